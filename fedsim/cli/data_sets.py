@@ -1,13 +1,17 @@
 """The command ``fedsim data``: which data sets are found and how to get them, and the division of a scenario's data."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedsim.cli.options import DataDir, one_path
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError
+
+if TYPE_CHECKING:
+    from fedsim.learning.data.datasets import PublishedPart
 
 
 def data(
@@ -39,9 +43,13 @@ def data(
     folder = data_folder(data_dir)
     if download and name is None:
         raise FedsimError(f"data: --download needs the name of a data set; allowed: {', '.join(FETCHED)}")
+    if name == "idx-files" and not download:
+        _own_files(folder)
+        return
     if name is not None and name not in PUBLISHED:
         raise FedsimError(
-            f"data: there is no data set {name!r}; allowed: {', '.join(PUBLISHED)}, or a scenario in a file in .toml"
+            f"data: there is no data set {name!r} of which it could tell; allowed: {', '.join(PUBLISHED)}, idx-files "
+            "without --download, or a scenario in a file in .toml"
         )
     parts: dict[str, PublishedPart] = {kind: DATASETS.make(kind) for kind in (PUBLISHED if name is None else (name,))}
     if download and name is not None:
@@ -49,16 +57,41 @@ def data(
             raise FedsimError(f"data: {name} is not downloaded by fedsim; get it: {parts[name].source}")
         fetched: FetchedPart = DATASETS.make(name)
         fetched.download(folder)
-    found = {kind: part.available(folder) for kind, part in parts.items()}
+    _tell(parts, folder, named=name is not None, option="" if data_dir is None else f" --data-dir {data_dir}")
+
+
+def _tell(parts: "Mapping[str, PublishedPart]", folder: Path, *, named: bool, option: str) -> None:
+    """Tell what is found of data sets, and how to get the others; of one that is named in any case."""
+    from fedsim.learning.data.datasets import FETCHED
+    from fedsim.learning.data.text.vectors import found_vectors
+
+    found = {kind: part.found(folder) for kind, part in parts.items()}
     print_table(
         f"data sets in {folder}",
-        [(kind, "found" if found[kind] else "missing", part.where()) for kind, part in parts.items()],
+        [
+            (kind, "found" if found[kind] else "missing", "\n".join(found[kind]) or part.where())
+            for kind, part in parts.items()
+        ],
         ("data set", "", "where"),
     )
+    if vectors := found_vectors(folder):
+        typer.echo(f"vectors for mind and amazon-reviews: {', '.join(f'glove = {one!r}' for one in vectors)}")
     for kind, part in parts.items():
-        if not found[kind] or name is not None:
-            how = f"fedsim data {kind} --download" if kind in FETCHED else part.source
-            typer.echo(f"{kind}: {how}")
+        if not found[kind] or named:
+            command = f"fedsim data {kind} --download{option}, or by hand from " if kind in FETCHED else ""
+            typer.echo(f"{kind}: {command}{part.source}")
+
+
+def _own_files(folder: Path) -> None:
+    """Tell what the kind for files of one's own is, and which folders it could read."""
+    from fedsim.learning.data.idx import FILES
+    from fedsim.learning.data.own_files import found_sets
+
+    names = ", ".join(f"name = {name!r}" for name in found_sets(folder)) or "none"
+    typer.echo(
+        'idx-files: a set of your own, data = { kind = "idx-files", name = ... }, in four files of MNIST\'s form in '
+        f"{folder / 'NAME' / 'raw'}: {', '.join(FILES)}; found: {names}"
+    )
 
 
 def _divided(

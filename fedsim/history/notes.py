@@ -28,7 +28,10 @@ def notes_of(tables: Tables, rates: "Rates | None" = None, budget: float | None 
     rates : of its transfers; None if they were not looked at
     budget : greatest epsilon that a client may leak; None without privacy
     """
-    found = [_not_finite(tables), _not_delivered(tables), rates.note() if rates else "", _spent(tables, budget)]
+    found = [
+        *(_not_finite(tables), _not_delivered(tables), _no_model(tables)),
+        *(rates.note() if rates else "", _spent(tables, budget)),
+    ]
     return [note for note in found if note]
 
 
@@ -54,6 +57,16 @@ def _not_delivered(tables: Tables) -> str:
         return ""
     what = "nothing" if not delivered else "nearly nothing"
     return f"{what} was delivered: {delivered:,} of {selected:,} participations; {late:,} late, {dropped:,} dropped"
+
+
+def _no_model(tables: Tables) -> str:
+    version, delivered = (tables.column("rounds", name) for name in ("model_version", "delivered"))
+    if not delivered.sum() or version.max() > 0:
+        return ""
+    return (
+        f"no model was made: the updates of {delivered.size:,} rounds, {int(delivered.sum()):,} in all, were too few "
+        "each time (rounds.minimum_updates, learning.aggregation, rounds.policy)"
+    )
 
 
 def _spent(tables: Tables, budget: float | None) -> str:

@@ -186,6 +186,11 @@ class Learner(Protocol):
 
             That is federated averaging. Another server optimiser steps from ``model`` with what averaging would add to
             it, and with the state that ``model`` carries; see `fedsim.learning.server_optimizers`.
+
+        Returns
+        -------
+        Model
+            ``model`` itself if too few updates have a weight for a new one; then they are discarded.
         """
         ...
 

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
+from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.catalogue import LOCAL_ALGORITHMS
@@ -18,6 +19,7 @@ from fedsim.learning.contracts import Learner
 from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, Digits
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition, assigned
 from fedsim.learning.data.partitions.equal import EqualPartition
+from fedsim.learning.data.partitions.natural import NaturalPartition
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.local_training import LocalTraining
@@ -177,6 +179,9 @@ class Supervised(Component):
         kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
         data = DATASET_PART.checked(self.data).load(data_dir)
         rows = assigned(self.split, data, clients, streams)
+        users = data.train_users
+        if isinstance(self.split, NaturalPartition) and users is not None and not self.allow_empty:
+            _check_users(self.split, self.split.count(users), clients)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
         setup = TrainingSetup(self.model, data, self.local, seed, algorithm=self.algorithm, task=self.task)
         samples = np.array([part.size for part in rows])
@@ -210,3 +215,20 @@ LEARNERS: Final = Registry(
     default="supervised",
     attributes=("provides",),
 )
+
+
+def _check_users(split: NaturalPartition, users: int, clients: int) -> None:
+    """Refuse more clients than there are users for them.
+
+    Parameters
+    ----------
+    split : by users
+    users : with samples enough
+    clients : K
+    """
+    if users < clients:
+        enough = f" with min_samples = {split.min_samples} training samples or more" if split.min_samples > 1 else ""
+        raise ScenarioError(
+            f"learning.split: 'natural' gives each client a user, and the data set has {users} users{enough} for "
+            f"{clients} clients; allowed: crowd.clients of {users} at most, or learning.allow_empty = true"
+        )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
 from fedsim.identity import identity
-from fedsim.learning.aggregation.combining import Of, check_enough, check_of, checked_weights, stepped, weighted_mean
+from fedsim.learning.aggregation.combining import Of, check_of, checked_weights, has_enough, stepped, weighted_mean
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.plain import Plain
@@ -211,13 +211,15 @@ class SupervisedLearner:
     ) -> Model:
         """Return the next model from updates and their weights, shape (n,); refuse weights that are not finite.
 
+        It is the model itself where fewer updates have a weight than the aggregation needs.
         Differences are combined: what was sent, or with ``of = "model"`` what was sent plus the client's base minus
         ``model``, rounded to float32.
         """
         check_of(of)
         current, delivered = cast(ModelHandle, model), cast(Sequence[Training], updates)
         chosen = checked_weights(weights, len(delivered), "updates")
-        check_enough(self._aggregator, chosen)
+        if not has_enough(self._aggregator, chosen):
+            return model
         self._updates.aggregated(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
         bases = bases_of(delivered)

@@ -16,11 +16,9 @@ from fedsim.learning import (
     LOCAL_ALGORITHMS,
     PARTITIONS,
     TASKS,
-    Aggregator,
     LocalAlgorithm,
     Supervised,
 )
-from fedsim.learning.aggregation.contracts import AGGREGATION
 from fedsim.learning.data.partitions.contracts import WITHOUT_LABELS
 from fedsim.network import NETWORKS, Network
 from fedsim.registry import Component, Recipe, suggest
@@ -30,7 +28,8 @@ from fedsim.rounds.policies.safa import Safa
 from fedsim.scenario.private_parts import Problem, private_problems
 from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
 from fedsim.scenario.secure_parts import secure_problems
-from fedsim.selectors import SelectorInfo, SelectorPort
+from fedsim.scenario.update_numbers import cohort_of, update_problems
+from fedsim.selectors import SelectorInfo
 from fedsim.selectors.adapter import draws_samples, numbers_of_clients
 
 _CATALOGUES: Final = {
@@ -133,7 +132,7 @@ def problems(tables: ScenarioTables) -> Iterator[Problem]:
     crowd, rounds = tables.crowd, tables.rounds
     yield from _about_sizes(crowd, rounds, tables.selector)
     yield from _about_policy(rounds)
-    yield from _about_aggregation(tables)
+    yield from update_problems(tables)
     yield from _about_requirements(tables)
     yield from _about_task(tables)
     yield from _about_draws_of_samples(tables)
@@ -217,8 +216,8 @@ def _kind(path: str, parts: Mapping[str, names.Capable]) -> str | None:
 
 
 def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Problem]:
-    """Yield numbers of clients and of updates that can never be reached."""
-    cohort = _cohort_of(selector)
+    """Yield numbers of clients that can never be reached."""
+    cohort = cohort_of(selector)
     if isinstance(cohort, int) and cohort > crowd.clients:
         yield (
             ("selector", "cohort"),
@@ -235,25 +234,10 @@ def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Pro
                 given,
                 f"{len(given)} numbers; allowed: one for each client, crowd.clients = {crowd.clients}",
             )
-    most = rounds.policy.traits.buffer_size
-    if most is not None and rounds.minimum_updates > most:
-        yield (
-            ("rounds", "minimum_updates"),
-            rounds.minimum_updates,
-            f"the policy {POLICIES.kind_of(rounds.policy)!r} aggregates {most} at a time, which is never enough; "
-            f"allowed: 1 to {most}",
-        )
     misfit = None if rounds.edges is None else rounds.edges.grouping.misfit(crowd.clients)
     if misfit is not None:
         name, value, message = misfit
         yield ("rounds", "edges", "grouping", name), value, message
-
-
-def _cohort_of(selector: Recipe) -> object:
-    """Return how many clients a selector chooses; None, or anything else, where that is not said."""
-    if selector.prototype is None:
-        return selector.options.get("cohort")
-    return SelectorPort.of(selector.prototype).cohort
 
 
 def _about_policy(rounds: Rounds) -> Iterator[Problem]:
@@ -336,29 +320,6 @@ def _about_draws_of_samples(tables: ScenarioTables) -> Iterator[Problem]:
                 ("learning", "algorithm"),
                 LOCAL_ALGORITHMS.kind_of(algorithm),
                 f"{why}; allowed: an algorithm whose server keeps no state, without widths",
-            )
-
-
-def _about_aggregation(tables: ScenarioTables) -> Iterator[Problem]:
-    """Yield numbers of updates that are too few for an aggregation."""
-    rounds, cohort = tables.rounds, _cohort_of(tables.selector)
-    policy, buffer = POLICIES.kind_of(rounds.policy), rounds.policy.traits.buffer_size
-    for path, part in parts_of(tables):
-        least = AGGREGATION.checked(part).least_updates if isinstance(part, Aggregator) else 1
-        needs = f"{path} = {AGGREGATIONS.kind_of(part)!r} needs at least {least} updates" if least > 1 else ""
-        if needs and buffer is not None and buffer < least:
-            yield (
-                ("rounds", "policy"),
-                policy,
-                f"{needs}, and this policy aggregates {buffer} at a time; allowed: a policy that aggregates as many",
-            )
-        elif needs and buffer is None and isinstance(cohort, int) and cohort < least and rounds.late.cancels:
-            yield ("selector", "cohort"), cohort, f"{needs}; allowed: at least as many"
-        elif needs and max(rounds.minimum_updates, buffer or 0) < least:
-            yield (
-                ("rounds", "minimum_updates"),
-                rounds.minimum_updates,
-                f"{needs}; allowed: {least} or more, so that a round with fewer ends without a new model",
             )
 
 

@@ -18,6 +18,7 @@ from fedsim.inputs.packages import with_package
 from fedsim.measurements import MEASUREMENTS, NUMBERS
 from fedsim.selectors.candidates import ask
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
+from fedsim.selectors.sampling import CohortSelector
 from fedsim.selectors.validation import as_cohort, as_probe
 
 _DEFAULTS: Final = {
@@ -300,3 +301,8 @@ def numbers_of_clients(factory: Callable[..., object]) -> tuple[str, ...]:
 def draws_samples(selector: Callable[..., object]) -> bool:
     """Return whether clients of the cohorts of a selector's class draw samples."""
     return isinstance(selector, type) and issubclass(selector, PublishedSelector) and selector.draws_samples
+
+
+def cohort_is_mean(selector: Callable[..., object]) -> bool:
+    """Return whether the cohorts of a selector's class have ``cohort`` clients on average only."""
+    return isinstance(selector, type) and issubclass(selector, CohortSelector) and selector.cohort_is_mean

@@ -48,6 +48,7 @@ class ImportanceSampling(CohortSelector):
         "Chen, Horvath and Richtarik, Optimal Client Sampling for Federated Learning, Transactions on Machine Learning "
         "Research, 2022, equation (7)"
     )
+    cohort_is_mean = True
     needs = ("update_norm", "noise_energy")
     communication = "nothing (the paper's: a model down and a number up for all clients)"
 

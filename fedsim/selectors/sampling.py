@@ -1,6 +1,6 @@
 """Sizes of cohorts, draws of candidates with and without replacement, and arrays with one element per client."""
 
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,13 @@ class CohortSelector(PublishedSelector):
     ----------
     cohort : int >= 1
         Number of clients per round (m); all candidates if there are no more than that.
+
+    Attributes
+    ----------
+    cohort_is_mean : whether a round may have more clients than that, which is their mean number
     """
+
+    cohort_is_mean: ClassVar[bool] = False
 
     def __init__(self, cohort: int) -> None:
         check_whole_numbers(1, cohort=cohort)

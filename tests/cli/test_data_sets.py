@@ -50,3 +50,29 @@ def test_what_cannot_be_told_is_refused(
     Path("divided.toml").write_text(SCENARIO)
     ran = CliRunner().invoke(app, ["data", *line])
     assert words in str(ran.exception)
+
+
+def told(*line: str) -> str:
+    ran = CliRunner().invoke(app, ["data", *line])
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+def test_hints_name_the_publisher_and_repeat_the_data_folder(tmp_path: Path) -> None:
+    for kind, page in (("mnist", "yann.lecun.com"), ("cifar-100", "www.cs.toronto.edu/~kriz/cifar.html")):
+        text = told(kind, "--data-dir", str(tmp_path))
+        assert f"{kind}: fedsim data {kind} --download --data-dir {tmp_path}, or by hand from {page}" in text
+    assert "train-images-idx3-ubyte.gz" in told("fashion-mnist")
+    assert "fedsim data fashion-mnist --download, or" in told("fashion-mnist")
+
+
+def test_files_of_ones_own_and_vectors_are_told(tmp_path: Path) -> None:
+    for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+        for folder in ("own", "half"):
+            if folder == "own" or name.startswith("train"):
+                (tmp_path / folder / "raw").mkdir(parents=True, exist_ok=True)
+                (tmp_path / folder / "raw" / f"{name}-ubyte").touch()
+    assert "idx-files: a set of your own" in told("idx-files", "--data-dir", str(tmp_path))
+    assert told("idx-files", "--data-dir", str(tmp_path)).strip().endswith("found: name = 'own'")
+    (tmp_path / "glove.6B.50d.txt.gz").touch()
+    assert "glove = 'glove.6B.50d.txt.gz'" in told("--data-dir", str(tmp_path))

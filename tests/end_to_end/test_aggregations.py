@@ -108,10 +108,8 @@ def test_weights_scale_the_step_and_a_weight_of_zero_leaves_an_update_out() -> N
     # Three updates of 2, 4 and 3 with weights of sum 0.5: half of their median, and Halving steps half of that.
     half = learner.aggregate(start, cohort, np.array([0.125, 0.125, 0.25, 0.0]))
     assert learner.vector(half).tolist() == [0.75, 0, 0.5]
-    still = learner.aggregate(start, cohort, np.zeros(4))
-    assert learner.vector(still).tolist() == [0, 0, 0]
-    with pytest.raises(ScenarioError, match=r"'median' needs at least 3 updates with a weight, and 2 have one"):
-        learner.aggregate(start, cohort, np.array([0.5, 0.5, 0, 0]))
+    for weights in ([0.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0]):
+        assert learner.aggregate(start, cohort, np.array(weights)) is start, "fewer than three have a weight"
     with pytest.raises(ScenarioError, match=r"takes no update with a weight below 0, here -0\.5"):
         learner.aggregate(start, cohort, np.array([0.5, 0.5, 0.5, -0.5]))
 
@@ -125,3 +123,37 @@ def test_whole_models_of_stale_clients_are_compared_with_the_servers() -> None:
     # From (2, 4) they are (0, -4), (-2, 0) and (2, 0) away: the median is (0, 0), and the buffer's 1 - 1.
     assert learner.vector(learner.aggregate(model, stale, np.full(3, 1 / 3), of="model")).tolist() == [2, 4, 1]
     assert learner.vector(learner.aggregate(model, stale, np.full(3, 1 / 3))).tolist() == [4, 8, 2]
+
+
+def test_a_round_with_too_few_weights_ends_without_a_new_model() -> None:
+    """Clients 0 to 3 have no weight: a cohort of five has at most four others, and a median needs three."""
+    given = {"rounds.weights": {"kind": "given", "weight": [0.0] * 4 + [1.0] * 4}, "rounds.count": 12}
+    history = simulate(Scenario.from_toml(SCENARIO).replace(given))
+    weighted = np.zeros(12, dtype=int)
+    rows = history.participations
+    for number, client in zip(rows.column("round").to_pylist(), rows.column("client").to_pylist(), strict=True):
+        weighted[number - 1] += client >= 4
+    assert 0 < np.count_nonzero(weighted < 3) < 12
+    versions = history.column("rounds", "model_version")
+    assert versions.tolist() == np.cumsum(weighted >= 3).tolist()
+    discarded = {row["round"] for row in rows.to_pylist() if row["fate"] == "wasted-unmerged"}
+    assert discarded == set((np.flatnonzero(weighted < 3) + 1).tolist())
+
+
+def test_a_buffer_of_discounts_that_are_zero_makes_no_model() -> None:
+    """exp(-1000) is 0 in floating point: a buffer with a stale update has fewer than three that count."""
+    law = {"kind": "exponential", "a": 1000.0}
+    buffer = {**BUFFER["rounds.policy"], "staleness": law}
+    history = simulate(Scenario.from_toml(SCENARIO).replace({**BUFFER, "rounds.policy": buffer, "rounds.count": 8}))
+    versions = history.column("rounds", "model_version")
+    assert versions[0] == 1
+    assert versions[-1] < 8
+    for row in history.participations.to_pylist():
+        assert row["staleness"] in (0, None), "a stale update was used"
+
+
+@pytest.mark.parametrize("weight", [0.0, [0.0] * 8, {"kind": "uniform", "least": 0.0, "greatest": 0.0}])
+def test_weights_that_are_all_zero_are_refused(weight: Any) -> None:
+    given = {"rounds.weights": {"kind": "given", "weight": weight}}
+    with pytest.raises(ScenarioError, match=r"rounds\.weights\.weight: .*the weights of all clients are 0"):
+        simulate(Scenario.from_toml(SCENARIO).replace(given))

@@ -10,7 +10,7 @@ from fedsim.history.notes import Rates, notes_of
 class Tables:
     """The columns that notes read."""
 
-    def __init__(self, selected, delivered, leakage=(0.0,), loss=()):
+    def __init__(self, selected, delivered, leakage=(0.0,), loss=(), version=None):
         self.columns = {
             "selected": selected,
             "delivered": delivered,
@@ -18,6 +18,7 @@ class Tables:
             "dropped": [0] * len(selected),
             "largest_leakage": leakage,
             "loss": loss,
+            "model_version": range(1, len(selected) + 1) if version is None else version,
         }
 
     def column(self, _table, name):
@@ -79,3 +80,18 @@ def test_absurd_rates_are_named(columns, note):
     assert bool(rates.note()) == bool(note)
     assert note in rates.note()
     assert notes_of(Tables([2], [2]), rates) == ([rates.note()] if note else [])
+
+
+@pytest.mark.parametrize(
+    ("delivered", "version", "note"),
+    [
+        ([3, 0], [0, 0], "no model was made: the updates of 2 rounds, 3 in all, were too few each time"),
+        ([3, 3], [0, 1], ""),
+        ([0, 0], [0, 0], "nothing was delivered"),
+        ([], [], ""),
+    ],
+)
+def test_a_run_without_any_new_model_says_so(delivered, version, note):
+    notes = notes_of(Tables([3] * len(delivered), delivered, version=version))
+    assert len(notes) == bool(note)
+    assert note in "".join(notes)

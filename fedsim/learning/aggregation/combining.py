@@ -97,6 +97,8 @@ class WeightedSum:
 class Gathered:
     """Updates that are kept until all are there, for a rule that needs them at once; those without a weight are not.
 
+    At least one has a weight (`has_enough`).
+
     Parameters
     ----------
     aggregator : makes one update of them
@@ -120,19 +122,17 @@ class Gathered:
         """Return the next model and state of the server; the parameters are those of `Incoming.stepped`."""
         weights = np.array(self._weights)
         share = float(weights.sum())
-        update = np.zeros(model.size)
-        if share > 0:
-            updates = self._updates[: weights.size]
-            rule = AGGREGATION.checked(self._aggregator)
-            found = rule.combine(_read_only(updates), _read_only(weights / share), parameters)
-            update = share * found.astype(np.float64)
+        updates = self._updates[: weights.size]
+        rule = AGGREGATION.checked(self._aggregator)
+        found = rule.combine(_read_only(updates), _read_only(weights / share), parameters)
+        update = share * found.astype(np.float64)
         if self._optimizer.adds_update:
             return sum_of(model, update), None
         return stepped(self._optimizer, parameters, model, update.astype(np.float32), state)
 
 
-def check_enough(aggregator: Aggregator, weights: FloatArray) -> None:
-    """Refuse weights with which an aggregation has too few updates, or that are below 0.
+def has_enough(aggregator: Aggregator, weights: FloatArray) -> bool:
+    """Return whether as many updates have a weight as an aggregation needs.
 
     Parameters
     ----------
@@ -142,21 +142,16 @@ def check_enough(aggregator: Aggregator, weights: FloatArray) -> None:
     Raises
     ------
     ScenarioError
-        Naming how many there are and how many it needs.
+        If a weight is below 0 and the aggregation is not the weighted mean.
     """
     if aggregator.adds_up:
-        return
-    least, name = AGGREGATION.checked(aggregator).least_updates, AGGREGATIONS.kind_of(aggregator)
+        return True
     if np.any(weights < 0):
         raise ScenarioError(
-            f"learning.aggregation: {name!r} takes no update with a weight below 0, here {float(weights.min()):g}"
+            f"learning.aggregation: {AGGREGATIONS.kind_of(aggregator)!r} takes no update with a weight below 0, here "
+            f"{float(weights.min()):g}"
         )
-    count = np.count_nonzero(weights)
-    if 0 < count < least:
-        raise ScenarioError(
-            f"learning.aggregation: {name!r} needs at least {least} updates with a weight, and {count} have one; "
-            f"allowed: rounds.minimum_updates of at least {least}"
-        )
+    return bool(np.count_nonzero(weights) >= AGGREGATION.checked(aggregator).least_updates)
 
 
 def stepped(

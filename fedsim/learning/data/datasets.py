@@ -231,6 +231,10 @@ class PublishedPart(DatasetPart, Protocol):
         """Return its file or folder in the data folder, or what it is a part of."""
         ...
 
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
+        """Return what of it is there, with the options that name it; nothing if no options could load it."""
+        ...
+
     def available(self, data_dir: Path | None = None) -> bool:
         """Return whether it can be loaded, as far as can be told without reading it.
 
@@ -311,6 +315,10 @@ class PartOfScikitLearn(Limited):
     def where(self) -> str:
         """Return the library."""
         return "scikit-learn"
+
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
+        """Return the library."""
+        return (self.where(),)
 
     def available(self, data_dir: Path | None = None) -> bool:
         """Return True: the set is part of scikit-learn.

@@ -11,7 +11,7 @@ from fedsim.arrays import BoolArray, FloatArray
 from fedsim.learning.data.datasets import Dataset, PartOfScikitLearn
 
 _EVERY: Final = 5
-"""One of so many patients is a test sample."""
+"""Every fifth patient is a test sample."""
 
 
 class Diabetes(PartOfScikitLearn):

@@ -43,14 +43,22 @@ class EMNIST(InFiles):
         """Return the folder."""
         return "EMNIST/raw"
 
-    def files(self, place: Path) -> tuple[Path, ...]:
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
         """Return images and labels for training, then for testing."""
-        names = [
-            f"emnist-{self.division}-{part}-{what}-ubyte"
+        return tuple(
+            (f"EMNIST/raw/emnist-{self.division}-{part}-{what}-ubyte",)
             for part in ("train", "test")
             for what in ("images-idx3", "labels-idx1")
-        ]
-        return existing(*(place / "EMNIST" / "raw" / name for name in names))
+        )
+
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
+        """Return the divisions."""
+        divisions = [self.model_copy(update={"division": name}) for name in _CLASSES]
+        return tuple(f"division = '{one.division}'" for one in divisions if one.available(data_dir))
+
+    def files(self, place: Path) -> tuple[Path, ...]:
+        """Return images and labels for training, then for testing."""
+        return existing(*(place / name for (name,) in self.wanted()))
 
     def read(self, place: Path) -> Dataset:
         """Return the set."""

@@ -35,6 +35,23 @@ class InFiles(Limited):
         """Return the file or folder in the data folder, as a user would look for it."""
 
     @abstractmethod
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
+        """Return patterns of the paths in the data folder that the set needs; of those of one tuple, any."""
+
+    def missing(self, place: Path) -> list[str]:
+        """Return the patterns of which a data folder has no file, in words."""
+        return [" or ".join(ways) for ways in self.wanted() if not any(any(place.glob(way)) for way in ways)]
+
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
+        """Return what of the set is in a data folder, whatever the options; their content is not read.
+
+        Parameters
+        ----------
+        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
+        """
+        return (self.where(),) if self.available(data_dir) else ()
+
+    @abstractmethod
     def files(self, place: Path) -> tuple[Path, ...]:
         """Return the files, or some of them, that stand for the set in a data folder; none if it is not there."""
 
@@ -57,9 +74,10 @@ class InFiles(Limited):
         place = data_folder(data_dir)
         files = self.files(place)
         if not files:
+            missing = ", ".join(self.missing(place))
             raise DataError(
-                f"{self.kind} is not in {place / self.where()}; name another folder with --data-dir or FEDSIM_DATA, or "
-                f"get it: {self.source}"
+                f"{self.kind} is not in {place / self.where()} (missing: {missing}); name another "
+                f"folder with --data-dir or FEDSIM_DATA, or get it: {self.source}"
             )
         stamp = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in files)
         return self.limited(_read(self.model_copy(update={"train_limit": None}), place.resolve(), stamp))

@@ -1,7 +1,7 @@
 """FEMNIST as LEAF writes it: JSON files with the samples of each writer."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsim.arrays import IntArray
-from fedsim.errors import DataError
+from fedsim.errors import DataError, ScenarioError
 from fedsim.inputs.files import read_text
 from fedsim.learning.data.datasets import Dataset, Images
 from fedsim.learning.data.in_files import InFiles
@@ -26,18 +26,21 @@ class FEMNIST(InFiles):
     """FEMNIST: handwritten digits and letters by writer, 28 x 28 grey, 62 classes (Caldas et al. 2018, LEAF).
 
     LEAF's numbers between 0 and 1 are pixels over 255, to which they are rounded. Every writer is a user. LEAF's own
-    division into training and test is kept.
+    division into training and test is kept: by samples (``-t sample``), where a writer has samples for both, or by
+    users (``-t user``), where writers for testing are others.
 
     Attributes
     ----------
     users : int >= 1, optional
-        How many writers are read, the first ones in the order of the files; test samples are theirs alone.
+        How many writers are read, the first ones in the order of the files; test samples are theirs alone. All by
+        default.
     """
 
     kind: ClassVar[str] = "femnist"
     source: ClassVar[str] = (
-        "github.com/TalwalkarLab/leaf, data/femnist/preprocess.sh; put its folders data/train and data/test into "
-        "femnist/train and femnist/test"
+        "github.com/TalwalkarLab/leaf, in data/femnist: ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample (for a part "
+        "--sf 0.05; it writes data/train and data/test only with -t); put these two folders into femnist/train and "
+        "femnist/test"
     )
 
     users: Annotated[int, Field(ge=1)] | None = None
@@ -45,6 +48,10 @@ class FEMNIST(InFiles):
     def where(self) -> str:
         """Return the folder."""
         return "femnist"
+
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
+        """Return files of both parts."""
+        return ("femnist/train/*.json",), ("femnist/test/*.json",)
 
     def files(self, place: Path) -> tuple[Path, ...]:
         """Return all files of samples."""
@@ -54,50 +61,73 @@ class FEMNIST(InFiles):
     def read(self, place: Path) -> Dataset:
         """Return the set."""
         files = self.files(place)
-        train_x, train_y, user, names = self._part([path for path in files if path.parent.name == "train"], None)
-        test_x, test_y, _, _ = self._part([path for path in files if path.parent.name == "test"], names)
+        train, test = ([path for path in files if path.parent.name == part] for part in ("train", "test"))
+        train_x, train_y, user, names = _part(train, self.users)
+        if self.users is not None and len(names) < self.users:
+            raise ScenarioError(
+                f"learning.data.users: {self.users} is not allowed; {train[0].parent} has {len(names)} writers with "
+                f"samples; allowed: 1 to {len(names)}"
+            )
+        test_x, test_y, _, _ = _part(test, None, None if self.users is None else frozenset(names))
         return Dataset(train_x, train_y, test_x, test_y, classes=_CLASSES, pixel_max=255, train_users=user)
 
-    def _part(
-        self, paths: Sequence[Path], allowed: Sequence[str] | None
-    ) -> tuple[Images, IntArray, IntArray, list[str]]:
-        """Return images, labels, the number of each one's writer, and the writers' names.
 
-        Parameters
-        ----------
-        paths : of the files
-        allowed : names of the writers that are read; by default the first ones
-        """
-        images, labels, user, names = [], [], [], list[str]()
-        for path in paths:
-            for name, x, y in _users(path):
-                if name not in allowed if allowed is not None else len(names) == self.users:
-                    continue
-                images.append(x)
-                labels.append(y)
-                user.append(np.full(y.size, len(names), dtype=np.int64))
-                names.append(name)
-        if not names:
-            raise DataError(f"{paths[0]}: no writer has samples that are asked for")
-        return np.concatenate(images), np.concatenate(labels), np.concatenate(user), names
+def _part(
+    paths: Sequence[Path], most: int | None, only: Collection[str] | None = None
+) -> tuple[Images, IntArray, IntArray, list[str]]:
+    """Return images, labels, the number of each one's writer, and the writers' names.
+
+    Parameters
+    ----------
+    paths : of the files
+    most : how many writers are read, the first ones; None for all
+    only : names of the writers that are read; None for all
+    """
+    images, labels, user, names = [], [], [], list[str]()
+    for path in paths:
+        for name, x, y in _users(path, only):
+            images.append(x)
+            labels.append(y)
+            user.append(np.full(y.size, len(names), dtype=np.int64))
+            names.append(name)
+            if len(names) == most:
+                return np.concatenate(images), np.concatenate(labels), np.concatenate(user), names
+    if not names:
+        whose = "has samples" if only is None else f"of the first {len(only)} for training has samples here"
+        raise DataError(
+            f"{paths[0].parent}: no writer {whose}; allowed: files of LEAF's with samples, and with users = ... those "
+            "of -t sample"
+        )
+    return np.concatenate(images), np.concatenate(labels), np.concatenate(user), names
 
 
-def _users(path: Path) -> Iterator[tuple[str, Images, IntArray]]:
-    """Yield name, images and labels of each writer with samples in one of LEAF's files."""
+def _users(path: Path, only: Collection[str] | None) -> Iterator[tuple[str, Images, IntArray]]:
+    """Yield name, images and labels of each writer with samples in one of LEAF's files; of some alone if named."""
     try:
         content = json.loads(read_text(path, DataError, max_bytes=MAX_BYTES))
-        for name in content["users"]:
+        names = content["users"]
+        counts = content.get("num_samples", [len(content["user_data"][name]["y"]) for name in names])
+        for name, count in zip(names, counts, strict=True):
+            if only is not None and name not in only:
+                continue
             samples = content["user_data"][name]
+            if not len(samples["x"]) == len(samples["y"]) == count:
+                raise ValueError(
+                    f"{len(samples['x'])} images, {len(samples['y'])} labels, num_samples {count}: {name!r}"
+                )
             pixels = np.rint(255 * _numbers(samples["x"], _SIDE**2)).astype(np.uint8)
-            labels = _numbers([[label] for label in samples["y"]], 1)[:, 0].astype(np.int64)
-            if len(pixels) != labels.size or (labels.size and labels.max() >= _CLASSES):
-                raise ValueError(f"{len(pixels)} images and labels up to {labels.max(initial=0)} of {name!r}")
+            labels = _numbers([[label] for label in samples["y"]], 1)[:, 0]
+            if np.any(labels != np.rint(labels)) or labels.max(initial=0) >= _CLASSES:
+                raise ValueError(
+                    f"a label of {name!r} is {labels[(labels != np.rint(labels)) | (labels >= _CLASSES)][0]}"
+                )
             if labels.size:
-                yield str(name), pixels.reshape(-1, _SIDE, _SIDE, 1), labels
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError, MemoryError) as error:
+                yield str(name), pixels.reshape(-1, _SIDE, _SIDE, 1), labels.astype(np.int64)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, MemoryError) as error:
         raise DataError(
-            f"{path}: cannot be read as a file of LEAF's: {type(error).__name__}: {error}; allowed: users, and "
-            f"user_data with x of {_SIDE**2} numbers from 0 to 1 and y from 0 to {_CLASSES - 1}"
+            f"{path}: cannot be read as a file of LEAF's: {type(error).__name__}: {error}; allowed: users, num_samples "
+            f"of each, and user_data with x of {_SIDE**2} numbers from 0 to 1 and y, whole numbers from 0 to "
+            f"{_CLASSES - 1}"
         ) from None
 
 

@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal, NamedTuple
+from typing import Annotated, ClassVar, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 from pydantic import Field
@@ -24,6 +24,9 @@ _LARGEST: Final = 1 << 16
 """Bytes of a drawing at most."""
 _SIDE: Final = 105
 _DRAWING: Final = re.compile(r"[^/]+/([^/]+)/(character\d+)/\d+_(\d\d)\.png")
+
+
+_Part = Literal["small1", "small2", "full"]
 
 
 class _Drawing(NamedTuple):
@@ -54,12 +57,21 @@ class Omniglot(InFiles):
         "images_background.zip (part = 'full'); put it into omniglot"
     )
 
-    part: Literal["small1", "small2", "full"] = "small1"
+    part: _Part = "small1"
     side: Annotated[int, Field(ge=1, le=_SIDE)] = 28
 
     def where(self) -> str:
         """Return the archive."""
         return f"omniglot/images_background{'' if self.part == 'full' else '_' + self.part}.zip"
+
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
+        """Return the archive."""
+        return ((self.where(),),)
+
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
+        """Return each part with its archive."""
+        parts = [self.model_copy(update={"part": part}) for part in get_args(_Part)]
+        return tuple(f"part = '{one.part}': {one.where()}" for one in parts if one.available(data_dir))
 
     def files(self, place: Path) -> tuple[Path, ...]:
         """Return the archive."""

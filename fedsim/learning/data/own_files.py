@@ -27,8 +27,16 @@ def _one_name(value: str) -> str:
     return value
 
 
+def _one_file(value: str) -> str:
+    if _NAME.fullmatch(value) is None:
+        raise refusal("file", "it must be the name of a file without its ending: letters, digits, '-', '_' and '.'")
+    return value
+
+
 FolderName = Annotated[str, AfterValidator(_one_name)]
 """A name in the data folder, without a path."""
+FileName = Annotated[str, AfterValidator(_one_file)]
+"""The same of a file, without its ending."""
 
 
 class IdxFiles(Limited):
@@ -100,6 +108,17 @@ class IdxFiles(Limited):
     def _missing(self, place: Path) -> list[str]:
         names = (*FILES, _USERS) if self.users else FILES
         return [name for name in names if not (place / self.name / "raw" / name).is_file()]
+
+
+def found_sets(data_dir: Path | None = None) -> tuple[str, ...]:
+    """Return the folders of a data folder that have the four files, by name.
+
+    Parameters
+    ----------
+    data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
+    """
+    names = sorted(path.parent.parent.name for path in data_folder(data_dir).glob(f"*/raw/{FILES[0]}"))
+    return tuple(name for name in names if _NAME.fullmatch(name) and IdxFiles(name=name).available(data_dir))
 
 
 def _users(path: Path, samples: int) -> IntArray:

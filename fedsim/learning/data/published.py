@@ -17,6 +17,8 @@ from fedsim.learning.data.datasets import Dataset, Limited, data_folder
 from fedsim.learning.data.idx import FILES, check_pair, md5, read_pair
 
 _CIFAR_FILES: Final = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch", "batches.meta")
+_IDX_HINT: Final = f"{', '.join(f'{name}.gz' for name in FILES)}, in"
+"""Names of the files of MNIST and Fashion-MNIST, which a download unpacks where they are there packed."""
 
 
 class _Published(Limited):
@@ -25,12 +27,16 @@ class _Published(Limited):
     kind: ClassVar[str]
     reader: ClassVar[str]
     folder: ClassVar[str]
+    source: ClassVar[str]
     files: ClassVar[tuple[str, ...]]
-    source: ClassVar[str] = "the files of torchvision, which fedsim data downloads"
 
     def where(self) -> str:
         """Return the folder."""
         return self.folder
+
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
+        """Return the folder if all files of the set exist."""
+        return (self.folder,) if self.available(data_dir) else ()
 
     def available(self, data_dir: Path | None = None) -> bool:
         """Return whether all files of the set exist; their content is not read.
@@ -72,9 +78,12 @@ class _Published(Limited):
         place = data_folder(data_dir)
         missing = self._missing(place)
         if missing:
+            packed = [name for name in missing if (place / self.folder / f"{name}.gz").is_file()]
+            what = "unpack them" if packed == missing else "fetch it"
+            there = f"; {len(packed)} of them are there packed, in .gz" if packed else ""
             raise DataError(
-                f"{self.kind} is not in {place / self.folder} ({', '.join(missing)} missing); name another folder "
-                f"with --data-dir or FEDSIM_DATA, or fetch it: "
+                f"{self.kind} is not in {place / self.folder} ({', '.join(missing)} missing{there}); name another "
+                f"folder with --data-dir or FEDSIM_DATA, or {what}: "
                 f"fedsim data {self.kind} --download --data-dir {place}"
             )
         try:
@@ -148,6 +157,7 @@ class MNIST(_IdxSet):
     """
 
     kind = "mnist"
+    source = f"yann.lecun.com/exdb/mnist, {_IDX_HINT} MNIST/raw"
     reader = "MNIST"
     folder = "MNIST/raw"
     published: ClassVar[Mapping[str, str]] = {
@@ -168,6 +178,7 @@ class FashionMNIST(_IdxSet):
     """
 
     kind = "fashion-mnist"
+    source = f"github.com/zalandoresearch/fashion-mnist, data/fashion: {_IDX_HINT} FashionMNIST/raw"
     reader = "FashionMNIST"
     folder = "FashionMNIST/raw"
     published: ClassVar[Mapping[str, str]] = {
@@ -205,6 +216,7 @@ class CIFAR10(_Pickled):
     """
 
     kind = "cifar-10"
+    source = "www.cs.toronto.edu/~kriz/cifar.html, cifar-10-python.tar.gz, unpacked: a folder cifar-10-batches-py"
     reader = "CIFAR10"
     folder = "cifar-10-batches-py"
     files = _CIFAR_FILES
@@ -221,6 +233,7 @@ class CIFAR100(_Pickled):
     """
 
     kind = "cifar-100"
+    source = "www.cs.toronto.edu/~kriz/cifar.html, cifar-100-python.tar.gz, unpacked: a folder cifar-100-python"
     reader = "CIFAR100"
     folder = "cifar-100-python"
     files = ("train", "test", "meta")

@@ -1,4 +1,4 @@
-"""LEAF's Synthetic(a, b): made data whose users differ in what they see and in how they label it."""
+"""FedProx's Synthetic(a, b): made data whose users differ in what they see and in how they label it."""
 
 import functools
 from pathlib import Path
@@ -18,7 +18,9 @@ _LEAST: Final = 50
 
 
 class Synthetic(Limited):
-    """Synthetic(a, b) of LEAF and FedProx (Li et al., MLSys 2020, section 5.1): features, softmax labels.
+    """Synthetic(a, b) of FedProx (Li et al., MLSys 2020, section 5.1): features, softmax labels.
+
+    LEAF's own generator, ``data/synthetic``, is another law: it draws clusters of users and has no a and b.
 
     For user k: ``u_k ~ N(0, a)`` and ``B_k ~ N(0, b)``; weights and biases of its own softmax regression are draws from
     ``N(u_k, 1)``, the mean ``v_k`` of its features has entries from ``N(B_k, 1)``, and its samples are
@@ -59,6 +61,10 @@ class Synthetic(Limited):
     def where(self) -> str:
         """Return that it is made."""
         return "made when it is loaded"
+
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
+        """Return where it is."""
+        return (self.where(),)
 
     def available(self, data_dir: Path | None = None) -> bool:
         """Return True: the set is made."""

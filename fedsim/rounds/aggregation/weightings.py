@@ -14,6 +14,9 @@ from fedsim.registry import Component, Registry
 from fedsim.selectors import Cohort
 from fedsim.streams import Streams
 
+NO_WEIGHT: Final = "the weights of all clients are 0, so that no update would count; allowed: at least one above 0"
+"""Why given weights are refused."""
+
 
 class Weighting(Component, ABC):
     """The weight of each client's update; derive from it, add options as fields, and write `of_clients`.
@@ -89,6 +92,8 @@ class Given(Weighting):
         """Return the given numbers, shape (K,)."""
         weights = np.empty(samples.size)
         weights[:] = values_of(self, "weight", samples.size, streams, "rounds.weights")
+        if not weights.any():
+            raise ScenarioError(f"rounds.weights.weight: {NO_WEIGHT}")
         return weights
 
 

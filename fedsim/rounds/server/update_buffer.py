@@ -112,6 +112,11 @@ class UpdateBuffer:
             return model
         arrivals = self._arrivals(ready, model.version)
         aggregated = self._rule.aggregate(model, arrivals)
+        if aggregated.model is model:
+            # Too few updates have a weight.
+            self.picked = _NONE
+            self.discard()
+            return model
         used = aggregated.weight > _ZERO
         if self.context.releases is not None and self.context.releases.server is not None:
             epsilon = [run.releases[i].epsilon for run, members in ready for i in members.tolist()]

@@ -46,6 +46,7 @@ class AllCompute(CohortSelector):
         "Chen, Horvath and Richtarik, Optimal Client Sampling for Federated Learning, Transactions on Machine Learning "
         "Research, 2022, equation (7) and Algorithm 2; Amiri et al., 2021, policy BN2"
     )
+    cohort_is_mean = True
     asks_norms = True
     communication = "a model down and a number up for all candidates, who all do their whole work"
 

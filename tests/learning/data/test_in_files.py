@@ -4,15 +4,25 @@ import os
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from fedsim import Scenario, simulate
 from fedsim.errors import DataError, ScenarioError
 from fedsim.learning import DATASETS
 from fedsim.learning.data.datasets import FETCHED, PUBLISHED
+from fedsim.learning.data.idx import FILES
 from fedsim.learning.data.omniglot import Omniglot
 from fedsim.learning.data.sound.spoken_digits import SpokenDigits
 from fedsim.learning.data.text.plays import TinyShakespeare
-from tests.support.data_files import WRITERS, write_plays, write_reviews
+from tests.support.data_files import (
+    WRITERS,
+    write_emnist,
+    write_mind,
+    write_omniglot,
+    write_plays,
+    write_reviews,
+    written,
+)
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -23,8 +33,83 @@ def test_a_missing_set_says_where_it_was_looked_for_and_where_it_is_published(ki
         part.load(tmp_path)
     assert str(tmp_path / part.where()) in str(caught.value)
     assert part.source in str(caught.value)
+    missing = str(caught.value).split("(missing: ")[1].split(")")[0]
+    assert part.found(tmp_path) == ()
     WRITERS[kind](tmp_path)
     assert part.available(tmp_path)
+    assert part.missing(tmp_path) == []
+    wanted = {
+        "emnist": ["EMNIST/raw/emnist-byclass-train-images-idx3-ubyte", "emnist-byclass-test-labels-idx1-ubyte"],
+        "femnist": ["femnist/train/*.json", "femnist/test/*.json"],
+        "omniglot": ["omniglot/images_background_small1.zip"],
+        "spoken-digits": ["fsdd/recordings/*.wav or fsdd/fsdd_logmel.npz"],
+        "speech-commands": ["speech_commands_v0.02/testing_list.txt", "speech_commands_v0.02/validation_list.txt"],
+        "mind": ["MINDsmall_train/news.tsv"],
+        "amazon-reviews": ["amazon/Toys_and_Games_5.json.gz or amazon/Toys_and_Games_5.json or "],
+        "tiny-shakespeare": ["tinyshakespeare/input.txt or tinyshakespeare/input.txt.gz"],
+    }
+    assert all(name in missing for name in wanted[kind])
+
+
+def test_the_one_missing_file_is_named(tmp_path):
+    write_mind(tmp_path)
+    (tmp_path / "MINDsmall_train/behaviors.tsv").unlink()
+    with pytest.raises(DataError, match=r"\(missing: MINDsmall_train/behaviors\.tsv\)"):
+        DATASETS.make({"kind": "mind", "samples": "clicks"}).load(tmp_path)
+
+
+def test_what_is_found_is_told_with_the_option_that_names_it(tmp_path):
+    for write in (write_omniglot, write_mind, write_reviews, write_plays):
+        write(tmp_path)
+    (tmp_path / "MINDlarge_train/behaviors.tsv").unlink()
+    (tmp_path / "omniglot/images_background_small1.zip").unlink()
+    (tmp_path / "tinyshakespeare/input.txt").rename(tmp_path / "tinyshakespeare/input.txt.gz")
+    found = {kind: DATASETS.make(kind).found(tmp_path) for kind in PUBLISHED}
+    assert found["omniglot"] == ("part = 'small2': omniglot/images_background_small2.zip",)
+    assert found["mind"] == (
+        "folder = 'MINDlarge_train' without behaviors.tsv",
+        "folder = 'MINDsmall_train' with behaviors.tsv",
+    )
+    assert found["amazon-reviews"] == (
+        "name = 'Toys_and_Games_5': amazon/Toys_and_Games_5.json",
+        "name = 'two': amazon/two.jsonl.gz",
+    )
+    assert found["tiny-shakespeare"] == ("tinyshakespeare/input.txt.gz",)
+    assert found["emnist"] == found["mnist"] == ()
+    write_emnist(tmp_path)
+    assert DATASETS.make("emnist").found(tmp_path) == (
+        "division = 'byclass'",
+        "division = 'bymerge'",
+        "division = 'letters'",
+    )
+
+
+def test_packed_files_of_mnist_are_told(tmp_path):
+    for at, name in enumerate(FILES):
+        written(tmp_path / f"MNIST/raw/{name}.gz", b"")
+        what = r"unpack them" if at == 3 else "fetch it"
+        words = rf"missing; {at + 1} of them are there packed, in \.gz\); .* {what}: fedsim data mnist --download"
+        with pytest.raises(DataError, match=words):
+            DATASETS.make("mnist").load(tmp_path)
+
+
+def test_a_name_of_a_file_is_asked_for_where_one_is_meant():
+    with pytest.raises(ValidationError, match="the name of a file without its ending"):
+        DATASETS.make({"kind": "amazon-reviews", "name": "a/b"})
+
+
+def test_fewer_users_than_clients_are_counted(tmp_path):
+    """Ten reviewers, of whom each has 16 of the first 160 reviews."""
+    write_reviews(tmp_path)
+    tables = {"name": "x", "network": "pause-two-speed", "selector": "all", "rounds": {"count": 1}}
+    for least, users, words in ((1, 10, ""), (17, 0, "with min_samples = 17 training samples or more ")):
+        split = {"kind": "natural", "min_samples": least}
+        learning = {"data": "amazon-reviews", "split": split, "model": "text-cnn"}
+        scenario = Scenario(**tables, learning=learning, crowd={"clients": 11})
+        with pytest.raises(
+            ScenarioError, match=rf"the data set has {users} users {words}for 11 clients; allowed: crowd"
+        ):
+            simulate(scenario, data_dir=tmp_path, store=False)
 
 
 def test_every_kind_but_files_of_ones_own_is_either_fetched_or_read_or_made():
@@ -79,3 +164,37 @@ def test_real_files_have_their_published_counts(small_sets):
     # 309 roles, of which those who say at most 100 characters have no sample of 80 in their first 80 %.
     plays = TinyShakespeare(stride=80).load(small_sets)
     assert 200 < np.unique(plays.train_users).size <= 309
+
+
+NATURAL = {
+    "femnist": (8, "logistic-regression", {}),
+    "omniglot": (32, "logistic-regression", {"side": 7}),
+    "spoken-digits": (2, "logistic-regression", {}),
+    "speech-commands": (9, "logistic-regression", {}),
+    "mind": (16, "text-cnn", {"samples": "clicks"}),
+    "amazon-reviews": (10, "text-cnn", {}),
+}
+
+
+@pytest.mark.slow  # models of texts take seconds
+@pytest.mark.parametrize("kind", NATURAL)
+def test_a_round_with_every_user_as_a_client(kind, tmp_path):
+    clients, model, options = NATURAL[kind]
+    WRITERS[kind](tmp_path)
+    learning = {"data": {"kind": kind, **options}, "split": "natural", "model": model}
+    history = simulate(
+        Scenario(
+            name="natural",
+            crowd={"clients": clients},
+            learning=learning,
+            network="pause-two-speed",
+            rounds={"count": 1},
+            selector="all",
+        ),
+        data_dir=tmp_path,
+        store=False,
+    )
+    users = np.unique(DATASETS.make(learning["data"]).load(tmp_path).train_users, return_counts=True)[1]
+    assert sorted(history.clients.column("samples").to_pylist()) == sorted(users.tolist())
+    assert history.rounds.column("delivered").to_pylist() == [clients]
+    assert np.isfinite(history.column("evaluations", "loss")).all()

@@ -1,4 +1,4 @@
-"""LEAF's Synthetic(a, b) by its laws."""
+"""FedProx's Synthetic(a, b) by its laws."""
 
 import numpy as np
 import pytest
@@ -51,3 +51,23 @@ def test_no_label_depends_on_a():
     one, other = (Synthetic(users=10, a=a).load() for a in (0.0, 100.0))
     np.testing.assert_array_equal(one.train_x, other.train_x)
     np.testing.assert_array_equal(one.train_y, other.train_y)
+
+
+def test_logarithms_of_sizes_have_the_mean_4_and_the_deviation_2():
+    """Of 400 users: a quantile of normal numbers one deviation from their mean has an error of 0.075 deviations."""
+    sizes = (
+        np.bincount(Synthetic(users=400, features=1, classes=2, seed=3).load().train_users) / 0.9 - 50
+    )  # to 2 samples
+    low, middle, high = np.quantile(np.log(np.maximum(sizes, 1)), [0.5 - 0.3413, 0.5, 0.5 + 0.3413])
+    assert middle == pytest.approx(4, abs=0.5)
+    assert (high - low) / 2 == pytest.approx(2, abs=0.45)  # four errors of 0.15 / sqrt(2)
+
+
+def test_labels_have_biases():
+    """Of one feature and two classes, a label without biases depends on the sign of the sample alone."""
+    data = Synthetic(users=200, features=1, classes=2, seed=5, b=0.0).load()
+    broken = 0
+    for user in range(200):
+        x, y = data.train_x[data.train_users == user][:, 0], data.train_y[data.train_users == user]
+        broken += any(np.unique(y[side]).size > 1 for side in (x > 0, x < 0))
+    assert broken > 100

@@ -67,6 +67,23 @@ def test_the_paper_corrects_no_bias_and_an_option_does() -> None:
     assert steps(FedAdagrad(**HALF, initial=0.0, bias_correction=True), [2.0])[0] == pytest.approx([2 / 2.5])
 
 
+def test_each_mean_is_corrected_by_its_own_beta() -> None:
+    """beta_1 is 1/2 and beta_2 3/4, D is 2 twice, v from 0.
+
+    Step 1: m is 1, over 1/2 it is 2; v is 1, over 1/4 it is 4: 2 / (2 + 1/2). Step 2: m is 3/2, over 3/4 it is 2; v is
+    7/4, over 7/16 it is 4: the same again. For Yogi step 1 is the same; then v is 1 + 4/4, over 7/16 it is 32/7.
+    """
+    options = {**HALF, "beta_2": 0.75, "initial": 0.0, "bias_correction": True}
+    assert steps(FedAdam(**options), [2.0, 2.0])[0] == pytest.approx([0.8, 1.6])
+    assert steps(FedYogi(**options), [2.0, 2.0])[0] == pytest.approx([0.8, 0.8 + 2 / ((32 / 7) ** 0.5 + 0.5)])
+
+
+@pytest.mark.parametrize("rule", [FedAdam(), FedYogi()])
+def test_squares_forget_a_hundredth_by_default(rule: ServerOptimizer) -> None:
+    """Reddi et al., section 5: beta_2 is 0.99. From v = tau^2 = 1e-6 and D = 1: v is 1 / 100, and tau^2 to 1 %."""
+    assert steps(rule, [1.0])[1]["squares"].tolist() == pytest.approx([0.01], rel=1e-3)
+
+
 CHANGES = st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=6)
 
 

@@ -32,6 +32,15 @@ class NaturalPartition(Component):
     choose: Literal["random", "largest", "first"] = "random"
     min_samples: Annotated[int, Field(ge=1)] = 1
 
+    def count(self, users: IntArray) -> int:
+        """Return how many users have samples enough to become clients.
+
+        Parameters
+        ----------
+        users : of each training sample, shape (n,)
+        """
+        return int(np.count_nonzero(np.unique(users, return_counts=True)[1] >= self.min_samples))
+
     def assign(
         self, labels: IntArray, classes: int, clients: int, streams: Streams, users: IntArray | None = None
     ) -> list[IntArray]:

@@ -20,10 +20,12 @@ class Division:
     ----------
     counts : samples of each client with each label, shape (K, labels); one column without labels
     samples : of the training set
+    users : of the training set; None where it tells none
     """
 
     counts: IntArray
     samples: int
+    users: int | None = None
 
     @property
     def sizes(self) -> IntArray:
@@ -63,6 +65,7 @@ class Division:
         empty = int((sizes == 0).sum())
         about = {
             "clients": f"{sizes.size}, {empty} of them without samples",
+            **({} if self.users is None else {"users of the data set": f"{self.users}"}),
             "samples in use": f"{used} of {self.samples}",
             "samples of a client": f"{sizes.min()} to {sizes.max()}, median {np.median(sizes):g}, "
             f"mean {sizes.mean():.4g}",
@@ -91,9 +94,10 @@ def division_of(
     read = DATASET_PART.checked(data).load(data_dir)
     parts = assigned(split, read, clients, streams)
     counts = label_counts(read, parts)
+    users = None if read.train_users is None else np.unique(read.train_users).size
     if counts is None:
-        return Division(np.array([[part.size] for part in parts]), len(read.train_y))
-    return Division(counts, len(read.train_y))
+        counts = np.array([[part.size] for part in parts])
+    return Division(counts, len(read.train_y), users)
 
 
 def label_counts(data: Dataset, parts: Sequence[IntArray]) -> IntArray | None:

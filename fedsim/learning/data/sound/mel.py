@@ -40,7 +40,7 @@ def read_wav(path: Path, rate: int) -> FloatArray:
     Raises
     ------
     DataError
-        If the file cannot be read or is of another form.
+        If the file cannot be read, is of another form, or is shorter than its header says.
     """
     content = read_bytes(path, _MAX_BYTES, DataError)
     try:
@@ -51,11 +51,16 @@ def read_wav(path: Path, rate: int) -> FloatArray:
                     f"{path}: has {form[0]} channels, {form[1]} bytes a sample and {form[2]} samples a second; "
                     f"allowed: 1, 2 and {rate}"
                 )
-            # Not what the header claims: never more than there is.
-            sound = file.readframes(min(file.getnframes(), len(content)))
+            claimed = file.getnframes()
+            # Never more is asked for than there is.
+            sound = file.readframes(min(claimed, len(content)))
     except (wave.Error, EOFError, ValueError, RuntimeError) as error:
         raise DataError(f"{path}: cannot be read as a WAV file: {str(error) or 'it ends early'}") from None
-    return np.frombuffer(sound[: len(sound) // 2 * 2], dtype="<i2").astype(np.float64) / 2**15
+    if len(sound) != 2 * claimed:
+        raise DataError(
+            f"{path}: its header claims {claimed} samples, and it has {len(sound) // 2}; allowed: a whole file"
+        )
+    return np.frombuffer(sound, dtype="<i2").astype(np.float64) / 2**15
 
 
 def log_mel(sound: FloatArray, rate: int) -> NDArray[np.uint8]:

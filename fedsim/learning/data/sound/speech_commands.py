@@ -23,8 +23,8 @@ class SpeechCommands(InFiles):
     """Speech Commands v2: 35 words by 2,618 speakers, as log-mel features of 32 frames and 32 bands (Warden 2018).
 
     Recordings in the publishers' ``testing_list.txt`` are for testing, those in ``validation_list.txt`` are not used,
-    and all others are for training. Each speaker is a user. See `fedsim.learning.data.sound.mel`; all of 105,829 files
-    take some minutes once in a process.
+    and all others are for training; all that the lists name must exist. Each speaker is a user. See
+    `fedsim.learning.data.sound.mel`; all of 105,829 files take some minutes once in a process.
     """
 
     kind: ClassVar[str] = "speech-commands"
@@ -36,6 +36,10 @@ class SpeechCommands(InFiles):
     def where(self) -> str:
         """Return the folder."""
         return _FOLDER
+
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
+        """Return the two lists and recordings."""
+        return (*((f"{_FOLDER}/{name}",) for name in _LISTS), (f"{_FOLDER}/[!_]*/*.wav",))
 
     def files(self, place: Path) -> tuple[Path, ...]:
         """Return the two lists and the recordings of all words."""
@@ -53,6 +57,11 @@ class SpeechCommands(InFiles):
         held_out = set(read_text(validation, DataError).split())
         tested = set(read_text(testing, DataError).split())
         names = [f"{path.parent.name}/{path.name}" for path in recordings]
+        if missing := sorted((held_out | tested).difference(names)):
+            raise DataError(
+                f"{testing.parent}: {len(missing)} of the {len(held_out | tested)} recordings that {testing.name} and "
+                f"{validation.name} name do not exist, first {missing[0]}; allowed: the publishers' whole archive"
+            )
         chosen = [(path, name) for path, name in zip(recordings, names, strict=True) if name not in held_out]
         test = np.array([name in tested for _, name in chosen], dtype=bool)
         if not test.any() or test.all():

@@ -37,6 +37,10 @@ class SpokenDigits(InFiles):
         """Return the folder."""
         return "fsdd"
 
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
+        """Return recordings or their features."""
+        return (("fsdd/recordings/*.wav", f"fsdd/{_FEATURES}"),)
+
     def files(self, place: Path) -> tuple[Path, ...]:
         """Return the file of features, or all recordings."""
         recordings = sorted((place / "fsdd" / "recordings").glob("*.wav"))

@@ -8,7 +8,7 @@ import numpy as np
 from fedsim.capabilities import USERS
 from fedsim.errors import DataError
 from fedsim.inputs.lines import read_lines
-from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.data.datasets import Dataset, data_folder
 from fedsim.learning.data.in_files import existing, first_ones
 from fedsim.learning.data.own_files import FolderName
 from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords, Texts
@@ -49,10 +49,21 @@ class MIND(InWords):
         """Return the folder."""
         return self.folder
 
-    def files(self, place: Path) -> tuple[Path, ...]:
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
         """Return the files of news and of clicks."""
         names = _FILES if self.samples == "clicks" else _FILES[:1]
-        found = existing(*(place / self.folder / name for name in names))
+        return tuple((f"{self.folder}/{name}",) for name in names)
+
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
+        """Return the folders with news, and whether they have clicks."""
+        return tuple(
+            f"folder = '{path.parent.name}' with{'' if existing(path.parent / _FILES[1]) else 'out'} {_FILES[1]}"
+            for path in sorted(data_folder(data_dir).glob(f"*/{_FILES[0]}"))
+        )
+
+    def files(self, place: Path) -> tuple[Path, ...]:
+        """Return the files of news and of clicks."""
+        found = existing(*(place / name for (name,) in self.wanted()))
         return found and (*found, *self.vector_files(place))
 
     def read(self, place: Path) -> Dataset:

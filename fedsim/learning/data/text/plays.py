@@ -9,7 +9,7 @@ from pydantic import Field
 from fedsim.arrays import IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.lines import read_lines
-from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.data.datasets import Dataset, data_folder
 from fedsim.learning.data.in_files import InFiles, existing
 from fedsim.learning.data.text.words import UNKNOWN
 
@@ -53,6 +53,15 @@ class TinyShakespeare(InFiles):
     def where(self) -> str:
         """Return the file."""
         return f"tinyshakespeare/{_NAMES[0]}"
+
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
+        """Return the file, unpacked or packed."""
+        return (tuple(f"tinyshakespeare/{name}" for name in _NAMES),)
+
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
+        """Return the file that is read."""
+        place = data_folder(data_dir)
+        return tuple(str(path.relative_to(place)) for path in self.files(place))
 
     def files(self, place: Path) -> tuple[Path, ...]:
         """Return the file, unpacked or packed."""

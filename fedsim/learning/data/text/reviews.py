@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Final
 from fedsim.errors import DataError
 from fedsim.inputs.files import shortened
 from fedsim.inputs.lines import read_lines
-from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.data.datasets import Dataset, data_folder
 from fedsim.learning.data.in_files import existing, first_ones
-from fedsim.learning.data.own_files import FolderName
+from fedsim.learning.data.own_files import FileName
 from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords, Texts
 
 _ENDINGS: Final = ".json.gz", ".json", ".jsonl.gz", ".jsonl"
@@ -34,19 +34,32 @@ class AmazonReviews(InWords):
     kind: ClassVar[str] = "amazon-reviews"
     source: ClassVar[str] = (
         "nijianmo.github.io/amazon or amazon-reviews-2023.github.io, the file of one category, such as "
-        "Toys_and_Games_5.json.gz; put it into amazon"
+        "Toys_and_Games_5.json.gz; put it into amazon and set name = 'Toys_and_Games_5', its name without .json.gz"
     )
 
-    name: FolderName = "Toys_and_Games_5"
+    name: FileName = "Toys_and_Games_5"
 
     def where(self) -> str:
         """Return the file without its ending."""
         return f"amazon/{self.name}{_ENDINGS[0]}"
 
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
+        """Return the file with one of its endings."""
+        return (tuple(f"amazon/{self.name}{ending}" for ending in _ENDINGS),)
+
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
+        """Return the files of categories."""
+        names = sorted(path.name for path in (data_folder(data_dir) / "amazon").glob("*.json*"))
+        return tuple(
+            f"name = '{name.removesuffix(ending)}': amazon/{name}"
+            for name in names
+            if (ending := next((one for one in _ENDINGS if name.endswith(one)), ""))
+        )
+
     def files(self, place: Path) -> tuple[Path, ...]:
         """Return the first file that exists, and that of the vectors."""
-        for ending in _ENDINGS:
-            if found := existing(place / "amazon" / f"{self.name}{ending}"):
+        for name in self.wanted()[0]:
+            if found := existing(place / name):
                 return (*found, *self.vector_files(place))
         return ()
 

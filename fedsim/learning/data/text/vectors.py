@@ -14,6 +14,16 @@ _WIDEST: Final = 4096
 """Most numbers of a vector."""
 
 
+def found_vectors(place: Path) -> tuple[str, ...]:
+    """Return the names of files in a data folder that are named as GloVe's.
+
+    Parameters
+    ----------
+    place : data folder
+    """
+    return tuple(sorted(path.name for way in ("*.txt", "*.txt.gz") for path in place.glob(f"glove{way}")))
+
+
 def read_vectors(path: Path, vocabulary: Mapping[str, int]) -> NDArray[np.float32]:
     """Return the vector of each token, shape (tokens, m).
 
