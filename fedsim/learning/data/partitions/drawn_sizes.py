@@ -39,7 +39,7 @@ class LogNormalPartition(Component):
         ratios = np.exp(self.sigma * rng.standard_normal(clients))
         if self.mean_samples is None:
             require(labels.size, clients, self.min_samples)
-            sizes = shared(labels.size, ratios, self.min_samples)
+            sizes = shared(labels.size, ratios, self.min_samples, streams.generator("split-ties"))
         else:
             # Numbers of samples beyond the data set are cut below, and would not fit an integer.
             wished = np.minimum(np.ceil(self.mean_samples * ratios / np.ceil(ratios).mean()), labels.size)
@@ -70,5 +70,6 @@ class ZipfPartition(Component):
         require(labels.size, clients, self.min_samples)
         rng = streams.generator("split")
         ranks = rng.permutation(clients).astype(np.float64) + 1.0
-        sizes = shared(labels.size, np.power(ranks, -self.exponent), self.min_samples)
+        ties = streams.generator("split-ties")
+        sizes = shared(labels.size, np.power(ranks, -self.exponent), self.min_samples, ties)
         return slices(rng.permutation(labels.size), sizes)

@@ -80,7 +80,7 @@ def topped_up(parts: list[IntArray], least: int, rng: np.random.Generator) -> li
     return parts
 
 
-def shared(total: int, weights: FloatArray, least: int = 0) -> IntArray:
+def shared(total: int, weights: FloatArray, least: int = 0, ties: np.random.Generator | None = None) -> IntArray:
     """Return whole numbers in the proportions of weights, of an exact sum, by largest remainders.
 
     Numbers below ``least`` are raised to it, and the others share what is left in their proportions.
@@ -90,6 +90,7 @@ def shared(total: int, weights: FloatArray, least: int = 0) -> IntArray:
     total : sum of the numbers, at least ``least`` times their count
     weights : at least 0 and finite, not all 0, shape (n,)
     least : smallest number
+    ties : draws which of equal remainders are rounded up; without it, those that come first
 
     Returns
     -------
@@ -118,7 +119,8 @@ def shared(total: int, weights: FloatArray, least: int = 0) -> IntArray:
             break
         raised[free[low]] = True
     floor = np.floor(wished)
-    order = np.argsort(floor - wished, kind="stable")
+    drawn = np.zeros(free.size) if ties is None else ties.random(free.size)
+    order = np.lexsort((drawn, floor - wished))
     counts[free] = floor.astype(np.int64)
     counts[free[order[: rest - int(floor.sum())]]] += 1
     return counts

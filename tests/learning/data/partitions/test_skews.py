@@ -16,6 +16,7 @@ ANY_SPLIT = st.one_of(
         DirichletPartition,
         alpha=st.sampled_from([0.01, 0.3, 5.0]),
         per=st.sampled_from(["class", "client"]),
+        rounding=st.sampled_from(["unbiased", "cumulative"]),
         min_samples=st.integers(1, 3),
     ),
     st.builds(QuantitySkewPartition, concentration=st.sampled_from([0.1, 2.0, 50.0])),
@@ -92,6 +93,44 @@ def test_shares_of_a_class_follow_the_dirichlet_distribution(alpha: float) -> No
     squares = (table**2).sum(axis=1)
     expected = (1 + alpha) / (1 + clients * alpha)
     assert abs(squares.mean() - expected) < error * squares.std() + 2 / per_class
+
+
+def test_numbers_of_a_class_are_within_one_of_their_shares() -> None:
+    """The shares are drawn after the order of the samples, from the same stream."""
+    clients, classes, samples = 12, 5, 205
+    labels = balanced(samples, classes)
+    rng = Streams(7).generator("split")
+    for label in range(classes):
+        rng.permutation(np.flatnonzero(labels == label))
+    shares = np.array([rng.dirichlet(np.full(clients, 0.4)) for _ in range(classes)])
+    parts = DirichletPartition(alpha=0.4, min_samples=0).assign(labels, classes, clients, Streams(7))
+    counts = np.array([np.bincount(labels[part], minlength=classes) for part in parts]).T
+    assert np.abs(counts - shares * 41).max() < 1
+    assert counts.sum(axis=1).tolist() == [41] * classes
+    cumulative = DirichletPartition(alpha=0.4, min_samples=0, rounding="cumulative")
+    counts = [
+        np.bincount(labels[part], minlength=classes) for part in cumulative.assign(labels, classes, clients, Streams(7))
+    ]
+    ends = np.floor(np.cumsum(shares, axis=1)[:, :-1] * 41)
+    assert np.array_equal(np.array(counts).T, np.diff(ends, prepend=0, append=41))
+
+
+@pytest.mark.statistical
+def test_first_middle_and_last_client_have_alike_labels_and_sizes() -> None:
+    """Clients are exchangeable, so differences of a pair have the mean 0 and the standard error of their spread."""
+    clients, classes = 30, 10
+    labels = balanced(1437, classes)
+    split = DirichletPartition(alpha=0.3, min_samples=0)
+    held, sizes = [], []
+    for seed in range(200):
+        parts = split.assign(labels, classes, clients, Streams(seed))
+        chosen = [parts[client] for client in (0, clients // 2, clients - 1)]
+        held.append([np.unique(labels[part]).size for part in chosen])
+        sizes.append([part.size for part in chosen])
+    for table in (np.array(held, float), np.array(sizes, float)):
+        for one, two in ((0, 1), (1, 2), (0, 2)):
+            apart = table[:, one] - table[:, two]
+            assert abs(apart.mean()) < STANDARD_ERRORS * apart.std() / np.sqrt(len(apart))
 
 
 @pytest.mark.statistical
