@@ -7,7 +7,7 @@ from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import LABELS
-from fedsim.learning.data.partitions.shares import drawn_counts, pools_of, require, take, topped_up
+from fedsim.learning.data.partitions.shares import OR_FEWER, drawn_counts, pools_of, require, take, topped_up
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -56,7 +56,7 @@ class DirichletPartition(Component):
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         """Return the samples of each client, K arrays of different shapes."""
-        require(labels.size, clients, self.min_samples)
+        require(labels.size, clients, self.min_samples, OR_FEWER)
         rng = streams.generator("split")
         pools = pools_of(labels, classes, rng)
         if self.per == "client":

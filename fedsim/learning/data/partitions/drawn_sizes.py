@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsim.arrays import IntArray
-from fedsim.learning.data.partitions.shares import require, shared, slices
+from fedsim.learning.data.partitions.shares import OR_FEWER, require, shared, slices
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -38,7 +38,7 @@ class LogNormalPartition(Component):
         rng = streams.generator("split")
         ratios = np.exp(self.sigma * rng.standard_normal(clients))
         if self.mean_samples is None:
-            require(labels.size, clients, self.min_samples)
+            require(labels.size, clients, self.min_samples, OR_FEWER)
             sizes = shared(labels.size, ratios, self.min_samples, streams.generator("split-ties"))
         else:
             # Numbers of samples beyond the data set are cut below, and would not fit an integer.
@@ -67,7 +67,7 @@ class ZipfPartition(Component):
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         """Return the samples of each client, K arrays of different shapes."""
-        require(labels.size, clients, self.min_samples)
+        require(labels.size, clients, self.min_samples, OR_FEWER)
         rng = streams.generator("split")
         ranks = rng.permutation(clients).astype(np.float64) + 1.0
         ties = streams.generator("split-ties")

@@ -1,12 +1,14 @@
 """Arithmetic of partitions: pools of samples, and whole numbers in given proportions."""
 
+from typing import Final
+
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
 
 
-def require(samples: int, clients: int, min_samples: int) -> None:
+def require(samples: int, clients: int, min_samples: int, or_else: str = "") -> None:
     """Refuse more clients than samples can serve.
 
     Parameters
@@ -14,6 +16,7 @@ def require(samples: int, clients: int, min_samples: int) -> None:
     samples : number of training samples
     clients : K
     min_samples : of each client
+    or_else : what else than fewer clients is allowed
 
     Raises
     ------
@@ -23,8 +26,12 @@ def require(samples: int, clients: int, min_samples: int) -> None:
     if samples < clients * min_samples:
         raise ScenarioError(
             f"learning.split: {samples} training samples cannot give each of {clients} clients at least "
-            f"{min_samples}; allowed: crowd.clients of at most {samples // min_samples}"
+            f"{min_samples}; allowed: crowd.clients of at most {samples // min_samples}{or_else and f', {or_else}'}"
         )
+
+
+OR_FEWER: Final = "or a lower learning.split.min_samples (0 with learning.allow_empty)"
+"""What is allowed where a split has a smallest number of samples."""
 
 
 def pools_of(labels: IntArray, classes: int, rng: np.random.Generator) -> list[IntArray]:

@@ -179,11 +179,25 @@ def test_quantity_skew_draws_sizes_from_a_symmetric_dirichlet() -> None:
     assert abs(squares.mean() - expected) < STANDARD_ERRORS * squares.std() / 20 + rounding
 
 
-@pytest.mark.parametrize("kind", ["equal", "dirichlet", "quantity-skew"])
+@pytest.mark.parametrize("kind", ["equal", "dirichlet", "log-normal", "zipf"])
 def test_too_few_samples_are_refused_with_both_numbers(kind: str) -> None:
-    options = {"equal": {}, "dirichlet": {"alpha": 1.0}, "quantity-skew": {"concentration": 1.0}}[kind]
-    with pytest.raises(ScenarioError, match=r"9 training samples .* 10 clients"):
+    options = {"dirichlet": {"alpha": 1.0}, "log-normal": {"sigma": 1.0}}.get(kind, {})
+    allowed = "crowd.clients of at most 9"
+    if kind != "equal":
+        allowed += r", or a lower learning\.split\.min_samples \(0 with learning\.allow_empty\)"
+    with pytest.raises(ScenarioError, match=rf"9 training samples .* 10 clients at least 1; allowed: {allowed}$"):
         PARTITIONS.make({"kind": kind, **options}).assign(balanced(9), 10, 10, Streams(0))
+
+
+@pytest.mark.parametrize(("samples", "clients"), [(200, 300), (9, 30)])
+def test_quantity_skew_leaves_clients_empty_where_there_are_more_than_samples(samples: int, clients: int) -> None:
+    """All shares of 9 samples are below one sample, and so is a third of 9 / 30: nobody has any."""
+    parts = QuantitySkewPartition(concentration=2.0).assign(balanced(samples), 10, clients, Streams(0))
+    sizes = np.array([part.size for part in parts])
+    assert sizes.size == clients
+    assert sizes.min() == 0
+    assert sizes.sum() <= samples
+    assert (sizes.sum() > 0) == (samples == 200)
 
 
 def test_a_client_may_get_nothing_where_there_is_no_floor() -> None:
