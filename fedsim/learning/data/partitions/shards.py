@@ -16,8 +16,8 @@ class ShardsPartition(Component):
 
     McMahan et al., "Communication-efficient learning of deep networks from decentralized data", AISTATS 2017, section
     3: MNIST in 200 shards of 300, two for each of 100 clients. Within a label the order is random. All samples are
-    used: where they do not divide evenly, the first shards have one more. With more shards than samples, shards are empty,
-    and clients may be.
+    used: where they do not divide evenly, the first shards have one more. With more shards than samples, shards are
+    empty, and clients may be.
 
     Attributes
     ----------
