@@ -62,7 +62,7 @@ class ZipfPartition(Component):
         Smaller sizes are raised to it. With 0 a client may be left without samples.
     """
 
-    exponent: Annotated[float, Field(ge=0, le=100)] = 1.0
+    exponent: Annotated[float, Field(ge=0, le=20)] = 1.0
     min_samples: Annotated[int, Field(ge=0)] = 1
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:

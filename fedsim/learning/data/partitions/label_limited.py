@@ -37,7 +37,7 @@ class LabelLimitedPartition(Component):
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.1
     law: Literal["balanced", "uniform", "zipf"] = "balanced"
-    exponent: Annotated[float, Field(gt=1, le=100)] = 1.95
+    exponent: Annotated[float, Field(gt=1, le=20)] = 1.95
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         """Return the samples of each client, K arrays of different shapes."""

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from fedsim.learning.data.partitions.drawn_sizes import LogNormalPartition, ZipfPartition
+from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition
 from fedsim.streams import Streams
 
 STANDARD_ERRORS = 4.0
@@ -24,6 +26,13 @@ def test_zipf_sizes_are_the_law_itself() -> None:
     assert sorted(sizes(ZipfPartition(exponent=3.0, min_samples=10), 100, 3)) == [10, 10, 80]
     ranks = [int(sizes(ZipfPartition(), 1100, 3, seed).argmax()) for seed in range(40)]
     assert set(ranks) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("split", [ZipfPartition, LabelLimitedPartition])
+def test_exponents_have_one_bound(split: type[ZipfPartition | LabelLimitedPartition]) -> None:
+    assert split(exponent=20.0).exponent == 20.0
+    with pytest.raises(ValidationError, match="less than or equal to 20"):
+        split(exponent=20.5)
 
 
 @pytest.mark.statistical

@@ -1,7 +1,6 @@
 """McMahan's shards, by hand."""
 
 import numpy as np
-import pytest
 
 from fedsim.errors import ScenarioError
 from fedsim.learning.data.partitions.shards import ShardsPartition
