@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from fedsim.errors import ScenarioError
 from fedsim.learning.data.partitions.shards import ShardsPartition
 from fedsim.streams import Streams
 
