@@ -189,17 +189,17 @@ def _fill(target: dict[Any, Any], items: list[Any]) -> dict[Any, Any]:
 
 
 def read_columns(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Return the columns of a table by name: ``.csv`` with a header line, ``.parquet`` or ``.npz``.
+    """Return the columns of a table by name: ``.csv`` with a header line, ``.parquet`` or ``.npz``, in any letters.
 
     Raises
     ------
     DataError
-        If the file cannot be read or is of another kind; arrays of objects in an NPZ, which are pickles, are
-        refused unread.
+        If the file cannot be read, is of another kind or has two columns of one name; arrays of objects in an NPZ,
+        which are pickles, are refused unread.
     """
     kinds: Mapping[str, Callable[[str | Path], dict[str, NDArray[Any]]]]
     kinds = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": read_npz}
-    suffix = Path(path).suffix
+    suffix = Path(path).suffix.lower()
     if suffix not in kinds:
         raise DataError(f"{path}: is no table; allowed: {', '.join(kinds)}")
     try:
@@ -234,9 +234,11 @@ def _read_parquet(path: str | Path) -> dict[str, NDArray[Any]]:
 def _columns_of(table: Any) -> dict[str, NDArray[Any]]:
     import pyarrow as pa
 
-    found = {}
+    found: dict[str, NDArray[Any]] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         # The codes of a dictionary have none for null, and NumPy would read the last label.
+        if name in found:
+            raise ValueError(f"it has two columns {name!r}; allowed: one of each name")
         labels = pa.types.is_dictionary(column.type)
         found[name] = (column.cast(column.type.value_type) if labels else column).to_numpy()
     return found

@@ -134,7 +134,7 @@ def scenario(
         learning={
             "model": {"kind": "mlp", "hidden": [64, 32]},
             "model_bits": MODEL_BITS,
-            "split": {"kind": "dirichlet", "alpha": 0.3},
+            "split": {"kind": "dirichlet", "alpha": 0.3, "rounding": "cumulative"},
             "local": {"learning_rate": 0.1, "epochs": 2, "batch_size": 10},
         },
         network=network if sites is None else {**network, "sites": sites},

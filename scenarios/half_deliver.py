@@ -48,7 +48,7 @@ def scenario(name: str, seed: int, arguments: argparse.Namespace, deadline_s: fl
         crowd={"clients": arguments.clients},
         learning={
             "data": {"kind": "digits"},
-            "split": {"kind": "dirichlet", "alpha": 0.3, "min_samples": 1},
+            "split": {"kind": "dirichlet", "alpha": 0.3, "rounding": "cumulative", "min_samples": 1},
             "model": {"kind": "mlp", "hidden": [32]},
             "local": {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 1, "batch_size": 8},
         },

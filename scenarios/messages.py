@@ -76,7 +76,7 @@ def scenario(way: str, seed: int, rounds: int) -> Scenario:
         crowd={"clients": CLIENTS},
         learning={
             "data": "digits",
-            "split": {"kind": "dirichlet", "alpha": 0.5},
+            "split": {"kind": "dirichlet", "alpha": 0.5, "rounding": "cumulative"},
             "model": {"kind": "mlp", "hidden": [64, 32]},
             "local": {"learning_rate": 0.05, "epochs": 2, "batch_size": 10},
             "compression": WAYS[way],

@@ -41,7 +41,7 @@ CROWD: dict[str, Any] = {
     "name": "stragglers",
     "privacy": "none",
     "crowd.clients": 50,
-    "learning.split": {"kind": "dirichlet", "alpha": 0.3},
+    "learning.split": {"kind": "dirichlet", "alpha": 0.3, "rounding": "cumulative"},
     "learning.local": {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 2, "batch_size": 10},
     "devices.compute": {
         "kind": "flops",

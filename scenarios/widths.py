@@ -80,7 +80,7 @@ def scenario(algorithm: str, seed: int, rounds: int, policy: dict[str, Any], alp
         crowd={"clients": CLIENTS},
         learning={
             "data": "digits",
-            "split": {"kind": "dirichlet", "alpha": alpha, "min_samples": 4},
+            "split": {"kind": "dirichlet", "alpha": alpha, "rounding": "cumulative", "min_samples": 4},
             "model": {"kind": "mlp", "hidden": [128, 64]},
             "local": {"learning_rate": 0.05, "epochs": 2, "batch_size": 10},
             "algorithm": algorithm,

@@ -104,6 +104,8 @@ def _divided(
     from fedsim.learning.data.partitions.statistics import division_of
     from fedsim.streams import Streams
 
+    if table is not None and table.suffix.lower() != ".csv":
+        raise FedsimError(f"--table: {table} is not allowed; allowed: a name that ends in .csv")
     scenario = load_scenario(file, assignments, plugins=True)
     learning = scenario.learning
     if not isinstance(learning, Supervised):

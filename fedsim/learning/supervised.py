@@ -55,9 +55,10 @@ from fedsim.units import BITS_PER_FLOAT32
 class SupervisedLearner:
     """Supervised federated learning: global models, edge servers' models, clients' updates.
 
-    Streams: ``("model",)`` initial weights, ``("split",)``, ``("training", client, version)`` batch order and
-    dropout, ``("probe", client, round)`` mini-batch of a probe, ``("privacy-noise", client, index)``,
-    ``("compression", client, version)`` draws of a compressor.
+    Streams: ``("model",)`` initial weights, ``("split",)``, ``("split-rounding",)`` and ``("split-ties",)`` the
+    division of the samples, ``("training", client, version)`` batch order and dropout, ``("probe", client, round)``
+    mini-batch of a probe, ``("privacy-noise", client, index)``, ``("compression", client, version)`` draws of a
+    compressor.
 
     The stream of a training has the client and the version of its base as keys, so its draws do not depend on the other
     clients, the order or the batch. Versions grow along every line of descent (a merged model's is beyond those of its

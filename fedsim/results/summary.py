@@ -1,6 +1,7 @@
 """The summary of a run: its main numbers."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -88,10 +89,14 @@ def summarise(
     }
 
 
-def _last_metrics(history: History) -> dict[str, float]:
-    """Return the metrics of the last evaluation by name; none where the task has accuracy alone."""
+def _last_metrics(history: History) -> dict[str, float | None]:
+    """Return the metrics of the last evaluation by name; none where the task has accuracy alone.
+
+    One that is no finite number, for which JSON has no word, is None.
+    """
     rows = history.evaluations.column("metrics").slice(max(0, history.evaluations.num_rows - 1)).to_pylist()
-    return dict(rows[0]) if rows and rows[0] is not None else {}
+    found = dict(rows[0]) if rows and rows[0] is not None else {}
+    return {name: None if value is None or not math.isfinite(value) else value for name, value in found.items()}
 
 
 def _has_batteries(history: History) -> bool:
@@ -177,7 +182,7 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("best accuracy", shown("best_accuracy", "{:.2%}")),
         (target, shown("time_to_accuracy_s", "{:,.2f} s")),
         *(
-            (f"final {name}", f"{value:.4g}")
+            (f"final {name}", "-" if value is None else f"{value:.4g}")
             for name, value in summary.get("final_metrics", {}).items()
             if name != "accuracy"
         ),

@@ -40,7 +40,7 @@ LEARNING_RATE: Final = 0.05
 FIRST_HELD_OUT: Final = 20_000  # seeds from here on are never trained on; settings were chosen on those from 10,000
 LEARNING: Final[dict[str, Any]] = {
     "data": "digits",
-    "split": {"kind": "dirichlet", "alpha": 0.5},
+    "split": {"kind": "dirichlet", "alpha": 0.5, "rounding": "cumulative"},
     "model": {"kind": "mlp", "hidden": [32]},
     "local": {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 2, "batch_size": 10},
 }

@@ -13,7 +13,7 @@ BAND_HZ: Final = 1e6
 SHARE_IN_TIME: Final = 0.5
 LEARNING: Final[dict[str, Any]] = {
     "data": {"kind": "digits"},
-    "split": {"kind": "dirichlet", "alpha": 0.3, "min_samples": 8},
+    "split": {"kind": "dirichlet", "alpha": 0.3, "rounding": "cumulative", "min_samples": 8},
     "model": {"kind": "mlp", "hidden": [32]},
     "local": {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 2, "batch_size": 8},
 }

@@ -64,7 +64,7 @@ def scenario(crowd: str, name: str, seed: int) -> Scenario:
         crowd={"clients": 60, "placement": {"kind": "disc", "radius_m": 800.0}},
         learning={
             "data": {"kind": "digits"},
-            "split": {"kind": "dirichlet", "alpha": at["alpha"], "min_samples": 8},
+            "split": {"kind": "dirichlet", "alpha": at["alpha"], "rounding": "cumulative", "min_samples": 8},
             "model": {"kind": "mlp", "hidden": [32]},
             "local": {"optimizer": "sgd", "learning_rate": at["learning_rate"], "epochs": 2, "batch_size": 8},
         },

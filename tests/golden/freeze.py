@@ -948,8 +948,14 @@ LOCALS = {
 }
 SPLITS = {
     "equal": {"kind": "equal"},
-    "dirichlet": {"kind": "dirichlet", "alpha": 0.5},
-    "dirichlet-client": {"kind": "dirichlet", "alpha": 0.3, "per": "client", "min_samples": 4},
+    "dirichlet": {"kind": "dirichlet", "alpha": 0.5, "rounding": "cumulative"},
+    "dirichlet-client": {
+        "kind": "dirichlet",
+        "alpha": 0.3,
+        "rounding": "cumulative",
+        "per": "client",
+        "min_samples": 4,
+    },
     "skew": {"kind": "quantity-skew", "concentration": 2.0},
     "skew-even": {"kind": "quantity-skew", "concentration": 5.0, "dominant_share": 0.6, "min_fraction": 0.5},
 }

@@ -102,7 +102,7 @@ _LEARNING: Final[list[Row]] = [
     ("learning.data synthetic", NO_EFFECT, "a"),
     ("learning.data idx-files", START, "train_limit name classes users"),
     ("learning.data idx-files", CHECKED, "digest"),
-    ("learning.split dirichlet", TRAIN, "alpha per"),
+    ("learning.split dirichlet", TRAIN, "alpha per rounding"),
     ("learning.split dirichlet", ENOUGH, "min_samples"),
     ("learning.split sizes", TRAIN, "samples"),
     ("learning.split quantity-skew", TRAIN, "concentration dominant_share min_fraction"),

@@ -3,6 +3,7 @@
 import torch
 
 from fedsim.answers import attributed
+from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError, ScenarioError
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.objective import Objective
@@ -16,14 +17,16 @@ from fedsim.learning.tasks.of_labels import Classification
 def check_fit(setup: TrainingSetup) -> None:
     """Refuse a task whose loss or metrics cannot be made of the scores of the model.
 
-    A classification by a model of fedsim's always fits, and is not tried.
+    A classification with metrics of fedsim's by a model of fedsim's always fits, and is not tried.
 
     Raises
     ------
     ScenarioError, PartError
         If it is such a task; `PartError` if a part of the user's own fails.
     """
-    if type(setup.task) is Classification and own_name(setup.model) is None:
+    width = setup.scores.width
+    known = type(setup.task) is Classification and all(is_builtin(type(one)) for one in setup.task.metrics)
+    if known and own_name(setup.model) is None:
         return
     data, objective = setup.data, Objective(setup)
     module = build_flat(setup.model, data.shape, setup.outputs, setup.seed).module.eval()
@@ -37,11 +40,16 @@ def check_fit(setup: TrainingSetup) -> None:
         )
         try:
             found = objective.sums(scores, targets)
+            widths = objective.widths(scores, targets, setup.outputs)
         except FedsimError:
             raise
         except Exception as failure:
             raise attributed(failure) or ScenarioError(f"{fits} ({failure})") from failure
-    if tuple(found.shape) != (1, setup.scores.width):
-        raise ScenarioError(
-            f"{fits}: loss and metrics give {tuple(found.shape[1:])} sums, and {setup.scores.width} are declared"
-        )
+    for name, (given, declared) in widths.items():
+        if given != declared:
+            raise ScenarioError(
+                f"learning.task.metrics: {name}: sums of {given} numbers for each sample are not allowed; allowed: "
+                f"{declared}, as its width says"
+            )
+    if tuple(found.shape) != (1, width):
+        raise ScenarioError(f"{fits}: loss and metrics give {tuple(found.shape[1:])} sums, and {width} are declared")

@@ -88,6 +88,16 @@ class Objective:
         found: Tensor = self._task.losses(scores, targets)
         return found
 
+    def widths(self, scores: Tensor, targets: Tensor, outputs: int) -> dict[str, tuple[int, int]]:
+        """Return how many sums each metric gives for a sample, and how many it declares, by its name.
+
+        Parameters
+        ----------
+        scores, targets : of n samples
+        outputs : how many numbers the model gives
+        """
+        return {one.name: (int(one.sums(scores, targets).shape[1]), one.width(outputs)) for one in self._metrics}
+
     def sums(self, scores: Tensor, targets: Tensor) -> Tensor:
         """Return loss and sums of the metrics of each sample, shape (n, `Scores.width`)."""
         own = self.losses(scores, targets)[:, None]

@@ -17,6 +17,7 @@ from fedsim.learning.models.settings import ModelPart, own_name
 Number = TypeVar("Number", bound=np.floating[Any])
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+_DROPOUTS = (nn.Dropout, nn.AlphaDropout)
 _COUNTER = "num_batches_tracked"
 
 
@@ -149,7 +150,8 @@ class FlatModule:
 def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, channels_last: bool = False) -> FlatModule:
     """Return a fresh model with the initial weights of a seed, which torch draws by its default rules.
 
-    A model of the user's own is tried on a blank sample.
+    A model of the user's own is tried on a blank sample. What a layer of dropout draws does not depend on how the
+    numbers before it lie in memory.
 
     Parameters
     ----------
@@ -164,7 +166,15 @@ def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, chann
         module = model.build(shape, classes)
         if (name := own_name(model)) is not None:
             check_scores(module, name, shape, classes)
+        for part in module.modules():
+            if isinstance(part, _DROPOUTS):
+                part.register_forward_pre_hook(_in_their_order)
         return FlatModule(module, channels_last=channels_last)
+
+
+def _in_their_order(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Let the numbers lie in memory as they follow one another, since torch draws in the order of the memory."""
+    return tuple(one.contiguous() for one in given)
 
 
 def _changing_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:

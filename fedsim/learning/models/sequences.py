@@ -68,11 +68,11 @@ class TextCNN(_OfWords):
     def build(self, shape: Shape, classes: int) -> "nn.Module":
         """Return a fresh module, or raise `ScenarioError` if samples are no texts."""
         vectors, width = self._vectors(shape, "text-cnn")
-        from fedsim.learning.models.texts import Convolution, text_classifier
+        from fedsim.learning.models.texts import Convolution, DropoutByFilter, text_classifier
 
-        layer = Convolution(width, self.filters, self.window)
+        layer, dropout = Convolution(width, self.filters, self.window), DropoutByFilter(self.dropout)
         more = {"hidden": self.hidden, "pooling": self.pooling}
-        return text_classifier(vectors, layer, self.filters, classes, **more, dropout=self.dropout)
+        return text_classifier(vectors, layer, dropout, self.filters, classes, **more)
 
 
 class TextAttention(_OfWords):
@@ -92,11 +92,13 @@ class TextAttention(_OfWords):
     def build(self, shape: Shape, classes: int) -> "nn.Module":
         """Return a fresh module, or raise `ScenarioError` if samples are no texts."""
         vectors, width = self._vectors(shape, "text-attention")
+        from torch import nn
+
         from fedsim.learning.models.texts import SelfAttention, text_classifier
 
-        layer = SelfAttention(width, self.heads, self.head_width)
+        layer, dropout = SelfAttention(width, self.heads, self.head_width), nn.Dropout(self.dropout)
         more = {"hidden": self.hidden, "pooling": self.pooling}
-        return text_classifier(vectors, layer, self.heads * self.head_width, classes, **more, dropout=self.dropout)
+        return text_classifier(vectors, layer, dropout, self.heads * self.head_width, classes, **more)
 
 
 class CharLSTM(Component):

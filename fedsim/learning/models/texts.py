@@ -39,6 +39,19 @@ class Convolution(nn.Module):
         return found.transpose(1, 2)
 
 
+class DropoutByFilter(nn.Module):
+    """Dropout of the vectors behind a convolution, drawn for one filter of a text after the other."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.layer = nn.Dropout(share)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Return vectors of the same shape, (n, length, width)."""
+        found: Tensor = self.layer(vectors.transpose(1, 2))
+        return found.transpose(1, 2)
+
+
 class SelfAttention(nn.Module):
     """One layer of self-attention with heads; queries, keys and values are products without a bias."""
 
@@ -70,7 +83,7 @@ class AttentivePooling(nn.Module):
 
 
 def text_classifier(
-    vectors: Vectors, over_words: nn.Module, width: int, classes: int, *, hidden: int, pooling: int, dropout: float
+    vectors: Vectors, over_words: nn.Module, dropout: nn.Module, width: int, classes: int, *, hidden: int, pooling: int
 ) -> nn.Module:
     """Return a network for texts: vectors, a layer over the words, pooling, two dense layers, the classes.
 
@@ -78,15 +91,15 @@ def text_classifier(
     ----------
     vectors : of the words
     over_words : the layer over the words
+    dropout : of the numbers that it gives, before the pooling
     width : numbers of a vector that it gives
     classes : number of classes
     hidden, pooling : widths of the dense layers, and of the network inside the pooling
-    dropout : share of numbers that become 0 in training, before the pooling
     """
     return nn.Sequential(
         vectors,
         over_words,
-        nn.Dropout(dropout),
+        dropout,
         AttentivePooling(width, pooling),
         *(nn.Linear(width, hidden), nn.ReLU()),
         *(nn.Linear(hidden, hidden), nn.ReLU()),

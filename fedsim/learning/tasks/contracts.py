@@ -3,15 +3,18 @@
 Scores and targets are torch's tensors; a part of your own imports torch itself where tensors alone are not enough.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Self, SupportsFloat
 
 from pydantic import Field, model_validator
 
-from fedsim.answers import AnswerError, Contract, Flag, Free, Given, InstanceOf, Number, in_words
+from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Number, in_words
 from fedsim.arrays import FloatArray, Shaped
 from fedsim.learning.data.datasets import Dataset
 from fedsim.registry import Component, Registry, Slot
+
+_LOSS: Final = "loss"
 
 
 class Metric(Component):
@@ -40,7 +43,7 @@ class Metric(Component):
 
     @property
     def name(self) -> str:
-        """Name of the metric in tables; by default that of the class."""
+        """Name of the metric in tables, neither empty nor ``"loss"``; by default that of the class."""
         return type(self).__name__
 
     def width(self, outputs: int) -> int:
@@ -63,7 +66,7 @@ class Metric(Component):
         raise NotImplementedError
 
     def value(self, sums: FloatArray, samples: int) -> float:
-        """Return the metric; by default the mean of the first sum.
+        """Return the metric, NaN where there is none; by default the mean of the first sum.
 
         Parameters
         ----------
@@ -208,6 +211,29 @@ class _OfEach:
 
 
 @dataclass(frozen=True)
+class _Value:
+    """A number, also one that is not finite, of Python or NumPy or in a tensor."""
+
+    def __call__(self, answer: object, given: Given) -> float:
+        """Return it as one of Python's own."""
+        if isinstance(answer, SupportsFloat):
+            with suppress(TypeError, ValueError, RuntimeError):
+                return float(answer)
+        raise AnswerError(in_words(answer), "a number; nan where there is none")
+
+
+@dataclass(frozen=True)
+class _Name:
+    """A name of a column beside the loss."""
+
+    def __call__(self, answer: object, given: Given) -> str:
+        """Return it."""
+        if not isinstance(answer, str) or answer in ("", _LOSS):
+            raise AnswerError(in_words(answer), f"a text, neither empty nor {_LOSS!r}, which is the mean loss")
+        return answer
+
+
+@dataclass(frozen=True)
 class _Pair:
     """Inputs and targets."""
 
@@ -233,10 +259,10 @@ METRIC: Final = Contract(
     "metric",
     Metric,
     {
-        "name": InstanceOf(str),
+        "name": _Name(),
         "width": Number(least=1, whole=True),
         "sums": _OfEach(2),
-        "value": Free(),
+        "value": _Value(),
         "bound": Free(),
     },
 )

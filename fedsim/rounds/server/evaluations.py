@@ -1,7 +1,8 @@
 """When the model of a run is evaluated, and what is recorded of that."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
@@ -9,6 +10,7 @@ from typing import Any, Final, Literal
 from simpy import Environment
 
 from fedsim.arrays import FloatArray
+from fedsim.errors import PartError
 from fedsim.history.recorder import Recorder
 from fedsim.learning import Learner, Model, PendingEvaluation
 
@@ -98,7 +100,8 @@ class Evaluations:
         number : of the last round; 0 before the first
         """
         self._round = number
-        pending = self._learner.start_evaluation(model)
+        with _placed(number, self.env.now):
+            pending = self._learner.start_evaluation(model)
         if pending is not None:
             self._recorder.add_evaluation_later(partial(_row, pending, number, self.env.now, model.version))
         each = self._plan.of_clients
@@ -137,6 +140,16 @@ def _nulls(values: FloatArray) -> list[float | None]:
     return [None if math.isnan(value) else value for value in values.tolist()]
 
 
+@contextmanager
+def _placed(number: int, time_s: float) -> Iterator[None]:
+    """Let errors about a part of the user's own say after which round the model is evaluated; 0 for the first model."""
+    try:
+        yield
+    except PartError as error:
+        error.place(number, time_s)
+        raise
+
+
 def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -> Mapping[str, Any]:
     """Return what is recorded of an evaluation, waiting for it if need be.
 
@@ -147,12 +160,14 @@ def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -
     time_s : simulated time of that
     version : of the model
     """
-    found = pending.result()
+    with _placed(number, time_s):
+        found = pending.result()
+    metrics = {name: None if math.isnan(value) else value for name, value in _metrics(found.metrics).items()}
     return {
         "round": number,
         "time_s": time_s,
         "model_version": version,
         "accuracy": None if math.isnan(found.accuracy) else found.accuracy,
         "loss": found.loss if found.has_loss else None,
-        "metrics": dict(_metrics(found.metrics)) or None,
+        "metrics": metrics or None,
     }

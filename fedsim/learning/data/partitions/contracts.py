@@ -1,6 +1,7 @@
 """What a partition of the training samples is, and the kinds that there are.
 
-All draws come from the stream ``"split"``. A partition of your own is a `fedsim.Component` with a method
+All draws come from the stream ``"split"``; those that round shares to whole numbers have streams of their own,
+``"split-rounding"`` and ``"split-ties"``. A partition of your own is a `fedsim.Component` with a method
 ``assign(labels, classes, clients, streams)``; one that divides by the users of a data set requires ``"users"`` and
 takes them as a fifth argument.
 """

@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import IntArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import LABELS
-from fedsim.learning.data.partitions.shares import drawn_counts, pools_of, require, take, topped_up
+from fedsim.learning.data.partitions.shares import OR_FEWER, drawn_counts, pools_of, require, take, topped_up
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -27,6 +27,12 @@ class DirichletPartition(Component):
         floor(N/K) samples of that mixture (Hsu, Qi and Brown, "Measuring the effects of non-identical data
         distribution for federated visual classification", 2019; there with alpha q for q summing to
         one, so their alpha is C times ours). When a class runs out, its part goes to the others in proportion.
+    rounding : ``"unbiased"`` or ``"cumulative"``
+        How shares of a class become whole numbers, by class. ``"unbiased"``: systematic rounding, with one uniform
+        number for each class; a client's number of samples is off its share by less than one, and on average by
+        nothing. ``"cumulative"``: cumulative shares are rounded down, as in the code of NIID-Bench (Li et al.,
+        "Federated learning on non-IID data silos: An experimental study", ICDE 2022). There the first client's number
+        is rounded down and the last client's up, so that the last client has samples of nearly every class.
     min_samples : int >= 0
         A client below it gets random samples of the client that has most at that moment. With 0 a client may be left
         without samples.
@@ -38,27 +44,36 @@ class DirichletPartition(Component):
     ...     parts = DirichletPartition(alpha=alpha).assign(labels, 5, 4, Streams(0))
     ...     print(np.bincount(labels[parts[0]], minlength=5))
     [  0 138   0   0 119]
-    [51 47 48 43 51]
+    [52 47 49 44 51]
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({LABELS})
 
     alpha: Annotated[float, Field(gt=0)]
     per: Literal["class", "client"] = "class"
+    rounding: Literal["unbiased", "cumulative"] = "unbiased"
     min_samples: Annotated[int, Field(ge=0)] = 1
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         """Return the samples of each client, K arrays of different shapes."""
-        require(labels.size, clients, self.min_samples)
+        require(labels.size, clients, self.min_samples, OR_FEWER)
         rng = streams.generator("split")
-        divide = self._divide_classes if self.per == "class" else self._divide_clients
-        return topped_up(divide(pools_of(labels, classes, rng), clients, rng), self.min_samples, rng)
+        pools = pools_of(labels, classes, rng)
+        if self.per == "client":
+            parts = self._divide_clients(pools, clients, rng)
+        else:
+            unbiased = self.rounding == "unbiased"
+            starts = streams.generator("split-rounding").random(classes) if unbiased else np.zeros(classes)
+            parts = self._divide_classes(pools, clients, starts, rng)
+        return topped_up(parts, self.min_samples, rng)
 
-    def _divide_classes(self, pools: list[IntArray], clients: int, rng: np.random.Generator) -> list[IntArray]:
+    def _divide_classes(
+        self, pools: list[IntArray], clients: int, starts: FloatArray, rng: np.random.Generator
+    ) -> list[IntArray]:
         parts: list[list[IntArray]] = [[] for _ in range(clients)]
-        for pool in pools:
+        for pool, start in zip(pools, starts.tolist(), strict=True):
             shares = rng.dirichlet(np.full(clients, self.alpha))
-            cuts = np.floor(np.cumsum(shares)[:-1] * pool.size).astype(np.int64)
+            cuts = np.floor(np.cumsum(shares)[:-1] * pool.size + start).astype(np.int64)
             for part, piece in zip(parts, np.split(pool, cuts), strict=True):
                 part.append(piece)
         return [np.concatenate(part) for part in parts]

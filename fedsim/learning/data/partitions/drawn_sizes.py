@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsim.arrays import IntArray
-from fedsim.learning.data.partitions.shares import require, shared, slices
+from fedsim.learning.data.partitions.shares import OR_FEWER, require, shared, slices
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -38,8 +38,8 @@ class LogNormalPartition(Component):
         rng = streams.generator("split")
         ratios = np.exp(self.sigma * rng.standard_normal(clients))
         if self.mean_samples is None:
-            require(labels.size, clients, self.min_samples)
-            sizes = shared(labels.size, ratios, self.min_samples)
+            require(labels.size, clients, self.min_samples, OR_FEWER)
+            sizes = shared(labels.size, ratios, self.min_samples, streams.generator("split-ties"))
         else:
             # Numbers of samples beyond the data set are cut below, and would not fit an integer.
             wished = np.minimum(np.ceil(self.mean_samples * ratios / np.ceil(ratios).mean()), labels.size)
@@ -62,13 +62,14 @@ class ZipfPartition(Component):
         Smaller sizes are raised to it. With 0 a client may be left without samples.
     """
 
-    exponent: Annotated[float, Field(ge=0, le=100)] = 1.0
+    exponent: Annotated[float, Field(ge=0, le=20)] = 1.0
     min_samples: Annotated[int, Field(ge=0)] = 1
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         """Return the samples of each client, K arrays of different shapes."""
-        require(labels.size, clients, self.min_samples)
+        require(labels.size, clients, self.min_samples, OR_FEWER)
         rng = streams.generator("split")
         ranks = rng.permutation(clients).astype(np.float64) + 1.0
-        sizes = shared(labels.size, np.power(ranks, -self.exponent), self.min_samples)
+        ties = streams.generator("split-ties")
+        sizes = shared(labels.size, np.power(ranks, -self.exponent), self.min_samples, ties)
         return slices(rng.permutation(labels.size), sizes)

@@ -47,7 +47,12 @@ class FilePartition(Component):
             if np.unique(sample).size < sample.size:
                 twice = int(np.flatnonzero(np.bincount(sample) > 1)[0])
                 raise DataError(f"learning.split: {self.path}: sample {twice} has two rows; allowed: at most one")
-        if owner.size != sample.size:
+            if owner.size != sample.size:
+                raise DataError(
+                    f"learning.split: {self.path}: client has {owner.size} rows and sample {sample.size}; allowed: "
+                    "as many"
+                )
+        elif owner.size != sample.size:
             raise DataError(
                 f"learning.split: {self.path} has {owner.size} rows; there must be one for each of the {labels.size} "
                 "training samples, or a column 'sample'"
@@ -64,7 +69,9 @@ class FilePartition(Component):
             raise DataError(f"{where} has no column {name!r}; its columns: {', '.join(columns) or 'none'}")
         column = columns[name]
         if column.dtype.kind not in "iu" or column.ndim != 1:
-            raise DataError(f"{where}: {name} holds {column.dtype}; it must hold whole numbers, one in each row")
+            at = _first_wrong(column) if column.ndim == 1 else None
+            found = f"{name} holds {column.dtype}" if at is None else f"{name}, row {at[0] + 1}: {at[1]}"
+            raise DataError(f"{where}: {found}; it must hold whole numbers, one in each row")
         wrong = np.flatnonzero((column < least) | (column > most))
         if wrong.size:
             row = int(wrong[0])
@@ -72,3 +79,17 @@ class FilePartition(Component):
                 f"{where}: {name}, row {row + 1}: {column[row].item()} is not allowed; allowed: {least} to {most}"
             )
         return column.astype(np.int64)
+
+
+def _first_wrong(column: NDArray[Any]) -> tuple[int, str] | None:
+    """Return the first row of a column that has no whole number, and what it has in words; None if each has one."""
+    for row, value in enumerate(column.tolist()):
+        if value is None or value != value:  # noqa: PLR0124 - NaN alone
+            return row, "there is no value"
+        if isinstance(value, str):
+            whole = value.strip().removeprefix("-").isdecimal()
+        else:
+            whole = isinstance(value, float) and value.is_integer()
+        if not whole:
+            return row, f"{value!r} is not allowed"
+    return None

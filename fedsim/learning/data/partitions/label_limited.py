@@ -18,8 +18,10 @@ class LabelLimitedPartition(Component):
     REFL's label-limited mappings (Abdelmoniem et al., "REFL: Resource-efficient federated learning", EuroSys 2023,
     section 5.1): a client holds a tenth of the labels (four of CIFAR-10's ten), and its samples of each are balanced,
     uniform or by a Zipf law. Here the samples of a label are divided among the clients that hold it, in proportion to a
-    weight for each client and label, in whole numbers by largest remainders: each sample is used once. Samples of a
-    label that no client holds are left over. A client whose weights are small may be left without samples.
+    weight for each client and label, in whole numbers by largest remainders: each sample is used once. Which of equal
+    weights get the samples of a remainder is drawn for the law ``"balanced"``; by the other laws the lower numbers of
+    clients get them. Samples of a label that no client holds are left over. A client whose weights are small may be
+    left without samples.
 
     Attributes
     ----------
@@ -35,11 +37,12 @@ class LabelLimitedPartition(Component):
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.1
     law: Literal["balanced", "uniform", "zipf"] = "balanced"
-    exponent: Annotated[float, Field(gt=1, le=100)] = 1.95
+    exponent: Annotated[float, Field(gt=1, le=20)] = 1.95
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         """Return the samples of each client, K arrays of different shapes."""
         rng = streams.generator("split")
+        ties = streams.generator("split-ties") if self.law == "balanced" else None
         held = np.zeros((clients, classes), dtype=bool)
         each = max(1, round(self.share * classes))
         for client in range(clients):
@@ -49,7 +52,7 @@ class LabelLimitedPartition(Component):
         for label, pool in enumerate(pools_of(labels, classes, rng)):
             holders = np.flatnonzero(held[:, label])
             if holders.size:
-                sizes = shared(pool.size, weights[holders, label])
+                sizes = shared(pool.size, weights[holders, label], ties=ties)
                 pieces = np.split(pool, np.cumsum(sizes)[:-1])
                 for client, piece in zip(holders.tolist(), pieces, strict=True):
                     parts[client].append(piece)

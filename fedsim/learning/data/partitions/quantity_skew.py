@@ -7,7 +7,7 @@ from pydantic import Field
 
 from fedsim.arrays import IntArray
 from fedsim.capabilities import LABELS
-from fedsim.learning.data.partitions.shares import pools_of, require, take
+from fedsim.learning.data.partitions.shares import pools_of, take
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -20,7 +20,8 @@ class QuantitySkewPartition(Component):
     repeated ceil(K / classes) times and shuffled, give every client a dominant one, from which it takes
     ``dominant_share`` of its samples; the others come in equal parts from the other labels, without
     replacement. Where a label has run out, clients late in the order get less than planned. A client for which all
-    planned labels have run out gets one sample of the label of which most are left; in the PAUSE code it has none.
+    planned labels have run out gets one sample of the label of which most are left; in the PAUSE code it has none. A
+    size may be 0, where shares are small or samples few.
 
     Attributes
     ----------
@@ -48,7 +49,6 @@ class QuantitySkewPartition(Component):
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         """Return the samples of each client, K arrays of different shapes."""
-        require(labels.size, clients, 1)
         rng = streams.generator("split")
         sizes = self.sizes(labels.size, clients, rng)
         dominant = rng.permutation(np.tile(np.arange(classes), -(-clients // classes)))[:clients]
@@ -74,7 +74,7 @@ class QuantitySkewPartition(Component):
         shares = rng.dirichlet(np.full(clients, self.concentration))
         smallest = np.floor(self.min_fraction * samples / clients)
         raw = np.maximum(smallest, np.floor(shares * samples))
-        return np.asarray(np.floor(raw * samples / raw.sum()), dtype=np.int64)
+        return np.asarray(np.floor(raw * samples / max(1.0, raw.sum())), dtype=np.int64)
 
     def _plan(self, size: int, label: int, classes: int) -> IntArray:
         if classes == 1:

@@ -7,7 +7,6 @@ from pydantic import Field
 
 from fedsim.arrays import IntArray
 from fedsim.capabilities import LABELS
-from fedsim.learning.data.partitions.shares import require
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -17,7 +16,8 @@ class ShardsPartition(Component):
 
     McMahan et al., "Communication-efficient learning of deep networks from decentralized data", AISTATS 2017, section
     3: MNIST in 200 shards of 300, two for each of 100 clients. Within a label the order is random. All samples are
-    used: where they do not divide evenly, the first shards have one more.
+    used: where they do not divide evenly, the first shards have one more. With more shards than samples, shards are
+    empty, and clients may be.
 
     Attributes
     ----------
@@ -31,7 +31,6 @@ class ShardsPartition(Component):
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         """Return the samples of each client, arrays that differ by at most ``shards`` in size."""
-        require(labels.size, clients, self.shards)
         rng = streams.generator("split")
         order = rng.permutation(labels.size)
         order = order[np.argsort(labels[order], kind="stable")]

@@ -1,12 +1,14 @@
 """Arithmetic of partitions: pools of samples, and whole numbers in given proportions."""
 
+from typing import Final
+
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
 
 
-def require(samples: int, clients: int, min_samples: int) -> None:
+def require(samples: int, clients: int, min_samples: int, or_else: str = "") -> None:
     """Refuse more clients than samples can serve.
 
     Parameters
@@ -14,6 +16,7 @@ def require(samples: int, clients: int, min_samples: int) -> None:
     samples : number of training samples
     clients : K
     min_samples : of each client
+    or_else : what else than fewer clients is allowed
 
     Raises
     ------
@@ -23,8 +26,12 @@ def require(samples: int, clients: int, min_samples: int) -> None:
     if samples < clients * min_samples:
         raise ScenarioError(
             f"learning.split: {samples} training samples cannot give each of {clients} clients at least "
-            f"{min_samples}; allowed: crowd.clients of at most {samples // min_samples}"
+            f"{min_samples}; allowed: crowd.clients of at most {samples // min_samples}{or_else and f', {or_else}'}"
         )
+
+
+OR_FEWER: Final = "or a lower learning.split.min_samples (0 with learning.allow_empty)"
+"""What is allowed where a split has a smallest number of samples."""
 
 
 def pools_of(labels: IntArray, classes: int, rng: np.random.Generator) -> list[IntArray]:
@@ -80,7 +87,7 @@ def topped_up(parts: list[IntArray], least: int, rng: np.random.Generator) -> li
     return parts
 
 
-def shared(total: int, weights: FloatArray, least: int = 0) -> IntArray:
+def shared(total: int, weights: FloatArray, least: int = 0, ties: np.random.Generator | None = None) -> IntArray:
     """Return whole numbers in the proportions of weights, of an exact sum, by largest remainders.
 
     Numbers below ``least`` are raised to it, and the others share what is left in their proportions.
@@ -90,6 +97,7 @@ def shared(total: int, weights: FloatArray, least: int = 0) -> IntArray:
     total : sum of the numbers, at least ``least`` times their count
     weights : at least 0 and finite, not all 0, shape (n,)
     least : smallest number
+    ties : draws which of equal remainders are rounded up; without it, those that come first
 
     Returns
     -------
@@ -118,7 +126,8 @@ def shared(total: int, weights: FloatArray, least: int = 0) -> IntArray:
             break
         raised[free[low]] = True
     floor = np.floor(wished)
-    order = np.argsort(floor - wished, kind="stable")
+    drawn = np.zeros(free.size) if ties is None else ties.random(free.size)
+    order = np.lexsort((drawn, floor - wished))
     counts[free] = floor.astype(np.int64)
     counts[free[order[: rest - int(floor.sum())]]] += 1
     return counts

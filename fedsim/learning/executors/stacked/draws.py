@@ -85,9 +85,12 @@ def _with_global_generator(operation: OpOverload, device: torch.device) -> Calla
 
 
 def _part(argument: Any, slot: int, slots: int) -> Any:
-    """Return one slot's part of an argument: of an array or of a shape whose first axis are the slots."""
+    """Return one slot's part of an argument: of an array or of a shape whose first axis are the slots.
+
+    Numbers of an array lie as they follow one another, since torch draws in the order of the memory.
+    """
     if isinstance(argument, Tensor) and argument.dim() and len(argument) == slots:
-        return argument[slot]
+        return argument[slot].contiguous()
     if isinstance(argument, list | tuple) and argument and argument[0] == slots:
         return argument[1:]
     return argument

@@ -46,3 +46,13 @@ def test_weights_follow_their_laws() -> None:
     # Equal weights, sum of p_i^2 with p_i = i^-a / zeta(a): zeta(2 a) / zeta(a)^2.
     expected = float(zeta(2 * 1.95) / zeta(1.95) ** 2)
     assert abs(both.mean() - expected) < 4 * np.sqrt(expected * (1 - expected) / both.size)
+
+
+@pytest.mark.statistical
+def test_sizes_of_balanced_labels_do_not_depend_on_the_number_of_the_client() -> None:
+    """FedSUV's division; a correlation of K independent pairs has a standard error of 1 / sqrt(K)."""
+    clients, labels = 3500, np.arange(50_000) % 10
+    for seed in range(3):
+        parts = LabelLimitedPartition(share=0.4).assign(labels, 10, clients, Streams(seed))
+        found = np.corrcoef(np.arange(clients), [part.size for part in parts])[0, 1]
+        assert abs(found) < 4 / np.sqrt(clients)

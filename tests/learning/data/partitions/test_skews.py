@@ -16,6 +16,7 @@ ANY_SPLIT = st.one_of(
         DirichletPartition,
         alpha=st.sampled_from([0.01, 0.3, 5.0]),
         per=st.sampled_from(["class", "client"]),
+        rounding=st.sampled_from(["unbiased", "cumulative"]),
         min_samples=st.integers(1, 3),
     ),
     st.builds(QuantitySkewPartition, concentration=st.sampled_from([0.1, 2.0, 50.0])),
@@ -94,6 +95,44 @@ def test_shares_of_a_class_follow_the_dirichlet_distribution(alpha: float) -> No
     assert abs(squares.mean() - expected) < error * squares.std() + 2 / per_class
 
 
+def test_numbers_of_a_class_are_within_one_of_their_shares() -> None:
+    """The shares are drawn after the order of the samples, from the same stream."""
+    clients, classes, samples = 12, 5, 205
+    labels = balanced(samples, classes)
+    rng = Streams(7).generator("split")
+    for label in range(classes):
+        rng.permutation(np.flatnonzero(labels == label))
+    shares = np.array([rng.dirichlet(np.full(clients, 0.4)) for _ in range(classes)])
+    parts = DirichletPartition(alpha=0.4, min_samples=0).assign(labels, classes, clients, Streams(7))
+    counts = np.array([np.bincount(labels[part], minlength=classes) for part in parts]).T
+    assert np.abs(counts - shares * 41).max() < 1
+    assert counts.sum(axis=1).tolist() == [41] * classes
+    cumulative = DirichletPartition(alpha=0.4, min_samples=0, rounding="cumulative")
+    counts = [
+        np.bincount(labels[part], minlength=classes) for part in cumulative.assign(labels, classes, clients, Streams(7))
+    ]
+    ends = np.floor(np.cumsum(shares, axis=1)[:, :-1] * 41)
+    assert np.array_equal(np.array(counts).T, np.diff(ends, prepend=0, append=41))
+
+
+@pytest.mark.statistical
+def test_first_middle_and_last_client_have_alike_labels_and_sizes() -> None:
+    """Clients are exchangeable, so differences of a pair have the mean 0 and the standard error of their spread."""
+    clients, classes = 30, 10
+    labels = balanced(1437, classes)
+    split = DirichletPartition(alpha=0.3, min_samples=0)
+    held, sizes = [], []
+    for seed in range(200):
+        parts = split.assign(labels, classes, clients, Streams(seed))
+        chosen = [parts[client] for client in (0, clients // 2, clients - 1)]
+        held.append([np.unique(labels[part]).size for part in chosen])
+        sizes.append([part.size for part in chosen])
+    for table in (np.array(held, float), np.array(sizes, float)):
+        for one, two in ((0, 1), (1, 2), (0, 2)):
+            apart = table[:, one] - table[:, two]
+            assert abs(apart.mean()) < STANDARD_ERRORS * apart.std() / np.sqrt(len(apart))
+
+
 @pytest.mark.statistical
 def test_mixtures_of_clients_follow_the_dirichlet_distribution() -> None:
     alpha, classes, samples = 0.5, 10, 20_000
@@ -140,11 +179,25 @@ def test_quantity_skew_draws_sizes_from_a_symmetric_dirichlet() -> None:
     assert abs(squares.mean() - expected) < STANDARD_ERRORS * squares.std() / 20 + rounding
 
 
-@pytest.mark.parametrize("kind", ["equal", "dirichlet", "quantity-skew"])
+@pytest.mark.parametrize("kind", ["equal", "dirichlet", "log-normal", "zipf"])
 def test_too_few_samples_are_refused_with_both_numbers(kind: str) -> None:
-    options = {"equal": {}, "dirichlet": {"alpha": 1.0}, "quantity-skew": {"concentration": 1.0}}[kind]
-    with pytest.raises(ScenarioError, match=r"9 training samples .* 10 clients"):
+    options = {"dirichlet": {"alpha": 1.0}, "log-normal": {"sigma": 1.0}}.get(kind, {})
+    allowed = "crowd.clients of at most 9"
+    if kind != "equal":
+        allowed += r", or a lower learning\.split\.min_samples \(0 with learning\.allow_empty\)"
+    with pytest.raises(ScenarioError, match=rf"9 training samples .* 10 clients at least 1; allowed: {allowed}$"):
         PARTITIONS.make({"kind": kind, **options}).assign(balanced(9), 10, 10, Streams(0))
+
+
+@pytest.mark.parametrize(("samples", "clients"), [(200, 300), (9, 30)])
+def test_quantity_skew_leaves_clients_empty_where_there_are_more_than_samples(samples: int, clients: int) -> None:
+    """All shares of 9 samples are below one sample, and so is a third of 9 / 30: nobody has any."""
+    parts = QuantitySkewPartition(concentration=2.0).assign(balanced(samples), 10, clients, Streams(0))
+    sizes = np.array([part.size for part in parts])
+    assert sizes.size == clients
+    assert sizes.min() == 0
+    assert sizes.sum() <= samples
+    assert (sizes.sum() > 0) == (samples == 200)
 
 
 def test_a_client_may_get_nothing_where_there_is_no_floor() -> None:
