@@ -123,6 +123,10 @@ class Probe:
         Longest wait for answers in seconds; None to wait for all of them.
     response : RandomizedResponse or None
         How clients randomise the number of their samples; needed for ``"samples"``, and None for other questions.
+    unlinked : bool
+        Whether nothing links the answers of a client to different questions for its number of samples. Each is then
+        drawn anew. Otherwise, where a selector states that all of them cost one (``sizes_paid_once``), a client that is
+        asked again answers the same again.
 
     Examples
     --------
@@ -139,6 +143,7 @@ class Probe:
     samples: int | None = None
     wait_s: float | None = None
     response: RandomizedResponse | None = None
+    unlinked: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,7 @@ _PROBE: Final[dict[str, Kind]] = {
     "up_bits": Number(least=0),
     "samples": OptionalOf(Number(least=1, whole=True)),
     "wait_s": OptionalOf(Number(least=0)),
+    "unlinked": Flag(),
 }
 
 

@@ -38,10 +38,12 @@ class FedSampling(PublishedSelector):
         does not, and then such a client may tell its size for certain.
     query : ``"each-round"`` or ``"once"``
         Whether clients are asked in every round, as in the paper, or each client once, the first time that it is to
-        take part.
+        take part. A client whose answer has not arrived is asked again, and answers the same again: that costs nothing
+        more.
     anonymous : bool
         Whether nothing links the answers of a client in different rounds, as the paper allows for: then they cost one
-        answer together. Otherwise each costs ``epsilon``. It counts in runs with privacy alone.
+        answer together, which is the paper's claim (section 3.5.2) and no bound. Otherwise each costs ``epsilon``. It
+        counts in runs with privacy alone.
     cohort : int >= 1 or None
         Number of clients of a round, drawn uniformly, among which K samples are drawn; None for all candidates.
     up_bits : float >= 0
@@ -153,4 +155,5 @@ class FedSampling(PublishedSelector):
             up_bits=self.up_bits,
             response=self.response,
             wait_s=self.wait_s,
+            unlinked=self.anonymous and self.query == "each-round",
         )
