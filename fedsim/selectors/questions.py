@@ -64,9 +64,9 @@ class RandomizedResponse:
         Parameters
         ----------
         answer : number that the client says
-        size : number of its samples
+        size : number of its samples; less than 1 is answered as 1
         """
-        true = min(size, self.threshold - 1) if self.clips else size
+        true = max(1, min(size, self.threshold - 1) if self.clips else size)
         drawn = (1.0 - self.alpha) / (self.threshold - 1) if 1 <= answer < self.threshold else 0.0
         return drawn + (self.alpha if answer == true else 0.0)
 

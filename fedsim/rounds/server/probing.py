@@ -229,8 +229,8 @@ class Prober:
         """Return the answers of clients about their numbers of samples, shape (n,); 1 where no client has data.
 
         What decides client k's answer is drawn from the streams ``size-told`` and ``size-drawn`` for (k, draw). Where
-        all answers of a client cost one, the draw is the same in all rounds: whoever is asked again, because its first
-        answer was lost on the way, says the same again, which tells nothing more.
+        all answers of a client cost one, the draw is the same in all rounds: a client that is asked again, because its
+        first answer was lost on the way, says the same again, which tells nothing more.
 
         Parameters
         ----------
