@@ -39,7 +39,6 @@ _PROBE: Final[dict[str, Kind]] = {
     "up_bits": Number(least=0),
     "samples": OptionalOf(Number(least=1, whole=True)),
     "wait_s": OptionalOf(Number(least=0)),
-    "unlinked": Flag(),
 }
 
 

@@ -54,7 +54,9 @@ def test_every_pair_of_a_small_threshold_and_the_bound_is_reached(response):
     assert max(ratios) == pytest.approx(math.exp(1.5) if response.threshold > 2 else 1.0)
 
 
-@pytest.mark.parametrize(("size", "clips"), [(0, True), (0, False), (1, True), (4, True), (11, True), (70, True), (70, False)])
+@pytest.mark.parametrize(
+    ("size", "clips"), [(0, True), (0, False), (1, True), (4, True), (11, True), (70, True), (70, False)]
+)
 def test_answers_are_as_probable_as_is_said(size, clips):
     response = RandomizedResponse(11, 0.35, clips)
     found = by_enumeration(response, size)

@@ -218,28 +218,24 @@ class Prober:
                 loss=unknown,
                 compute_s=unknown,
                 uplink_s=unknown,
-                samples=self._sizes_told(client, probe.response, anew=probe.unlinked),
+                samples=self._sizes_told(client, probe.response),
             )
         workload = context.clients.workload
         compute_s = context.clients.compute.expected_s(workload.samples)[client]
         uplink_s = context.clients.links.expected_uplink_s(workload.up_bits)[client]
         return Answers(client=client, loss=unknown, compute_s=compute_s, uplink_s=uplink_s)
 
-    def _sizes_told(self, client: IntArray, response: RandomizedResponse, *, anew: bool) -> IntArray:
+    def _sizes_told(self, client: IntArray, response: RandomizedResponse) -> IntArray:
         """Return the answers of clients about their numbers of samples, shape (n,); 1 where no client has data.
 
         What decides client k's answer is drawn from the streams ``size-told`` and ``size-drawn`` for (k, draw). Where
         all answers of a client cost one, the draw is the same in all rounds: a client that is asked again, because its
-        first answer was lost on the way, says the same again, which tells nothing more.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        response : RandomizedResponse
-        anew : whether each question has a draw of its own nevertheless
+        first answer was lost on the way, says the same again, which tells nothing more. Answers that nothing links are
+        drawn anew all the same.
         """
         streams, samples = self.context.clients.streams, self.context.learner.samples
-        draw = _ONE_ANSWER if self.context.selector.sizes_paid_once and not anew else self._draw
+        selector = self.context.selector
+        draw = _ONE_ANSWER if selector.sizes_paid_once and not selector.sizes_unlinked else self._draw
         uniform = [streams.uniform(name, client, draw) for name in ("size-told", "size-drawn")]
         return response.answers(samples[client] if samples.any() else np.ones_like(client), *uniform)
 

@@ -96,11 +96,15 @@ class FedSampling(PublishedSelector):
         self.samples, self.threshold, self.epsilon, self.alpha, self.clip = samples, threshold, epsilon, alpha, clip
         self.query, self.anonymous, self.cohort = query, anonymous, cohort
         self.up_bits, self.down_bits, self.wait_s = up_bits, down_bits, wait_s
-        of_epsilon = RandomizedResponse.of_epsilon(threshold, epsilon)
-        self.response = RandomizedResponse(threshold, of_epsilon.alpha if alpha is None else alpha, clip)
+        self.response = (
+            RandomizedResponse.of_epsilon(threshold, epsilon, clip)
+            if alpha is None
+            else RandomizedResponse(threshold, alpha, clip)
+        )
         cost = self.response.epsilon
         self.sizes_cost = 0.0 if math.isinf(cost) else cost
         self.sizes_paid_once = anonymous or query == "once"
+        self.sizes_unlinked = anonymous and query == "each-round"
         self._asked: IntArray = np.zeros(0, dtype=np.int64)
         self._round = -1
         # The answer of each client that was asked once; 0 before.
@@ -155,5 +159,4 @@ class FedSampling(PublishedSelector):
             up_bits=self.up_bits,
             response=self.response,
             wait_s=self.wait_s,
-            unlinked=self.anonymous and self.query == "each-round",
         )

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
-from fedsim.errors import SelectorError
 from fedsim.rounds import WaitForAll
 from fedsim.selectors import Probe, RandomizedResponse
 from fedsim.selectors.fedsampling.fedsampling import FedSampling
@@ -47,12 +46,12 @@ class Asking(Everybody):
 
     asks_sizes = True
 
-    def __init__(self, once, **values):
+    def __init__(self, once, unlinked):
         super().__init__()
-        self.sizes_paid_once, self.values, self.answers = once, values, []
+        self.sizes_paid_once, self.sizes_unlinked, self.answers = once, unlinked, []
 
     def probe(self, view, rng):
-        return Probe(client=view.client, asks="samples", up_bits=1.0, response=RESPONSE, **self.values)
+        return Probe(client=view.client, asks="samples", up_bits=1.0, response=RESPONSE)
 
     def select(self, view, rng):
         self.answers.append(view.answers.samples.tolist())
@@ -72,19 +71,14 @@ def test_a_client_whose_answer_was_lost_gives_that_answer_when_it_is_asked_again
 
 
 @pytest.mark.parametrize(
-    ("once", "values", "same"), [(True, {}, True), (True, {"unlinked": True}, False), (False, {}, False)]
+    ("once", "unlinked", "same"), [(True, False, True), (True, True, False), (False, False, False)]
 )
-def test_answers_that_cost_one_together_are_one_answer_unless_nothing_links_them(once, values, same):
-    _, asking, *_ = serve(*WORLD, selector=Asking(once, **values), count=3, audit=False)
+def test_answers_that_cost_one_together_are_one_answer_unless_nothing_links_them(once, unlinked, same):
+    _, asking, *_ = serve(*WORLD, selector=Asking(once, unlinked), count=3, audit=False)
     first, second, third = asking.answers
     assert (first == second == third) is same
-    _, each, *_ = serve(*WORLD, selector=Asking(False), count=3, audit=False)
+    _, each, *_ = serve(*WORLD, selector=Asking(False, False), count=3, audit=False)
     assert same or asking.answers == each.answers, "the streams of answers that are drawn anew are the same"
-
-
-def test_whether_answers_are_linked_is_true_or_false():
-    with pytest.raises(SelectorError, match="returned unlinked = 'no'"):
-        serve(*WORLD, selector=Asking(True, unlinked="no"), audit=False)
 
 
 def test_however_often_a_client_is_asked_it_has_spent_the_epsilon_of_one_answer():

@@ -224,6 +224,19 @@ def test_answers_are_paid_for_once_or_each_time():
     assert (np.array(history.column("participations", "uplink_bits")) > 0).all(), "noise of those who draw nothing, too"
 
 
+def test_a_large_epsilon_is_paid_as_it_is_given():
+    """At 50 the probability of a true answer is 1 to a float's precision; the account knows the epsilon."""
+    private = SCENARIO.replace(
+        {
+            "selector": {"kind": "fedsampling", "samples": 60, "epsilon": 50.0},
+            "privacy": {**PRIVACY, "budget": {"kind": "uniform", "epsilon": 60.0, "releases": 1}},
+        }
+    )
+    history = simulate(private)
+    assert history.column("probes", "epsilon").tolist() == [50.0] * 6
+    np.testing.assert_allclose(history.column("participations", "epsilon"), 10.0)
+
+
 def test_exact_answers_beside_privacy_are_said():
     private = SCENARIO.replace({"privacy": PRIVACY})
     assert "numbers of samples" in simulate(private).remarks[0]
@@ -318,7 +331,8 @@ def test_two_edge_servers_each_draw_k_samples_of_their_own_clients():
 
 def test_the_response_follows_from_epsilon_or_is_given():
     assert FedSampling(10).response == RandomizedResponse.of_epsilon(300, 3.0)
-    assert FedSampling(10).sizes_cost == pytest.approx(3.0)
+    assert [FedSampling(10, epsilon=one).sizes_cost for one in (0.1, 3.0, 40.0, 50.0)] == [0.1, 3.0, 40.0, 50.0]
+    assert FedSampling(10, epsilon=50.0, clip=False).sizes_cost == 0.0
     assert FedSampling(10, threshold=100, alpha=0.5, clip=False).response == RandomizedResponse(100, 0.5, clips=False)
     assert FedSampling(10, threshold=100, alpha=0.5).sizes_cost == pytest.approx(math.log(100))
     assert FedSampling(10, alpha=0.5, clip=False).sizes_cost == 0.0
