@@ -239,8 +239,22 @@ AMPLIFIED = {
             "rounds.policy = 'k-fastest' takes clients by the arrivals of others",
         ),
         ({**AMPLIFIED, "rounds.edges": EDGES}, "rounds of this server share clients"),
+        *[
+            (
+                {"selector": {"kind": "fedsampling", "samples": 40}, "rounds.weights": weights},
+                r"(?s)^(?!.*rounds\.weights).*selector: 'fedsampling' is not allowed; .* \(privacy.where = 'server'\) "
+                ".*allowed: privacy.where = 'client'",
+            )
+            for weights in ("samples", "uniform", "sum")
+        ],
     ],
 )
 def test_what_an_aggregate_may_not_depend_on_is_refused_in_words(changes, message):
     with pytest.raises(ScenarioError, match=message):
         BASE.replace(changes)
+
+
+def test_a_selector_that_prescribes_weights_is_refused_by_its_name():
+    scenario = BASE.replace({"selector": {"kind": "weighted", "cohort": 2}})
+    with pytest.raises(ScenarioError, match=r"selector: WeightedSampling .* \(privacy.where = 'server'\) .* 'client'"):
+        simulate(scenario)
