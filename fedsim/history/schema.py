@@ -228,7 +228,7 @@ RELEASES: Final = TableSchema(
         Column(
             "delta",
             pa.float64(),
-            "probability mass that what is spent by updates does not bound",
+            "probability mass that what is spent by updates does not bound, at most 1, which bounds nothing",
             null=f"{_OF_CLIENTS}, or {_NOT_STATED}",
         ),
     ),

@@ -11,6 +11,7 @@ from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.learning import Digits, SampleDraws
 from fedsim.rounds import WaitForAll
+from fedsim.scenario.disclosure import side_information_of
 from fedsim.selectors import Cohort, RandomizedResponse, Sampling
 from fedsim.selectors.fedsampling.fedsampling import FedSampling
 from fedsim.simulation import Simulation
@@ -235,6 +236,23 @@ def test_a_large_epsilon_is_paid_as_it_is_given():
     history = simulate(private)
     assert history.column("probes", "epsilon").tolist() == [50.0] * 6
     np.testing.assert_allclose(history.column("participations", "epsilon"), 10.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "kept", "said"),
+    [
+        ({"epsilon": 2.5}, "private", "each costs 2.5 epsilon"),
+        ({"epsilon": 2.5, "query": "once"}, "private", "all of a client together cost 2.5 epsilon"),
+        ({"alpha": 0.5, "threshold": 100}, "private", "each costs 4.60517 epsilon"),
+        ({"alpha": 1.0}, "exact", None),
+    ],
+)
+def test_the_epsilon_of_answers_without_a_table_of_privacy_is_said(options, kept, said):
+    scenario = SCENARIO.replace({"selector": {"kind": "fedsampling", "samples": 60, **options}})
+    assert side_information_of(scenario) == kept
+    remarks = simulate(scenario).remarks
+    assert len(remarks) == (said is not None)
+    assert said is None or said in remarks[0]
 
 
 def test_exact_answers_beside_privacy_are_said():
