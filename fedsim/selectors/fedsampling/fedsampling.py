@@ -45,7 +45,9 @@ class FedSampling(PublishedSelector):
         answer together, which is the paper's claim (section 3.5.2) and no bound. Otherwise each costs ``epsilon``. It
         counts in runs with privacy alone.
     cohort : int >= 1 or None
-        Number of clients of a round, drawn uniformly, among which K samples are drawn; None for all candidates.
+        Number of clients of a round, drawn uniformly, among which K samples are drawn; None for all candidates. A
+        policy that asks for a number of clients, as ``k-fastest`` does, takes the place of both: K samples are then
+        drawn among as many clients.
     up_bits : float >= 0
         Size of an answer.
     down_bits : float >= 0
@@ -60,7 +62,8 @@ class FedSampling(PublishedSelector):
     of updates, or secure aggregation, it sends as much as all others do. The ratio is 1 at most, and N at least the
     number of answers. If all clients asked are silent, N is the number of candidates.
 
-    At an edge server K is the number of samples among the edge's clients.
+    At an edge server K is the number of samples among the edge's clients. Answers do not hide the sum of their sizes
+    from a synchronous cloud, which weights the edges' models by the true numbers of samples.
     """
 
     paper = PAPER

@@ -11,6 +11,7 @@ from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.learning import Digits, SampleDraws
 from fedsim.rounds import WaitForAll
+from fedsim.rounds.policies.count_based import KFastest
 from fedsim.scenario.disclosure import side_information_of
 from fedsim.selectors import Cohort, RandomizedResponse, Sampling
 from fedsim.selectors.fedsampling.fedsampling import FedSampling
@@ -345,6 +346,19 @@ def test_two_edge_servers_each_draw_k_samples_of_their_own_clients():
     history = simulate(SCENARIO.replace({"rounds.edges": edges, "selector.samples": 10, "rounds.count": 3}))
     assert set(history.participations["edge"].to_pylist()) == {0, 1}
     assert history.column("edge_rounds", "selected").tolist() == [3] * 6
+    assert history.column("edge_participations", "weight").tolist() == pytest.approx([93 / 124, 31 / 124] * 3)
+
+
+@pytest.mark.parametrize("cohort", [None, 2])
+def test_a_policy_that_asks_for_a_number_of_clients_has_k_samples_drawn_among_those(cohort):
+    """Three is 2 times 1.3, rounded up; with exact answers K = 5 of their samples are drawn."""
+    selector = Known(samples=5, alpha=1.0, threshold=100, cohort=cohort)
+    policy = KFastest(k=2, max_wait_s=50.0)
+    history, selector, *_ = serve(policy, [1] * 6, [1] * 6, [1] * 6, selector=selector, audit=False)
+    assert history.column("rounds", "selected").tolist() == [3]
+    (answers, cohort_sent), *_ = selector.cohorts
+    assert answers.client.tolist() == cohort_sent.client.tolist()
+    assert cohort_sent.sampling.probability == pytest.approx(5 / 30)
 
 
 def test_the_response_follows_from_epsilon_or_is_given():
