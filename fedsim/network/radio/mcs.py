@@ -24,7 +24,7 @@ TARGET_ERROR_RATE: Final = 0.1
 """Block error rate at a scheme's threshold: TS 38.214, clause 5.2.2.1."""
 
 _SAME_DB: Final = 1e-9
-"""Levels that differ by less are the same, so that rounding does not decide whether a level on a threshold reaches it."""
+"""Levels that differ by less are the same: rounding does not decide whether a level on a threshold reaches it."""
 
 _SURE: Final = 36.0
 """Steepness times margin from which on the odds of an error are below ``exp(-36) / 9``."""
