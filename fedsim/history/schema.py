@@ -89,7 +89,8 @@ _ROUND: Final = (
     Column(
         "noise_to_signal",
         pa.float64(),
-        "expected energy of the privacy noise in the updates used, over that of the clipped updates",
+        "expected energy of the privacy noise in the updates used, over that of the clipped updates; where the server "
+        "adds the noise, of that in its aggregates, over that of the weighted sums of the clipped updates",
         null="not asked for by `results.noise_to_signal`, no update used, not known, or a budget is spent",
         since=_WITH_NOISE,
     ),
@@ -227,7 +228,7 @@ RELEASES: Final = TableSchema(
         Column(
             "delta",
             pa.float64(),
-            "probability mass that what is spent by updates does not bound",
+            "probability mass that what is spent by updates does not bound, at most 1, which bounds nothing",
             null=f"{_OF_CLIENTS}, or {_NOT_STATED}",
         ),
     ),

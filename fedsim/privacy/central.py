@@ -6,6 +6,7 @@ Neighbouring runs differ in the updates of one client, which count or are zero: 
 leaves the server, its models; the server itself sees clipped updates.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple, Protocol, cast
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray, Mask, Vector
-from fedsim.privacy.mechanisms import MECHANISM, MECHANISMS, CalibratedNoise, Mechanism
+from fedsim.privacy.mechanisms import MECHANISM, MECHANISMS, CalibratedNoise, Mechanism, StatedNoise
 from fedsim.registry import Component, Slot
 
 
@@ -58,6 +59,19 @@ class NoiseAtServer(Component):
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
         """Return the clipped update."""
         return self._checked.clipped(update, buffers)
+
+    def noise_energy(self, epsilon: float, buffers: Mask) -> float:
+        """Return the expected squared norm of the noise of an update of weight 1; NaN if the mechanism states none.
+
+        Parameters
+        ----------
+        epsilon : cost of the release, >= 0
+        buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
+        """
+        if not isinstance(self.mechanism, StatedNoise):
+            return math.nan
+        # Half the noise of the mechanism, see `noise_of`.
+        return 0.25 * float(cast(StatedNoise, self._checked).noise_energy(epsilon, buffers))
 
     def noise_of(
         self, epsilon: Sequence[float], client: IntArray | Sequence[int], weight: FloatArray | Sequence[float]

@@ -52,6 +52,7 @@ class Mechanism(Protocol):
         ...
 
 
+@runtime_checkable
 class StatedNoise(Protocol):
     """A mechanism that states how much noise it adds, so that a server may correct for it.
 

@@ -58,5 +58,5 @@ class ReleaseFacts:
             "clipping_norm": calibrated.clipping_norm,
             "sensitivity": calibrated.sensitivity if self.server is None else np.nan,
             "noise_scale": scale,
-            "delta": number * calibrated.delta if composed is None else composed,
+            "delta": np.minimum(number * calibrated.delta, 1.0) if composed is None else composed,
         }

@@ -2,38 +2,58 @@
 
 from typing import Literal
 
-from fedsim.privacy import Privacy
+from fedsim.privacy import CoordinateClampLaplace, Privacy
 from fedsim.scenario.scenario import Scenario
 from fedsim.selectors import SelectorInfo, SelectorPort
 
 
 def side_information_of(scenario: Scenario) -> Literal["none", "private", "exact"]:
-    """Return what protects the numbers that clients send beside updates; ``"none"`` if they send none.
+    """Return what protects what clients tell beside updates; ``"none"`` if they tell nothing.
 
-    They are ``"exact"`` without privacy, and with privacy if the scenario says so.
+    It is ``"exact"`` without privacy, and with privacy if the scenario says so. Answers about numbers of samples are
+    randomised by the selector, with or without privacy.
     """
     selector, privacy = SelectorPort.of(scenario.selector.build()), scenario.privacy
     if not selector.leaks:
         return "none"
-    return "exact" if privacy is None or _told_as_they_are(selector, privacy) else "private"
+    if privacy is None:
+        sizes_alone = not selector.numbers and not selector.uses_labels
+        return "private" if sizes_alone and selector.sizes_cost else "exact"
+    return "exact" if _told_as_they_are(selector, privacy) else "private"
 
 
 def remarks_of(scenario: Scenario) -> tuple[str, ...]:
-    """Return sentences on what a scenario with privacy leaves without it; none if there is nothing."""
-    if scenario.privacy is None:
+    """Return sentences on what a scenario leaves without privacy, or without an account; none if there is nothing."""
+    selector, privacy = SelectorPort.of(scenario.selector.build()), scenario.privacy
+    if privacy is None:
+        return _sizes_not_counted(selector)
+    told = []
+    if privacy.where == "server":
+        told.append(
+            "privacy is that of the models: clients' updates reach the server clipped and without noise (privacy.where "
+            "= 'server')"
+        )
+    if isinstance(privacy.mechanism, CoordinateClampLaplace):
+        told.append(
+            "the leakage that is stated is that of one number of an update alone (privacy.mechanism = "
+            "'laplace-coordinate'); d numbers leak d times as much"
+        )
+    if numbers := ", ".join(_told_as_they_are(selector, privacy)):
+        told.append(
+            f"side information not private: clients send numbers as they are ({numbers}), and these leak without "
+            "bound; the leakage that is stated counts updates only"
+        )
+    return tuple(told)
+
+
+def _sizes_not_counted(selector: SelectorInfo) -> tuple[str, ...]:
+    """Return a sentence on the epsilon of answers about numbers of samples that no account counts."""
+    if not selector.asks_sizes or not selector.sizes_cost:
         return ()
-    numbers = ", ".join(_told_as_they_are(SelectorPort.of(scenario.selector.build()), scenario.privacy))
-    central = (
-        "privacy is that of the models: clients' updates reach the server clipped and without noise (privacy.where = "
-        "'server')",
-    )
-    told = central if scenario.privacy.where == "server" else ()
-    if not numbers:
-        return told
+    each = "all of a client together cost" if selector.sizes_paid_once else "each costs"
     return (
-        *told,
-        f"side information not private: clients send numbers as they are ({numbers}), and these leak without bound; "
-        "the leakage that is stated counts updates only",
+        f"clients' answers about their numbers of samples are randomised: {each} {selector.sizes_cost:g} epsilon, "
+        "which no account counts in a run without privacy",
     )
 
 

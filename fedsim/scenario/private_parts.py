@@ -103,7 +103,7 @@ def _about_noise_at_server(tables: ScenarioTables, privacy: Privacy) -> Iterator
 
 def _about_weights(tables: ScenarioTables) -> Iterator[Problem]:
     """Yield weights that depend on data: on numbers of samples, or on what updates are."""
-    rounds, policy = tables.rounds, POLICIES.kind_of(tables.rounds.policy)
+    rounds, policy, info = tables.rounds, POLICIES.kind_of(tables.rounds.policy), _info(tables.selector)
     if rounds.policy.has_own_aggregation:
         if not isinstance(rounds.policy, AsynchronousPolicy):
             yield (
@@ -112,12 +112,21 @@ def _about_weights(tables: ScenarioTables) -> Iterator[Problem]:
                 "its weights depend on clients' data, or it uses an update several times, and privacy.where is "
                 "'server'; allowed: 'fedasync', 'fedbuff', or a policy of one cohort a round",
             )
+    elif info.asks_sizes and info.draws_samples:
+        yield (
+            ("selector",),
+            tables.selector.kind,
+            "its updates count by the samples that clients draw, and the noise of a server (privacy.where = 'server') "
+            "is for weights that do not depend on clients' data; allowed: privacy.where = 'client', or a selector of "
+            "clients",
+        )
     elif WEIGHTINGS.kind_of(rounds.weights) != "uniform" and _rate(tables.selector) is None:
         yield (
             ("rounds", "weights"),
             WEIGHTINGS.kind_of(rounds.weights),
             "the noise of a server (privacy.where = 'server') is for weights that do not depend on clients' data; "
-            "allowed: 'uniform', or 'sum' with the selector 'poisson'",
+            "allowed: 'uniform', or 'sum' with the selector 'poisson'; selectors that prescribe weights go with "
+            "privacy.where = 'client' alone",
         )
     elif _rate(tables.selector) is not None and WEIGHTINGS.kind_of(rounds.weights) != "sum":
         yield (

@@ -32,6 +32,7 @@ _DEFAULTS: Final = {
     "asks_sizes": False,
     "sizes_cost": 0.0,
     "sizes_paid_once": False,
+    "sizes_unlinked": False,
     "paper": "",
     "communication": "",
     "may_stall": "",
@@ -55,6 +56,7 @@ class SelectorInfo:
     asks_sizes : whether a question may be for numbers of samples
     sizes_cost : epsilon of an answer to it; 0 for one that tells the number for certain
     sizes_paid_once : whether all such answers of a client cost one
+    sizes_unlinked : whether they are drawn anew each time nevertheless
     probes : whether the selector has a method ``probe``
     paper : where the method was published; empty if not stated
     communication : messages besides the cohort's models and updates; empty if not stated
@@ -81,6 +83,7 @@ class SelectorInfo:
     asks_sizes: bool = False
     sizes_cost: float = 0.0
     sizes_paid_once: bool = False
+    sizes_unlinked: bool = False
     probes: bool = False
     paper: str = ""
     communication: str = ""

@@ -358,7 +358,9 @@ class PublishedSelector:
         other settings refuse
     asks_sizes : whether ``probe`` asks for numbers of samples, which leak
     sizes_cost : epsilon of such an answer; 0 for one that tells the number for certain
-    sizes_paid_once : whether all such answers of a client cost one
+    sizes_paid_once : whether all such answers of a client cost one; a client that is asked again then answers the same
+        again
+    sizes_unlinked : whether such answers are drawn anew each time nevertheless, since nothing links those of a client
     numbers_of_clients : options that hold one number for each client of the server, or None
     may_stall : why rounds without any delivery may be much more frequent than with uniform cohorts in a crowd of which
         half never delivers; empty if they are not, which `fedsim.testing.check_selector` then checks
@@ -388,6 +390,7 @@ class PublishedSelector:
     asks_sizes: ClassVar[bool] = False
     sizes_cost: float = 0.0
     sizes_paid_once: bool = False
+    sizes_unlinked: bool = False
 
     def observe(self, reports: Reports) -> None:
         """Ignore the reports; methods with memory override this."""

@@ -22,6 +22,7 @@ class RandomizedResponse:
     alpha : probability of the true answer, in (0, 1]
     clips : whether sizes of M and more are answered as M - 1, as in the paper. Its published code does not clip: then
         the estimate stays unbiased, and a client with M samples or more has no privacy
+    given_epsilon : from which alpha follows; None where alpha is given. From an alpha near 1 it could not be told
 
     Examples
     --------
@@ -37,23 +38,28 @@ class RandomizedResponse:
     threshold: int
     alpha: float
     clips: bool = True
+    given_epsilon: float | None = None
 
     @classmethod
-    def of_epsilon(cls, threshold: int, epsilon: float) -> Self:
+    def of_epsilon(cls, threshold: int, epsilon: float, clips: bool = True) -> Self:
         """Return the most truthful answers that are epsilon-LDP (Lemma 3.2, equation 21).
 
         Parameters
         ----------
         threshold : M, at least 2
         epsilon : above 0
+        clips : as of the class; without it the answers are not epsilon-LDP
         """
         # (e^epsilon - 1) / (e^epsilon + M - 2), without numbers that no float holds.
         beyond = math.exp(-epsilon)
-        return cls(threshold, -math.expm1(-epsilon) / (1.0 + (threshold - 2) * beyond))
+        alpha = -math.expm1(-epsilon) / (1.0 + (threshold - 2) * beyond)
+        return cls(threshold, alpha, clips, given_epsilon=epsilon)
 
     @property
     def epsilon(self) -> float:
         """Cost of an answer; inf where an answer may tell the size for certain."""
+        if self.clips and self.given_epsilon is not None:
+            return self.given_epsilon
         if not self.clips or self.alpha >= 1.0:
             return math.inf
         return math.log(((self.threshold - 2) * self.alpha + 1.0) / (1.0 - self.alpha))
@@ -64,9 +70,9 @@ class RandomizedResponse:
         Parameters
         ----------
         answer : number that the client says
-        size : number of its samples
+        size : number of its samples; less than 1 is answered as 1
         """
-        true = min(size, self.threshold - 1) if self.clips else size
+        true = max(1, min(size, self.threshold - 1) if self.clips else size)
         drawn = (1.0 - self.alpha) / (self.threshold - 1) if 1 <= answer < self.threshold else 0.0
         return drawn + (self.alpha if answer == true else 0.0)
 

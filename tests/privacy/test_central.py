@@ -195,6 +195,66 @@ def test_the_share_of_clipped_updates_is_counted():
         assert history.column("rounds", "clipped_share").tolist() == [(4 - count) / 4]
 
 
+def first_updates():
+    """Return the updates of the first round of a run without privacy, which trains the same, shape (4, d)."""
+    learner = build_context(BASE.replace({"privacy": None}), store=False).learner
+    return learner.measure(learner.updates(learner.initial(), np.arange(4)), ("update",))["update"].astype(float)
+
+
+def clipped_to(length, update, order):
+    norm = np.abs(update).sum() if order == 1 else np.sqrt(np.square(update).sum())
+    return update * min(1.0, length / norm)
+
+
+LAPLACE = {"privacy.mechanism": {"kind": "laplace-l1", "clip": CLIP}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "order", "variance", "aggregates"),
+    [
+        ({}, 2, SIGMA**2, [[0, 1, 2, 3]]),
+        (LAPLACE, 1, 2 * (CLIP / EPSILON) ** 2, [[0, 1, 2, 3]]),
+        ({"rounds.edges": EDGES}, 2, SIGMA**2, [[0, 1], [2, 3]]),
+        ({**LAPLACE, "rounds.edges": EDGES}, 1, 2 * (CLIP / EPSILON) ** 2, [[0, 1], [2, 3]]),
+    ],
+    ids=["gaussian", "laplace", "gaussian, edges", "laplace, edges"],
+)
+def test_the_noise_of_a_server_over_the_signal_is_that_of_its_aggregates(changes, order, variance, aggregates):
+    """By hand: each number has noise of that variance times the square of a client's weight in a mean."""
+    history = simulate(BASE.replace({**changes, "results.noise_to_signal": True}), store=False)
+    updates = [clipped_to(CLIP, update, order) for update in first_updates()]
+    noise = sum(NUMBERS * variance / len(clients) ** 2 for clients in aggregates)
+    signal = sum(np.square(np.mean([updates[i] for i in clients], axis=0)).sum() for clients in aggregates)
+    assert history.column("rounds", "noise_to_signal").tolist() == pytest.approx([noise / signal], rel=1e-4)
+
+
+def test_an_asynchronous_server_states_it_by_the_weights_and_the_least_epsilon_of_its_first_buffer():
+    """Terms of a budget that falls: the noise is that of the smallest in the buffer, for the largest weight."""
+    changes = {
+        "privacy.budget": {"kind": "geometric", "epsilon": 9.0, "eta": 0.7},
+        "rounds.policy": {"kind": "fedbuff", "concurrency": 4, "buffer": 3},
+        "rounds.weights": "samples",
+        "rounds.count": 6,
+        "results.noise_to_signal": True,
+        **LAPLACE,
+    }
+    history = simulate(BASE.replace(changes), store=False)
+    rows = [row for row in history.participations.to_pylist() if row["served_round"] is not None]
+    base = [row for row in rows if row["served_round"] == 1]
+    updates = first_updates()
+    summed = sum(row["weight"] * clipped_to(CLIP, updates[row["client"]], 1) for row in base)
+    ratio = history.column("rounds", "noise_to_signal")
+    noise = {}
+    for number in range(1, 7):
+        mine = [row for row in rows if row["served_round"] == number]
+        largest = max(sum(row["weight"] for row in mine if row["client"] == one) for one in range(4))
+        noise[number] = NUMBERS * 2 * (largest * CLIP / min(row["epsilon"] for row in mine)) ** 2
+    assert ratio[0] == pytest.approx(noise[1] / np.square(summed).sum(), rel=1e-4)
+    assert any(len({row["epsilon"] for row in rows if row["served_round"] == number}) > 1 for number in range(1, 7))
+    signal = np.array(list(noise.values())) / ratio
+    assert (np.sqrt(signal) <= [CLIP * sum(r["weight"] for r in rows if r["served_round"] == n) for n in noise]).all()
+
+
 MEDIAN = {"learning.aggregation": "median", "rounds.minimum_updates": 3}
 AMPLIFIED = {
     "crowd.clients": 60,
@@ -239,8 +299,22 @@ AMPLIFIED = {
             "rounds.policy = 'k-fastest' takes clients by the arrivals of others",
         ),
         ({**AMPLIFIED, "rounds.edges": EDGES}, "rounds of this server share clients"),
+        *[
+            (
+                {"selector": {"kind": "fedsampling", "samples": 40}, "rounds.weights": weights},
+                r"(?s)^(?!.*rounds\.weights).*selector: 'fedsampling' is not allowed; .* \(privacy.where = 'server'\) "
+                ".*allowed: privacy.where = 'client'",
+            )
+            for weights in ("samples", "uniform", "sum")
+        ],
     ],
 )
 def test_what_an_aggregate_may_not_depend_on_is_refused_in_words(changes, message):
     with pytest.raises(ScenarioError, match=message):
         BASE.replace(changes)
+
+
+def test_a_selector_that_prescribes_weights_is_refused_by_its_name():
+    scenario = BASE.replace({"selector": {"kind": "weighted", "cohort": 2}})
+    with pytest.raises(ScenarioError, match=r"selector: WeightedSampling .* \(privacy.where = 'server'\) .* 'client'"):
+        simulate(scenario)

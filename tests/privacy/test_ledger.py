@@ -160,3 +160,24 @@ def test_a_budget_that_runs_out_ends_the_run(kind):
     assert "the privacy budget of each client is spent" in history.notes[0]
     spent = {row["client"]: row["spent"] for row in history.releases.to_pylist() if row["client"] is not None}
     assert spent == pytest.approx(dict.fromkeys(range(CLIENTS), most))
+
+
+def test_the_delta_of_a_sum_is_at_most_1():
+    """Releases with a delta of 0.3 each: after four of them nothing is promised."""
+    private = {
+        "budget": {"kind": "unlimited", "epsilon": 0.5},
+        "mechanism": {"kind": "gaussian", "clip": 1.0, "delta": 0.3},
+    }
+    changes = {"privacy": private, "selector": "all", "rounds.policy": "wait-for-all", "rounds.count": 6}
+    steady = {"devices.dropout": "never", "devices.availability": "always"}
+    rows = simulate(WORLD.replace(changes | steady)).releases.to_pylist()
+    assert [row["delta"] for row in rows if row["client"] == 0] == pytest.approx([0.3, 0.6, 0.9, 1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("where", ["client", "server"])
+def test_leakage_of_one_number_is_said(where):
+    said = "one number of an update alone (privacy.mechanism = 'laplace-coordinate')"
+    for mechanism in MECHANISMS:
+        private = {"budget": {"kind": "unlimited", "epsilon": 0.5}, "mechanism": mechanism, "where": where}
+        history = simulate(WORLD.replace({"privacy": private, "rounds.weights": "uniform", "rounds.count": 1}))
+        assert sum(said in note for note in history.notes) == (mechanism["kind"] == "laplace-coordinate")

@@ -54,11 +54,14 @@ def test_every_pair_of_a_small_threshold_and_the_bound_is_reached(response):
     assert max(ratios) == pytest.approx(math.exp(1.5) if response.threshold > 2 else 1.0)
 
 
-@pytest.mark.parametrize(("size", "clips"), [(1, True), (4, True), (11, True), (70, True), (70, False)])
+@pytest.mark.parametrize(
+    ("size", "clips"), [(0, True), (0, False), (1, True), (4, True), (11, True), (70, True), (70, False)]
+)
 def test_answers_are_as_probable_as_is_said(size, clips):
     response = RandomizedResponse(11, 0.35, clips)
     found = by_enumeration(response, size)
-    assert set(found) <= {*range(1, 11), *([] if clips else [size])}
+    assert set(found) <= {*range(1, 11), *([] if clips else [max(size, 1)])}
+    assert sum(response.probability(answer, size) for answer in {*range(1, 11), *found}) == pytest.approx(1.0)
     for answer, share in found.items():
         assert share == pytest.approx(response.probability(answer, size), abs=1e-9)
 
@@ -69,13 +72,24 @@ def test_without_clipping_a_large_size_has_no_privacy():
     assert RandomizedResponse(11, 0.35, clips=False).probability(70, 70) == 0.35
 
 
-@given(st.lists(st.integers(1, 49), min_size=1, max_size=20), st.floats(0.05, 1.0))
+@pytest.mark.parametrize("alpha", [0.06, 0.3, 0.8, 1.0])
+@pytest.mark.parametrize("sizes", [(1,), (4,), (7,), (2, 7), (1, 1), (3, 7, 5), (1, 2, 1)])
 def test_the_estimate_is_the_number_of_samples_on_average(sizes, alpha):
-    """Equations 5 to 7: an answer of a client of size n is alpha n + (1 - alpha) M / 2 on average."""
-    response = RandomizedResponse(50, alpha)
-    mean = sum(answer * response.probability(answer, size) for size in sizes for answer in range(1, 50))
-    linear = (mean - (1 - alpha) * 50 * len(sizes) / 2) / alpha
-    assert linear == pytest.approx(sum(sizes), rel=1e-9, abs=1e-9)
+    """Equations 2 and 5 to 7, M = 8: the mean over all answers of one to three clients, by their probabilities.
+
+    With them are 60 clients of M / 2 samples. Their mean answer is M / 2, whatever alpha is, and that is what they
+    answer here, so that no estimate reaches the floor, which is not right on average.
+    """
+    response, others = RandomizedResponse(8, alpha), 60
+    of_client = [{answer: (1 - alpha) / 7 + alpha * (answer == size) for answer in range(1, 8)} for size in sizes]
+    mean = total = 0.0
+    for answers in itertools.product(range(1, 8), repeat=len(sizes)):
+        estimate = response.estimate(np.array([*answers, *[4] * others]))
+        assert estimate > len(sizes) + others, "above the floor"
+        chance = math.prod(one[answer] for one, answer in zip(of_client, answers, strict=True))
+        mean, total = mean + chance * estimate, total + chance
+    assert total == pytest.approx(1.0)
+    assert mean == pytest.approx(sum(sizes) + 4 * others, rel=1e-12)
 
 
 def test_an_exact_answer_is_added_up_and_a_hopeless_estimate_is_the_number_of_clients():

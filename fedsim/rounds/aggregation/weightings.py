@@ -139,7 +139,9 @@ WEIGHTINGS: Final = Registry(
 )
 
 
-def cohort_weights(cohort: Cohort, each: FloatArray, weighting: Weighting) -> tuple[FloatArray, float | None]:
+def cohort_weights(
+    cohort: Cohort, each: FloatArray, weighting: Weighting, noised: str = ""
+) -> tuple[FloatArray, float | None]:
     """Return the aggregation weight of each client of a cohort, shape (n,), and the sum to which they are scaled.
 
     If the selector prescribes no weights, these are the weighting's times draws, scaled to 1; by samples they are
@@ -152,6 +154,7 @@ def cohort_weights(cohort: Cohort, each: FloatArray, weighting: Weighting) -> tu
     cohort : Cohort
     each : weight of each client of the cohort by the weighting, shape (n,)
     weighting : of the scenario
+    noised : name of the selector where the server adds the noise of privacy; empty elsewhere
 
     Raises
     ------
@@ -159,6 +162,11 @@ def cohort_weights(cohort: Cohort, each: FloatArray, weighting: Weighting) -> tu
         If the selector prescribes weights, and the weighting takes none.
     """
     if cohort.weights is not None:
+        if noised and not weighting.takes_prescribed:
+            raise ScenarioError(
+                f"selector: {noised} is not allowed; it prescribes weights, and the noise of a server (privacy.where = "
+                "'server') is for equal ones; allowed: a selector that prescribes none, or privacy.where = 'client'"
+            )
         if not weighting.takes_prescribed:
             raise ScenarioError(
                 f"rounds.weights: {WEIGHTINGS.kind_of(weighting)!r} is not allowed; the selector prescribes weights; "

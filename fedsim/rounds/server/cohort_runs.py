@@ -99,7 +99,8 @@ class CohortRuns:
         """
         context, client, now_s = self.context, cohort.client, self.env.now
         drew = None if cohort.sampling is None else self._sampled.of(client, cohort.sampling, draw)
-        weight, total = cohort_weights(cohort, self._weights_of(client, drew), context.weighting)
+        noised = "" if context.releases is None or context.releases.server is None else context.selector.name
+        weight, total = cohort_weights(cohort, self._weights_of(client, drew), context.weighting, noised)
         repeat = self._buffer.repeats(client, model.version)
         run = CohortRun(self._sent, number, cohort, model, weight, total, repeat)
         if cohort.work is not None:

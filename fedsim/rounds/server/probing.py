@@ -26,6 +26,8 @@ PROBE_DRAWS: Final = 2**40
 Added once more for each earlier probe of an asynchronous server in the same round.
 """
 
+_ONE_ANSWER: Final = PROBE_DRAWS + 1
+"""The draw of the only answer that a client has for its number of samples, in whichever round it is asked."""
 
 _WITHOUT_WORK: Final = ("resources", "samples")
 """Questions that a client answers without work."""
@@ -226,10 +228,15 @@ class Prober:
     def _sizes_told(self, client: IntArray, response: RandomizedResponse) -> IntArray:
         """Return the answers of clients about their numbers of samples, shape (n,); 1 where no client has data.
 
-        What decides client k's answer is drawn from the streams ``size-told`` and ``size-drawn`` for (k, draw).
+        What decides client k's answer is drawn from the streams ``size-told`` and ``size-drawn`` for (k, draw). Where
+        all answers of a client cost one, the draw is the same in all rounds: a client that is asked again, because its
+        first answer was lost on the way, says the same again, which tells nothing more. Answers that nothing links are
+        drawn anew all the same.
         """
         streams, samples = self.context.clients.streams, self.context.learner.samples
-        uniform = [streams.uniform(name, client, self._draw) for name in ("size-told", "size-drawn")]
+        selector = self.context.selector
+        draw = _ONE_ANSWER if selector.sizes_paid_once and not selector.sizes_unlinked else self._draw
+        uniform = [streams.uniform(name, client, draw) for name in ("size-told", "size-drawn")]
         return response.answers(samples[client] if samples.any() else np.ones_like(client), *uniform)
 
 

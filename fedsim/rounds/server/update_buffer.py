@@ -11,7 +11,7 @@ from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Release, Update
 from fedsim.measurements import NUMBERS
-from fedsim.privacy.central import ServerNoise
+from fedsim.privacy.central import ServerNoise, largest_weight
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.server.arrivals import ReadyUpdates, joined
@@ -37,8 +37,8 @@ class UpdateBuffer:
     Attributes
     ----------
     picked : clients whose new updates the last aggregation used, shape (n,)
-    energies : of noise and signal in the updates that the last aggregation used, how many of them were clipped, and how
-        many there are; of nothing unless rounds record them
+    energies : of noise and signal in the updates that the last aggregation used, or in their sum where the server adds
+        the noise, how many of them were clipped, and how many there are; of nothing unless rounds record them
     noise : that the server has added to the last aggregate; None for none
     """
 
@@ -122,7 +122,9 @@ class UpdateBuffer:
             epsilon = [run.releases[i].epsilon for run, members in ready for i in members.tolist()]
             self.noise = self.context.releases.server.noise_of(epsilon, arrivals.client, aggregated.weight)
         if self.context.noise_to_signal:
-            self.energies = self._energies([arrivals.updates[i] for i in np.flatnonzero(used).tolist()])
+            places = np.flatnonzero(used)
+            asked = [arrivals.updates[i] for i in places.tolist()], arrivals.client[places], aggregated.weight[places]
+            self.energies = self._energies(*asked)
         new = used & ~arrivals.held if self._held else used
         self.picked = arrivals.client if all_of(new) else arrivals.client[new]
         for run, members in silent:
@@ -221,11 +223,32 @@ class UpdateBuffer:
                 found |= self.context.sent_numbers(run.cohort.client[members], releases, told)
             run.measure(members, found)
 
-    def _energies(self, used: Sequence[Update]) -> tuple[float, float, float, int]:
-        """Return the sums of the expected energies of noise and of the signals in updates, and how many are clipped."""
-        found = self.context.learner.measure(used, ("noise_energy", "signal_energy", "clipped"))
-        noise, signal, clipped = (float(found[name].sum()) for name in ("noise_energy", "signal_energy", "clipped"))
-        return noise, signal, clipped, len(used)
+    def _energies(
+        self, used: Sequence[Update], client: IntArray, weight: FloatArray
+    ) -> tuple[float, float, float, int]:
+        """Return the expected energies of noise and signal, how many updates are clipped, and how many there are.
+
+        Energies are sums over the updates. Where the server adds the noise, they are those of its aggregate: the noise
+        of one update of the least epsilon, times the largest sum of weights of one client, and the sum of the clipped
+        updates, each times its weight.
+
+        Parameters
+        ----------
+        used : n of them
+        client : ids, shape (n,)
+        weight : of the updates in the aggregate, shape (n,)
+        """
+        needs = "noise_energy", "signal_energy", "clipped"
+        if self.noise is None:
+            found = self.context.learner.measure(used, needs)
+            noise, signal, clipped = (float(found[name].sum()) for name in needs)
+            return noise, signal, clipped, len(used)
+        found = self.context.learner.measure(used, (*needs, "update"))
+        clipped_sum = np.zeros(found["update"].shape[1])
+        for share, update in zip(weight.tolist(), found["update"], strict=True):
+            clipped_sum += share * update.astype(np.float64)
+        noise = largest_weight(client, weight) ** 2 * float(found["noise_energy"].max(initial=0.0))
+        return noise, float(np.square(clipped_sum).sum()), float(found["clipped"].sum()), len(used)
 
     def _updates(self, run: CohortRun, members: IntArray) -> Sequence[Update]:
         """Return the handles of members' updates, the same ones at every call."""

@@ -38,12 +38,16 @@ class FedSampling(PublishedSelector):
         does not, and then such a client may tell its size for certain.
     query : ``"each-round"`` or ``"once"``
         Whether clients are asked in every round, as in the paper, or each client once, the first time that it is to
-        take part.
+        take part. A client whose answer has not arrived is asked again, and answers the same again: that costs nothing
+        more.
     anonymous : bool
         Whether nothing links the answers of a client in different rounds, as the paper allows for: then they cost one
-        answer together. Otherwise each costs ``epsilon``. It counts in runs with privacy alone.
+        answer together, which is the paper's claim (section 3.5.2) and no bound. Otherwise each costs ``epsilon``. It
+        counts in runs with privacy alone.
     cohort : int >= 1 or None
-        Number of clients of a round, drawn uniformly, among which K samples are drawn; None for all candidates.
+        Number of clients of a round, drawn uniformly, among which K samples are drawn; None for all candidates. A
+        policy that asks for a number of clients, as ``k-fastest`` does, takes the place of both: K samples are then
+        drawn among as many clients.
     up_bits : float >= 0
         Size of an answer.
     down_bits : float >= 0
@@ -58,7 +62,8 @@ class FedSampling(PublishedSelector):
     of updates, or secure aggregation, it sends as much as all others do. The ratio is 1 at most, and N at least the
     number of answers. If all clients asked are silent, N is the number of candidates.
 
-    At an edge server K is the number of samples among the edge's clients.
+    At an edge server K is the number of samples among the edge's clients. Answers do not hide the sum of their sizes
+    from a synchronous cloud, which weights the edges' models by the true numbers of samples.
     """
 
     paper = PAPER
@@ -94,11 +99,15 @@ class FedSampling(PublishedSelector):
         self.samples, self.threshold, self.epsilon, self.alpha, self.clip = samples, threshold, epsilon, alpha, clip
         self.query, self.anonymous, self.cohort = query, anonymous, cohort
         self.up_bits, self.down_bits, self.wait_s = up_bits, down_bits, wait_s
-        of_epsilon = RandomizedResponse.of_epsilon(threshold, epsilon)
-        self.response = RandomizedResponse(threshold, of_epsilon.alpha if alpha is None else alpha, clip)
+        self.response = (
+            RandomizedResponse.of_epsilon(threshold, epsilon, clip)
+            if alpha is None
+            else RandomizedResponse(threshold, alpha, clip)
+        )
         cost = self.response.epsilon
         self.sizes_cost = 0.0 if math.isinf(cost) else cost
         self.sizes_paid_once = anonymous or query == "once"
+        self.sizes_unlinked = anonymous and query == "each-round"
         self._asked: IntArray = np.zeros(0, dtype=np.int64)
         self._round = -1
         # The answer of each client that was asked once; 0 before.

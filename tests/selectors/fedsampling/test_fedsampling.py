@@ -11,6 +11,8 @@ from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.learning import Digits, SampleDraws
 from fedsim.rounds import WaitForAll
+from fedsim.rounds.policies.count_based import KFastest
+from fedsim.scenario.disclosure import side_information_of
 from fedsim.selectors import Cohort, RandomizedResponse, Sampling
 from fedsim.selectors.fedsampling.fedsampling import FedSampling
 from fedsim.simulation import Simulation
@@ -224,6 +226,36 @@ def test_answers_are_paid_for_once_or_each_time():
     assert (np.array(history.column("participations", "uplink_bits")) > 0).all(), "noise of those who draw nothing, too"
 
 
+def test_a_large_epsilon_is_paid_as_it_is_given():
+    """At 50 the probability of a true answer is 1 to a float's precision; the account knows the epsilon."""
+    private = SCENARIO.replace(
+        {
+            "selector": {"kind": "fedsampling", "samples": 60, "epsilon": 50.0},
+            "privacy": {**PRIVACY, "budget": {"kind": "uniform", "epsilon": 60.0, "releases": 1}},
+        }
+    )
+    history = simulate(private)
+    assert history.column("probes", "epsilon").tolist() == [50.0] * 6
+    np.testing.assert_allclose(history.column("participations", "epsilon"), 10.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "kept", "said"),
+    [
+        ({"epsilon": 2.5}, "private", "each costs 2.5 epsilon"),
+        ({"epsilon": 2.5, "query": "once"}, "private", "all of a client together cost 2.5 epsilon"),
+        ({"alpha": 0.5, "threshold": 100}, "private", "each costs 4.60517 epsilon"),
+        ({"alpha": 1.0}, "exact", None),
+    ],
+)
+def test_the_epsilon_of_answers_without_a_table_of_privacy_is_said(options, kept, said):
+    scenario = SCENARIO.replace({"selector": {"kind": "fedsampling", "samples": 60, **options}})
+    assert side_information_of(scenario) == kept
+    remarks = simulate(scenario).remarks
+    assert len(remarks) == (said is not None)
+    assert said is None or said in remarks[0]
+
+
 def test_exact_answers_beside_privacy_are_said():
     private = SCENARIO.replace({"privacy": PRIVACY})
     assert "numbers of samples" in simulate(private).remarks[0]
@@ -314,11 +346,25 @@ def test_two_edge_servers_each_draw_k_samples_of_their_own_clients():
     history = simulate(SCENARIO.replace({"rounds.edges": edges, "selector.samples": 10, "rounds.count": 3}))
     assert set(history.participations["edge"].to_pylist()) == {0, 1}
     assert history.column("edge_rounds", "selected").tolist() == [3] * 6
+    assert history.column("edge_participations", "weight").tolist() == pytest.approx([93 / 124, 31 / 124] * 3)
+
+
+@pytest.mark.parametrize("cohort", [None, 2])
+def test_a_policy_that_asks_for_a_number_of_clients_has_k_samples_drawn_among_those(cohort):
+    """Three is 2 times 1.3, rounded up; with exact answers K = 5 of their samples are drawn."""
+    selector = Known(samples=5, alpha=1.0, threshold=100, cohort=cohort)
+    policy = KFastest(k=2, max_wait_s=50.0)
+    history, selector, *_ = serve(policy, [1] * 6, [1] * 6, [1] * 6, selector=selector, audit=False)
+    assert history.column("rounds", "selected").tolist() == [3]
+    (answers, cohort_sent), *_ = selector.cohorts
+    assert answers.client.tolist() == cohort_sent.client.tolist()
+    assert cohort_sent.sampling.probability == pytest.approx(5 / 30)
 
 
 def test_the_response_follows_from_epsilon_or_is_given():
     assert FedSampling(10).response == RandomizedResponse.of_epsilon(300, 3.0)
-    assert FedSampling(10).sizes_cost == pytest.approx(3.0)
+    assert [FedSampling(10, epsilon=one).sizes_cost for one in (0.1, 3.0, 40.0, 50.0)] == [0.1, 3.0, 40.0, 50.0]
+    assert FedSampling(10, epsilon=50.0, clip=False).sizes_cost == 0.0
     assert FedSampling(10, threshold=100, alpha=0.5, clip=False).response == RandomizedResponse(100, 0.5, clips=False)
     assert FedSampling(10, threshold=100, alpha=0.5).sizes_cost == pytest.approx(math.log(100))
     assert FedSampling(10, alpha=0.5, clip=False).sizes_cost == 0.0
