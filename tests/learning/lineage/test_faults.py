@@ -90,10 +90,13 @@ def second_model(**table: Any) -> tuple[Any, Any]:
     return learner, model
 
 
+def numbers_of(learner: Any, model: Any) -> Any:
+    return learner.vector(model)
+
+
 def fault_of(**table: Any) -> PartError:
     with pytest.raises(PartError) as failed:
-        learner, model = second_model(**table)
-        learner.vector(model)
+        numbers_of(*second_model(**table))
     return failed.value
 
 
