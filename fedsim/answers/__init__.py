@@ -18,6 +18,7 @@ from fedsim.answers.kinds import (
     same_shape,
     shaped,
 )
+from fedsim.answers.short_traceback import ShortTraceback
 
 __all__ = [
     "AnswerError",
@@ -33,6 +34,7 @@ __all__ = [
     "OneOf",
     "OptionalOf",
     "PartOf",
+    "ShortTraceback",
     "asked",
     "attributed",
     "attributing",

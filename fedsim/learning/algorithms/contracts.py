@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Number, in_words
+from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Mask, Number, OptionalOf, in_words
 from fedsim.arrays import BoolArray, FloatArray, Vector
+from fedsim.learning.algorithms.loss_of_batch import LossOfBatch
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.registry import Component
 
@@ -375,12 +376,12 @@ ALGORITHM: Final = Contract(
         "ratios": Free(),
         "given_widths": Free(),
         "shift": Number(least=0, whole=True),
-        "part": Free(),
+        "part": OptionalOf(Mask(lambda given: given["layout"].initial.shape)),
         "numbers_more": Number(least=0, whole=True),
         "personal": Flag(),
         "own_model": _OwnModel(),
         "has_loss": Flag(),
-        "loss": Free(),
+        "loss": LossOfBatch(),
         "begin": _Start(),
         "end": _Memory(),
         "drift_weight": Number(least=0),
