@@ -129,6 +129,9 @@ class Trainer:
         weights, pull = self.flat.parameters.data, self._pull
         start = weights.clone() if pull else weights
         offset = None if job.offset is None else torch.from_numpy(self.flat.inward(job.offset))
+        frozen = self.flat.frozen
+        if frozen is not None and offset is not None:
+            offset.masked_fill_(frozen, 0.0)
         first_pass = int(self._local.batches_per_epoch(job.rows.size, self.flat.layout.smallest_batch))
         if (own := self._own_loss) is not None:
             own.start(job)
@@ -150,6 +153,8 @@ class Trainer:
                 gradient.mul_((longest / gradient.norm()).clamp_max(1.0))
             if decay:
                 gradient.add_(weights, alpha=decay)
+                if frozen is not None:
+                    gradient.masked_fill_(frozen, 0.0)
             if rates:
                 self._optimizer.set_rate(rates[number])
             step()

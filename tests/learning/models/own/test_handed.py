@@ -92,6 +92,7 @@ def test_named_models_are_written_as_toml_and_objects_are_not():
     ("model", "words"),
     [
         (Net(classes=7), r"Net gave scores of shape \(1, 7\) for one sample"),
+        (nn.Linear(5, 3).requires_grad_(False), "Linear has no parameter that is trained"),
         (nn.Linear(2, 3), "Linear.forward failed with RuntimeError: .*mat1 and mat2"),
         ({"kind": f"{__name__}:scenario", "model": "mlp"}, "scenario gave Scenario"),
     ],
