@@ -12,7 +12,7 @@ from fedsim.learning.models.inputs import blank
 
 
 def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> None:
-    """Refuse a module without a parameter that is trained, that fails on a blank sample, or with other scores than asked.
+    """Refuse a module that fails on a blank sample, has other scores than the task asks for, or no trained parameter.
 
     Parameters
     ----------
