@@ -28,6 +28,7 @@ from fedsim.learning.executors.deferred import DeferredExecutor, DeferredMerging
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.models.channels import NarrowModel
 from fedsim.learning.models.layout import Entry, ModelLayout
+from fedsim.learning.models.settings import own_name
 from fedsim.learning.store.contracts import Arrays, Store
 from fedsim.user_cache import user_cache
 
@@ -172,6 +173,7 @@ def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> 
             setup.outputs,
             setup.seed,
         ),
+        setup.data.digest if own_name(setup.model) is not None else "",
         *(choice.kind, choice.device, choice.precision, choice.cohort, choice.rounds),
         samples.tobytes(),
     )
