@@ -1,6 +1,6 @@
 """What parts of the user's own return, checked where it enters: one declared checker for each contract."""
 
-from fedsim.answers.contract import Contract, PartOf, unchecked
+from fedsim.answers.contract import Contract, PartOf, refuse_uncalled, unchecked
 from fedsim.answers.guard import asked, attributed, attributing, failed
 from fedsim.answers.kinds import (
     AnswerError,
@@ -40,6 +40,7 @@ __all__ = [
     "attributing",
     "failed",
     "in_words",
+    "refuse_uncalled",
     "same_shape",
     "shaped",
     "unchecked",

@@ -49,7 +49,7 @@ class LocalWork:
         narrow: Sequence[NarrowModel],
         samples: IntArray,
     ) -> None:
-        self.algorithm = ALGORITHM.checked(algorithm)
+        self.algorithm = ALGORITHM.checked(algorithm, corrects=algorithm.corrects)
         self._local, self._layout, self._narrow, self._samples = local, layout, narrow, samples
         self._shared = self.algorithm.part(layout)
         self._schedule = None if type(local.schedule) is ConstantRate else SCHEDULE.checked(local.schedule)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Self, SupportsFloat
 
 from pydantic import Field, model_validator
 
-from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Number, in_words
+from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Number, in_words, refuse_uncalled
 from fedsim.arrays import FloatArray, TensorLike
 from fedsim.learning.data.datasets import Dataset
 from fedsim.registry import Component, Registry, Slot
@@ -142,6 +142,11 @@ class Task(Component):
                     f"metrics: {METRICS.kind_of(metric)!r} counts {metric.targets}, and the targets of this task are "
                     f"{self.targets}; allowed: {', '.join(known)}, or a metric of your own"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _says_that_it_makes_batches(self) -> Self:
+        refuse_uncalled(type(self), Task, batch="makes_batches")
         return self
 
     @property
