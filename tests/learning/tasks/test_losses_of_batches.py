@@ -1,13 +1,14 @@
-"""Losses that see their batch are computed as such, or refused where batches are filled up or merged."""
+"""Losses that see their batch are refused where batches are filled up or merged, and flat ones everywhere."""
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
-from fedsim.errors import FedsimError
-from fedsim.learning import MLP, ExecutorChoice, LocalTraining, Regression, TrainingSetup
+from fedsim.errors import FedsimError, ScenarioError
+from fedsim.learning import MLP, ExecutorChoice, LocalTraining, Regression, Supervised, TrainingSetup
 from fedsim.learning.executors.merged.executor import MergedExecutor
+from fedsim.streams import Streams
 from tests.support.tiny_targets import TinyTargets
 
 
@@ -41,6 +42,16 @@ class Absolute(Regression):
         return (scores - targets).abs().sum(1) + 0 * scores[:, 0].log()
 
 
+class Detached(Regression):
+    def losses(self, scores, targets):
+        return super().losses(scores.detach(), targets)
+
+
+class Counted(Regression):
+    def losses(self, scores, targets):
+        return (scores.argmax(1) != targets.argmax(1)).float()
+
+
 def setup(task):
     return TrainingSetup(MLP(hidden=(4,)), TinyTargets().load(), LocalTraining(batch_size=30), seed=2, task=task)
 
@@ -62,3 +73,13 @@ def test_what_is_tried_draws_from_no_global_generator():
     before = torch.get_rng_state()
     MergedExecutor(setup(Absolute()))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("executor", ["sequential", "stacked", "merged"])
+@pytest.mark.parametrize("kind", [Detached, Counted])
+def test_a_loss_without_a_gradient_is_refused(kind, executor):
+    table = {"data": TinyTargets(), "model": {"hidden": [4]}, "task": kind()}
+    with pytest.raises(
+        ScenarioError, match=f"learning.task: losses of '.*:{kind.__name__}' have no gradient by the sc"
+    ):
+        Supervised.model_validate(table).build(4, Streams(0), executor=ExecutorChoice(executor))
