@@ -68,6 +68,7 @@ class Blueprint:
             "parameters": layout.parameters,
             "smallest_batch": layout.smallest_batch,
             "entries": [asdict(entry) for entry in layout.entries],
+            "executed": layout.executed,
             "narrow": [asdict(one) for one in self.narrow],
         }
         return {
@@ -91,6 +92,7 @@ class Blueprint:
             constants={
                 name.removeprefix(_CONSTANT): values for name, values in arrays.items() if name.startswith(_CONSTANT)
             },
+            executed=tuple(facts["executed"]),
             trained=arrays.get("trained"),
         )
         narrow = tuple(NarrowModel(**{**one, "shapes": tuple(map(tuple, one["shapes"]))}) for one in facts["narrow"])

@@ -89,7 +89,7 @@ class Batch(NamedTuple):
     data : mean loss of the task, a scalar; with classification the cross-entropy
     scores : what the model says, shape (n, classes), or (n, ...) of another task
     labels : targets of the samples, shape (n,) or (n, ...)
-    representation : what enters the last layer, shape (n, features); None if the model has no such layer
+    representation : what enters the layer executed last, shape (n, features); None if the model has no such layer
     anchors : representations by the models of `Start.anchors`, without gradients
 
     Examples

@@ -21,7 +21,7 @@ class FedPer(LocalAlgorithm):
     Attributes
     ----------
     layers : int >= 1
-        How many of the last dense or convolutional layers are personal, with what follows them.
+        How many of the dense or convolutional layers that are executed last are personal, with what follows them.
 
     Examples
     --------
@@ -50,16 +50,16 @@ class FedPer(LocalAlgorithm):
         ScenarioError
             If the model has no more layers than stay with the client.
         """
-        weights = [entry for entry in layout.entries if len(entry.shape) > 1]
+        layers = layout.layers
+        weights = [entry for entry in layers if len(entry.shape) > 1]
         if len(weights) <= self.layers:
             raise ScenarioError(
                 f"learning.algorithm.layers: {self.layers} is not allowed with a model of {len(weights)} layers; "
                 f"allowed: fewer than its layers"
             )
-        names = [entry.name for entry in layout.entries]
-        first = names.index(weights[-self.layers].name)
+        first = layers.index(weights[-self.layers])
         shared = np.ones(layout.initial.size, dtype=np.bool_)
-        for entry in layout.entries[first:]:
+        for entry in layers[first:]:
             shared[entry.offset : entry.offset + int(np.prod(entry.shape, dtype=np.int64))] = False
         return shared
 

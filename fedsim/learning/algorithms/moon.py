@@ -17,9 +17,9 @@ class Moon(LocalAlgorithm):
     equations 3 and 4 and Algorithm 1 of Li, He and Song, "Model-contrastive federated learning", CVPR 2021. In a
     client's first training there is no last model, and nothing is added.
 
-    The representation is what enters the last dense or convolutional layer; the paper has a projection head of two
-    layers before it. The two models that it is compared with are in evaluation mode. Messages are those of plain
-    training.
+    The representation is what enters the dense or convolutional layer that is executed last; the paper has a projection
+    head of two layers before it. The two models that it is compared with are in evaluation mode. Messages are those of
+    plain training.
 
     Attributes
     ----------
@@ -60,13 +60,13 @@ class Moon(LocalAlgorithm):
         ScenarioError
             If the model has no dense or convolutional layer.
         """
-        if not batch.anchors:
-            return batch.data
         if batch.representation is None:
             raise ScenarioError(
                 "learning.algorithm: 'moon' compares what enters the last dense or convolutional layer, and this model "
                 "has no such layer; allowed: a model with one"
             )
+        if not batch.anchors:
+            return batch.data
         near, far = (_cosine(batch.representation, batch.anchors[name]) for name in ("server", "last"))
         # -log(e^a / (e^a + e^b)) is log(1 + e^(b - a)).
         contrast = near.new_zeros(()).logaddexp((far - near) / self.temperature)

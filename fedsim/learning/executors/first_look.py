@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from fedsim.answers import attributed
 from fedsim.code_digest import is_builtin
@@ -17,7 +18,7 @@ from fedsim.learning.executors.objective import Objective
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.settings import MODELS, own_name
-from fedsim.learning.tasks.contracts import TASKS
+from fedsim.learning.tasks.contracts import TASKS, Task
 from fedsim.learning.tasks.of_labels import Classification
 
 _TOGETHER: Final = 200
@@ -25,7 +26,7 @@ _TOGETHER: Final = 200
 
 
 def check_fit(setup: TrainingSetup) -> None:
-    """Refuse a task whose loss or metrics cannot be made of the scores of the model.
+    """Refuse a task whose loss or metrics cannot be made of the scores of the model, or whose loss has no gradient.
 
     A classification with metrics of fedsim's by a model of fedsim's always fits, and is not tried. A model of the
     user's own is tried on the smallest and the largest tokens too: mapped over clients, torch does not check them, and
@@ -67,6 +68,19 @@ def check_fit(setup: TrainingSetup) -> None:
             )
     if tuple(found.shape) != (1, width):
         raise ScenarioError(f"{fits}: loss and metrics give {tuple(found.shape[1:])} sums, and {width} are declared")
+    if not is_builtin(type(setup.task)):
+        _check_gradient(setup.task, objective, scores, targets)
+
+
+def _check_gradient(task: Task, objective: Objective, scores: Tensor, targets: Tensor) -> None:
+    """Refuse a loss that is cut off from the scores: nothing would be learned of it."""
+    with torch.enable_grad():
+        losses = objective.losses(scores.clone().requires_grad_(), targets)
+    if not losses.requires_grad:
+        raise ScenarioError(
+            f"learning.task: losses of {TASKS.kind_of(task)!r} have no gradient by the scores (as after detach, no_grad"
+            " or argmax); allowed: losses made of the scores by operations that torch differentiates"
+        )
 
 
 def _extremes(data: Dataset) -> Iterator[NDArray[Any]]:

@@ -1,18 +1,24 @@
 """A task's loss and metrics on batches of scores."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from fedsim.arrays import IntArray
+from fedsim.code_digest import is_builtin
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.tasks.contracts import METRIC, TASK
 from fedsim.learning.tasks.of_labels import Accuracy, Classification
 
 Seen = Any
 """What is kept of a batch for the losses of its samples."""
+
+_TRIED: Final = 8
+"""Samples on which a loss is tried."""
 
 
 class TrainingLoss(Protocol):
@@ -62,6 +68,11 @@ class TaskLoss:
         return torch.cat(list(seen))
 
 
+def tried(count: int) -> IntArray:
+    """Return on which of so many samples a loss is tried: some from all over them."""
+    return np.linspace(0, count - 1, _TRIED).astype(np.int64)
+
+
 class Objective:
     """Losses and sums of metrics of samples, by the task of a run.
 
@@ -81,12 +92,31 @@ class Objective:
         self._metrics = [METRIC.checked(METRIC.checked(one).bound(setup.task)) for one in setup.task.metrics]
         self.is_softmax = type(setup.task) is Classification
         self.is_short = self.is_softmax and [type(one) for one in setup.task.metrics] == [Accuracy]
+        self._is_own = not is_builtin(type(setup.task))
         self.training: TrainingLoss = SoftmaxLoss() if self.is_softmax else TaskLoss(self)
 
     def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
         """Return the loss of each sample, shape (n,)."""
         found: Tensor = self._task.losses(scores, targets)
         return found
+
+    def mixes_samples(self, scores: Tensor, targets: Tensor) -> bool:
+        """Return whether the losses of some samples depend on what is beside them in a batch, or on how much.
+
+        A task of fedsim's is not tried: none does.
+
+        Parameters
+        ----------
+        scores, targets : of the samples of `tried`
+        """
+        if not self._is_own:
+            return False
+        half = len(scores) // 2
+        own, right = scores[:half], targets[:half]
+        found, alone = self.losses(scores, targets)[:half], self.losses(own, right)
+        other = self.losses(torch.cat([own, own.flip(0)]), torch.cat([right, right.roll(1, 0)]))[:half]
+        same = torch.allclose(found, other, rtol=0.0, atol=0.0, equal_nan=True)
+        return not (same and torch.allclose(found, alone, rtol=1e-4, atol=1e-6, equal_nan=True))
 
     def widths(self, scores: Tensor, targets: Tensor, outputs: int) -> dict[str, tuple[int, int]]:
         """Return how many sums each metric gives for a sample, and how many it declares, by its name.

@@ -1,6 +1,6 @@
 """The loss of a local algorithm that has one of its own, on one client's batches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -24,12 +24,12 @@ class OwnLoss:
 
     def __init__(self, setup: TrainingSetup, flat: FlatModule) -> None:
         self._algorithm = ALGORITHM.checked(setup.algorithm)
-        self._trained = _Representation(flat.module)
+        self._trained = _Representation(flat)
         data = setup.data
         self._other = build_flat(setup.model, data.shape, setup.outputs, setup.seed, channels_last=True)
         pool_before_relu(self._other.module)
         self._other.module.eval()
-        self._compared = _Representation(self._other.module)
+        self._compared = _Representation(self._other)
         self._job: TrainingJob | None = None
 
     def start(self, job: TrainingJob) -> None:
@@ -56,11 +56,11 @@ class OwnLoss:
 
 
 class _Representation:
-    """What enters the last dense or convolutional layer of a module in its last pass."""
+    """What enters the dense or convolutional layer of a module that is executed last, in its last pass."""
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, flat: FlatModule) -> None:
         self._found: Tensor | None = None
-        layers = [part for part in module.modules() if isinstance(part, _LAYERS)]
+        layers = list(_layers(flat))
         if layers:
             keep: Callable[..., None] = self._keep
             layers[-1].register_forward_pre_hook(keep)
@@ -72,3 +72,13 @@ class _Representation:
 
     def _keep(self, _module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         self._found = inputs[0]
+
+
+def _layers(flat: FlatModule) -> Iterator[nn.Module]:
+    """Yield the layer of each array of a module, as they are executed; an array may belong to a part of its layer."""
+    for entry in flat.layout.layers:
+        place = entry.name
+        while place:
+            place = place.rpartition(".")[0]
+            if isinstance(part := flat.module.get_submodule(place), _LAYERS):
+                yield part

@@ -15,7 +15,7 @@ from torch.nn import functional
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.executors.objective import Objective, Seen
+from fedsim.learning.executors.objective import Objective, Seen, tried
 from fedsim.learning.executors.optimizers import Optimizer, optimizer_of
 from fedsim.learning.executors.own_loss import OwnLoss
 from fedsim.learning.models.flat_module import build_flat
@@ -98,6 +98,13 @@ class Trainer:
         losses = self._objective.losses(scores, torch.from_numpy(self._data.train_y[rows]))
         torch.autograd.backward(losses @ torch.from_numpy(weights))
         return self.flat.gradient
+
+    def mixes_losses(self) -> bool:
+        """Return whether losses of some samples depend on the others, by the model of `begin`."""
+        rows = tried(self.samples)
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            scores = self.forward(self.inputs_of(rows))
+            return self._objective.mixes_samples(scores, torch.from_numpy(self._data.train_y[rows]))
 
     def inputs_of(self, rows: IntArray) -> Tensor:
         """Return what the module takes of samples of the training set."""

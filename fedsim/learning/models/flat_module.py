@@ -37,6 +37,7 @@ class FlatModule:
     ----------
     module : nn.Module
     channels_last : order of the weights of convolutions
+    executed : as of `ModelLayout`
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class FlatModule:
         (weights, biases, statistics, counters) and all other buffers: what the PAUSE code sends in clear.
     """
 
-    def __init__(self, module: nn.Module, *, channels_last: bool = False) -> None:
+    def __init__(self, module: nn.Module, *, channels_last: bool = False, executed: tuple[str, ...] = ()) -> None:
         self.module = module
         dtypes = {name: tensor.dtype for name, tensor in module.state_dict().items()}
         parameters = list(module.named_parameters())
@@ -85,6 +86,7 @@ class FlatModule:
             parameters=count,
             exempt=np.repeat(normed, sizes) | (np.arange(sum(sizes)) >= count),
             smallest_batch=2 if norms else 1,
+            executed=executed,
             trained=None if self.frozen is None else ~kept,
             **self._places(dtypes),
         )
@@ -168,12 +170,12 @@ def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, chann
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         module = model.build(shape, classes)
-        if (name := own_name(model)) is not None:
-            check_scores(module, name, shape, classes)
+        name = own_name(model)
+        executed = () if name is None else check_scores(module, name, shape, classes)
         for part in module.modules():
             if isinstance(part, _DROPOUTS):
                 part.register_forward_pre_hook(_in_their_order)
-        return FlatModule(module, channels_last=channels_last)
+        return FlatModule(module, channels_last=channels_last, executed=executed)
 
 
 def _in_their_order(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -41,6 +41,8 @@ class ModelLayout:
         value, else 1
     entries : arrays of the module's state that lie in the vector
     constants : the other arrays of the module's state, by name: buffers that training does not change
+    executed : names of arrays of the module's state in the order in which their layers are executed, of a module of
+        the user's own; none where that is the order of the entries
     trained : which parameters training changes, shape (p,); None for all. The others are frozen: the module says of
         them that they need no gradient
     """
@@ -51,7 +53,14 @@ class ModelLayout:
     smallest_batch: int
     entries: tuple[Entry, ...] = ()
     constants: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    executed: tuple[str, ...] = ()
     trained: Mask | None = None
+
+    @property
+    def layers(self) -> tuple[Entry, ...]:
+        """The entries in the order in which their layers are executed."""
+        places = {name: place for place, name in enumerate(self.executed)}
+        return tuple(sorted(self.entries, key=lambda entry: places.get(entry.name, 0)))
 
     @property
     def tensors(self) -> tuple[int, ...]:

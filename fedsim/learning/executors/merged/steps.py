@@ -72,7 +72,7 @@ class MergedSteps:
     def _is_of_samples(self) -> bool:
         """Return whether the module keeps no statistics, draws for each sample by itself, and mixes no samples.
 
-        It is tried on a batch of three samples, the last of which is changed.
+        Nor does the loss. It is tried on a batch of three samples, the last of which is changed.
         """
         trainer = self._trainer
         if trainer.flat.buffers:
@@ -90,7 +90,10 @@ class MergedSteps:
                 found.append(trainer.forward(batch)[:-1])
                 kept.append(torch.equal(before, torch.default_generator.get_state()))
         self._draws_at_random = not all(kept)
-        return torch.equal(*found) and (all(kept) or self._draws_for_samples(inputs))
+        alone = torch.equal(*found) and (all(kept) or self._draws_for_samples(inputs))
+        drawn = np.random.default_rng(0).normal(0, 0.1, trainer.flat.vector.numel())
+        trainer.begin(drawn.astype(np.float32))
+        return alone and not trainer.mixes_losses()
 
     def _draws_for_samples(self, inputs: Tensor) -> bool:
         """Return whether the module draws for each sample by itself what it draws on a batch of three."""

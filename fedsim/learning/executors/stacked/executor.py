@@ -16,7 +16,7 @@ from fedsim.learning.executors.contracts import (
     check_mapped,
 )
 from fedsim.learning.executors.faults import named_faults
-from fedsim.learning.executors.objective import Objective
+from fedsim.learning.executors.objective import Objective, tried
 from fedsim.learning.executors.stacked.evaluation import SlotEvaluation
 from fedsim.learning.executors.stacked.graph import Compile, ModuleOfSlots
 from fedsim.learning.executors.stacked.plan import Drawing
@@ -57,7 +57,8 @@ class StackedExecutor:
     Raises
     ------
     FedsimError
-        If there is no such device, torch cannot map the model over clients, or a full batch is too large.
+        If there is no such device, torch cannot map the model over clients, a full batch is too large, or losses of
+        samples depend on one another.
     """
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu", compile_step: Compile | None = None) -> None:
@@ -88,6 +89,7 @@ class StackedExecutor:
         self._trainings: dict[int, SlotTraining] = {}
         self._refused: set[int] = set()
         with self._computing(), named_faults(setup):
+            self._check_losses()
             self._training(self._few)
             self._evaluation = SlotEvaluation(self._module(self._few), self._samples, setup.scores)
 
@@ -111,6 +113,14 @@ class StackedExecutor:
         """Return loss and metrics of each job; it waits for a training that runs in another thread."""
         with self._computing(), named_faults(self._setup):
             return self._evaluation.evaluate(jobs) if jobs else []
+
+    def _check_losses(self) -> None:
+        """Refuse losses that see their batch, since batches are filled up here."""
+        if self._module(self._few).mixes_losses(*self._samples.batch(tried(self._samples.count))):
+            raise FedsimError(
+                f"learning.task: losses of {type(self._setup.task).__name__} depend on the other samples of a batch, "
+                "which the executor 'stacked' fills up; allowed: the executors 'sequential' and 'processes'"
+            )
 
     def _training(self, slots: int) -> SlotTraining:
         if slots not in self._trainings:

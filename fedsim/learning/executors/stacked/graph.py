@@ -167,9 +167,20 @@ class ModuleOfSlots:
         other[-1] = -other[-1] + 0.25 if other.is_floating_point() else (other[-1] == 0).long()
         with _draws_kept(self._device), torch.no_grad():
             torch.default_generator.manual_seed(0)
-            numbers = [0.1 * torch.randn(shape).to(self._device) for shape in self._shapes]
+            numbers = self._drawn()
             found = [self.outputs(numbers, one)[0][:-1] for one in (images, other)]
         return not torch.equal(*found)
+
+    def mixes_losses(self, images: Tensor, targets: Tensor) -> bool:
+        """Return whether losses of some samples depend on the others; for the samples see `Objective.mixes_samples`."""
+        self._module.train()
+        with _draws_kept(self._device), torch.no_grad():
+            torch.default_generator.manual_seed(0)
+            return self._objective.mixes_samples(self.outputs(self._drawn(), images)[0], targets)
+
+    def _drawn(self) -> list[Tensor]:
+        """Return numbers of a model at random."""
+        return [0.1 * torch.randn(shape).to(self._device) for shape in self._shapes]
 
 
 def trace(

@@ -1,6 +1,7 @@
 """A first look at what a user's own module says, before a run begins."""
 
 import copy
+import itertools
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +12,11 @@ from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
 
 
-def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> None:
+def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tuple[str, ...]:
     """Refuse a module that fails on a blank sample, has other scores than the task asks for, or no trained parameter.
+
+    Return the names of the arrays of its state in the order in which the layers that own them begin. What a layer owns
+    that does not begin by itself comes with the layer around it.
 
     Parameters
     ----------
@@ -29,8 +33,14 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> No
     if not any(one.requires_grad for one in module.parameters()):
         raise PartError(f"model {name} has no parameter that is trained", "allowed: one with requires_grad at least")
     tried = copy.deepcopy(module).eval()
+    begun: dict[int, int] = {}
+    count = itertools.count()
+
+    def begins(part: nn.Module, _: object) -> None:
+        begun[id(part)] = next(count)
+
     try:
-        with torch.no_grad():
+        with torch.no_grad(), nn.modules.module.register_module_forward_pre_hook(begins):
             found = tried(blank(shape))
     except FedsimError:
         raise
@@ -41,3 +51,13 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> No
         raise PartError(f"model {name} gave {type(found).__name__}", allowed)
     if found.shape[:1] != (1,) or (found.shape[-1] != outputs and outputs > 1):
         raise PartError(f"model {name} gave scores of shape {tuple(found.shape)} for one sample", allowed)
+
+    def place(array: str) -> int:
+        owner = array
+        while owner:
+            owner = owner.rpartition(".")[0]
+            if (number := begun.get(id(tried.get_submodule(owner)))) is not None:
+                return number
+        return 0
+
+    return tuple(sorted(tried.state_dict(), key=place))

@@ -1,0 +1,85 @@
+"""The last layer is the one that is executed last, wherever a module of the user's own registers it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations
+
+from fedsim import Scenario, simulate
+from fedsim.errors import ScenarioError
+from fedsim.learning import MODELS, FedPer
+from fedsim.learning.models.flat_module import build_flat
+from tests.support.tiny_targets import TinyTargets
+
+
+class Headed(nn.Module):
+    """A body and a head, the one or the other registered first."""
+
+    def __init__(self, *, head_first: bool, normed: bool = False) -> None:
+        super().__init__()
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            body, head = nn.Linear(5, 6), nn.Linear(6, 3)
+        if normed:
+            head = parametrizations.weight_norm(head)
+        for name, layer in (("head", head), ("body", body)) if head_first else (("body", body), ("head", head)):
+            self.add_module(name, layer)
+
+    def forward(self, samples: torch.Tensor) -> torch.Tensor:
+        body, head = self.get_submodule("body"), self.get_submodule("head")
+        found: torch.Tensor = head(torch.tanh(body(samples)))
+        return found
+
+
+class Bare(nn.Module):
+    """A product without a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(5, 3))
+
+    def forward(self, samples: torch.Tensor) -> torch.Tensor:
+        return samples @ self.weight
+
+
+def run(model: nn.Module, algorithm: Any, rounds: int = 3) -> Any:
+    learning = {
+        "data": TinyTargets(of="labels"),
+        "model": model,
+        "algorithm": algorithm,
+        "local": {"batch_size": 100, "steps": 3, "learning_rate": 0.3},
+    }
+    tables = {"network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}, "rounds": {"count": rounds}}
+    scenario = Scenario(name="order", crowd={"clients": 3}, learning=learning, **tables)
+    return simulate(scenario, store=False, executor="sequential")
+
+
+@pytest.mark.parametrize("normed", [False, True])
+@pytest.mark.parametrize("algorithm", [{"kind": "moon", "mu": 5.0}, {"kind": "fedper"}, {"kind": "plain"}])
+def test_the_order_of_registration_changes_nothing(algorithm: dict[str, Any], normed: bool) -> None:
+    one, other = (run(Headed(head_first=first, normed=normed), algorithm) for first in (False, True))
+    losses = [found.evaluations.column("loss").to_numpy() for found in (one, other)]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
+    assert one.participations.column("uplink_bits").equals(other.participations.column("uplink_bits"))
+    plain = run(Headed(head_first=False, normed=normed), "plain").evaluations.column("loss").to_numpy()
+    assert np.allclose(plain, losses[0]) is (algorithm["kind"] == "plain")
+
+
+def test_the_head_stays_with_the_client() -> None:
+    layout = build_flat(MODELS.make(Headed(head_first=True)), (5,), 3, 0).layout
+    shared = layout.named(FedPer().part(layout).astype(np.float32))
+    assert {name: bool(values.all()) for name, values in shared.items()} == {
+        "head.weight": False,
+        "head.bias": False,
+        "body.weight": True,
+        "body.bias": True,
+    }
+
+
+@pytest.mark.parametrize("kind", ["moon", "fedper"])
+def test_a_model_without_a_layer_to_tell_apart_is_refused_in_the_first_round(kind: str) -> None:
+    with pytest.raises(ScenarioError, match=r"learning.algorithm"):
+        run(Bare(), kind, rounds=1)
