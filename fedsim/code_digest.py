@@ -69,6 +69,11 @@ def is_users(module: str) -> bool:
     file = _file_of(module)
     if file is None or module.partition(".")[0] in (_OWN, *sys.stdlib_module_names):
         return False
+    return is_users_file(file)
+
+
+def is_users_file(file: str) -> bool:
+    """Return whether a file lies outside of fedsim, the standard library and installed packages."""
     return not any(place in Path(file).resolve().parents for place in (*_INSTALLED, Path(__file__).resolve().parent))
 
 

@@ -1,7 +1,7 @@
 """What parts of the user's own return, checked where it enters: one declared checker for each contract."""
 
 from fedsim.answers.contract import Contract, PartOf, refuse_uncalled, unchecked
-from fedsim.answers.guard import asked, attributed, attributing, failed
+from fedsim.answers.guard import FAILURES, asked, attributed, attributing, failed, in_a_line
 from fedsim.answers.kinds import (
     AnswerError,
     Flag,
@@ -21,6 +21,7 @@ from fedsim.answers.kinds import (
 from fedsim.answers.short_traceback import ShortTraceback
 
 __all__ = [
+    "FAILURES",
     "AnswerError",
     "Contract",
     "Flag",
@@ -39,6 +40,7 @@ __all__ = [
     "attributed",
     "attributing",
     "failed",
+    "in_a_line",
     "in_words",
     "refuse_uncalled",
     "same_shape",

@@ -5,21 +5,26 @@ crashes, nor its StopSimulation, which ends a run, nor SystemExit. Errors of fed
 run.
 """
 
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Final, TypeVar
 
 from fedsim.arrays import IntArray
-from fedsim.code_digest import is_users
+from fedsim.code_digest import is_users, is_users_file
 from fedsim.errors import FedsimError, PartError
 from fedsim.inputs.packages import with_package
 
 T = TypeVar("T")
 RAISED_ON_PURPOSE: Final = (FedsimError, KeyboardInterrupt)
 """What passes through a call of a part as it is."""
+FAILURES: Final = (Exception, SystemExit)
+"""What counts as a failure where a part's code is not called through its contract, as in a module's layers."""
+_LONGEST: Final = 300
+_LIBRARIES: Final = frozenset({"fedsim", "numpy", "torch", "simpy", "pydantic", *sys.stdlib_module_names})
 
 
 def asked(part: str, member: str, call: Callable[..., T], *arguments: object, error: type[PartError] = PartError) -> T:
@@ -78,11 +83,27 @@ def failed(
     >>> error.what, error.of
     ('MySelector.select failed with ValueError: too few', 3)
     """
-    text = " ".join(str(failure).split())
+    text = in_a_line(str(failure))
     what = f"{part}.{member} failed with {type(failure).__name__}{f': {text}' if text else ''}"
     fault = error(what, f"where: {place_of(failure.__traceback__)}")
     fault.name_clients(clients)
     return fault
+
+
+def in_a_line(text: str) -> str:
+    r"""Return a text without breaks between its lines, and cut where it is long.
+
+    Parameters
+    ----------
+    text : such as that of an error
+
+    Examples
+    --------
+    >>> in_a_line("two\n  lines"), len(in_a_line("many words " * 80))
+    ('two lines', 300)
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
 
 @contextmanager
@@ -120,14 +141,33 @@ def attributing() -> Iterator[None]:
 
 
 def place_of(trace: TracebackType | None) -> str:
-    """Return file, line and function of the innermost call of a traceback, in words."""
-    frames = traceback.extract_tb(trace)
-    if not frames:
+    """Return file, line and function of the user's innermost call of a traceback, in words; any call if none is."""
+    calls = list(traceback.walk_tb(trace))
+    if not calls:
         return "unknown"
-    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}"
+    outside = [call for call in calls if _package_of(call[0]) not in _LIBRARIES]
+    own = [call for call in outside if _is_own(call[0])]
+    frame, line = (own or outside or calls)[-1]
+    return f"{Path(_file_of(frame)).name}, line {line}, in {frame.f_code.co_name}"
 
 
-def attributed(failure: Exception) -> PartError | None:
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _file_of(frame: FrameType) -> str:
+    """Return the file of a call's code; of code that came from another process, the file of its module."""
+    file = frame.f_code.co_filename
+    return str(frame.f_globals.get("__file__") or file) if file.startswith("<") else file
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Return whether the code of a call is in a file of the user's, or was typed in."""
+    file = _file_of(frame)
+    return _package_of(frame) == "__main__" if file.startswith("<") else is_users_file(file)
+
+
+def attributed(failure: BaseException) -> PartError | None:
     """Return the error about the part of the user's own in whose code something was raised; None if there is none.
 
     Parameters

@@ -1,11 +1,15 @@
 """Messages to users from the errors of pydantic."""
 
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 _MOST_BITS: Final = 256
 """Python refuses to write numbers of more than 4,300 digits."""
+_OF_A_FIELD: Final = re.compile(r"(?P<field>[\w.]+) = (?P<rest>.* is not allowed .*)", re.DOTALL)
+"""What a table says of one of its fields, beside others."""
 
 
 def explain(error: ValidationError) -> str:
@@ -21,6 +25,9 @@ def _line(detail: dict[str, Any]) -> str:
     shown = _shown(detail["input"])
     if detail["type"] == "unknown_name":
         return f"{path}: {message}"
+    named = _OF_A_FIELD.match(message)
+    if named is not None and isinstance(detail["input"], Mapping):
+        return f"{path}.{named['field']}: {named['rest']}"
     return f"{path}: {shown} is not allowed; {message[:1].lower()}{message[1:]}"
 
 
@@ -28,5 +35,5 @@ def _shown(value: object) -> str:
     """Return a value as Python writes it, cut where it is long."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"a whole number of {value.bit_length()} bits"
-    text = repr(value)
+    text = " ".join(line.strip() for line in repr(value).splitlines())  # an array has several lines
     return text if len(text) <= 80 else text[:77] + "..."

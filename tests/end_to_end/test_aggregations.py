@@ -77,7 +77,7 @@ def test_a_rule_runs_on_every_server_and_again_the_same(changes: dict[str, Any])
         ),
         (
             {"learning.algorithm": "scaffold"},
-            "aggregation = 'median' is not allowed with algorithm = 'scaffold', whose server adds updates up",
+            "learning.aggregation: 'median' is not allowed with algorithm = 'scaffold', whose server adds updates up",
         ),
     ],
 )

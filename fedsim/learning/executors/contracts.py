@@ -229,7 +229,7 @@ def check_mapped(executor: str, algorithm: LocalAlgorithm, task: Task) -> None:
     FedsimError
         If there is such a part.
     """
-    allowed = "allowed: the executors 'sequential' and 'processes'"
+    allowed = "allowed: the executors 'sequential', 'processes' and 'merged'"
     if algorithm.has_loss:
         raise FedsimError(
             f"learning.algorithm: {type(algorithm).__name__} has a loss of its own, which the executor {executor!r} "

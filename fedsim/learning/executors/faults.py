@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fedsim.answers import attributed, failed
+from fedsim.answers import FAILURES, attributed, failed
 from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning.algorithms.contracts import ALGORITHM
@@ -36,7 +36,7 @@ def named_faults(setup: TrainingSetup, place: int | None = None) -> Iterator[Non
         raise
     except FedsimError:
         raise
-    except Exception as failure:
+    except FAILURES as failure:
         known = attributed(failure)
         if known is None and (asked := _own_member(setup)) is not None:
             known = failed(*asked, failure)

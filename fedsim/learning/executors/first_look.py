@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fedsim.answers import attributed
+from fedsim.answers import FAILURES, attributed, in_a_line
 from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError, ScenarioError
 from fedsim.learning.data.datasets import Dataset
@@ -58,8 +58,8 @@ def check_fit(setup: TrainingSetup) -> None:
             widths = objective.widths(scores, targets, setup.outputs)
         except FedsimError:
             raise
-        except Exception as failure:
-            raise attributed(failure) or ScenarioError(f"{fits} ({failure})") from failure
+        except FAILURES as failure:
+            raise attributed(failure) or ScenarioError(f"{fits} ({in_a_line(str(failure))})") from failure
     for name, (given, declared) in widths.items():
         if given != declared:
             raise ScenarioError(

@@ -1,6 +1,7 @@
 """When the model of a run is evaluated, and what is recorded of that."""
 
 import math
+from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ class Evaluations:
     def __init__(self, env: Environment, learner: Learner, recorder: Recorder, plan: EvaluationPlan) -> None:
         self.env, self._learner, self._recorder, self._plan = env, learner, recorder, plan
         self._round = self._round_of_clients = -1
+        self._over_s = array("d")
         self._count = 0
 
     def at_start(self, model: Model) -> None:
@@ -82,6 +84,8 @@ class Evaluations:
         number : of the round; 0 if the run is over without one
         last : whether it is the last round
         """
+        if number > len(self._over_s):
+            self._over_s.append(self.env.now)
         if number in (0, self._round) or (not last and number % self._plan.every):
             return None
         return self.begin(model, number)
@@ -100,15 +104,57 @@ class Evaluations:
         number : of the last round; 0 before the first
         """
         self._round = number
-        with _placed(number, self.env.now):
+        with self._placed(number, self.env.now):
             pending = self._learner.start_evaluation(model)
         if pending is not None:
-            self._recorder.add_evaluation_later(partial(_row, pending, number, self.env.now, model.version))
+            self._recorder.add_evaluation_later(partial(self._row, pending, number, self.env.now, model.version))
         each = self._plan.of_clients
         if each not in (NEVER, LAST) and self._count % int(each) == 0:
             self._evaluate_clients(model)
         self._count += 1
         return pending
+
+    def time_of(self, error: PartError, now_s: float) -> float:
+        """Return when the round was over to which the work belongs that has failed, which may be an earlier one.
+
+        Parameters
+        ----------
+        error : about a part of the user's own
+        now_s : simulated second of the failure; the answer where no earlier round is named
+        """
+        number = error.round or 0
+        return self._over_s[number - 1] if 0 < number <= len(self._over_s) else now_s
+
+    @contextmanager
+    def _placed(self, number: int, time_s: float) -> Iterator[None]:
+        """Let errors about a part of the user's own say after which round a model is evaluated; 0 for the first one."""
+        try:
+            yield
+        except PartError as error:
+            error.place(number, self.time_of(error, time_s))
+            raise
+
+    def _row(self, pending: PendingEvaluation, number: int, time_s: float, version: int) -> Mapping[str, Any]:
+        """Return what is recorded of an evaluation, waiting for it if need be.
+
+        Parameters
+        ----------
+        pending : the evaluation
+        number : round after which it was begun
+        time_s : simulated time of that
+        version : of the model
+        """
+        with self._placed(number, time_s):
+            found = pending.result()
+        metrics = {name: None if math.isnan(value) else value for name, value in _metrics(found.metrics).items()}
+        return {
+            "round": number,
+            "time_s": time_s,
+            "model_version": version,
+            "accuracy": None if math.isnan(found.accuracy) else found.accuracy,
+            "loss": found.loss if found.has_loss else None,
+            "metrics": metrics or None,
+        }
 
     def _evaluate_clients(self, model: Model) -> None:
         """Record the newest evaluation on each client's samples."""
@@ -138,36 +184,3 @@ def _metrics(of_task: Mapping[str, Any]) -> Mapping[str, Any]:
 def _nulls(values: FloatArray) -> list[float | None]:
     """Return numbers, and None for those that are none."""
     return [None if math.isnan(value) else value for value in values.tolist()]
-
-
-@contextmanager
-def _placed(number: int, time_s: float) -> Iterator[None]:
-    """Let errors about a part of the user's own say after which round the model is evaluated; 0 for the first model."""
-    try:
-        yield
-    except PartError as error:
-        error.place(number, time_s)
-        raise
-
-
-def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -> Mapping[str, Any]:
-    """Return what is recorded of an evaluation, waiting for it if need be.
-
-    Parameters
-    ----------
-    pending : the evaluation
-    number : round after which it was begun
-    time_s : simulated time of that
-    version : of the model
-    """
-    with _placed(number, time_s):
-        found = pending.result()
-    metrics = {name: None if math.isnan(value) else value for name, value in _metrics(found.metrics).items()}
-    return {
-        "round": number,
-        "time_s": time_s,
-        "model_version": version,
-        "accuracy": None if math.isnan(found.accuracy) else found.accuracy,
-        "loss": found.loss if found.has_loss else None,
-        "metrics": metrics or None,
-    }

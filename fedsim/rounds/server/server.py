@@ -252,7 +252,7 @@ class Server:
             with attributing():
                 yield
         except PartError as error:
-            error.place(self._number, self.env.now)
+            error.place(self._number, self._evaluations.time_of(error, self.env.now))
             raise
 
     def _refuse_to_wait(self, _: Event) -> None:

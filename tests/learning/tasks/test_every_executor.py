@@ -145,6 +145,6 @@ def test_images_are_moved_alike_by_sequential_and_processes_and_not_by_stacked()
     still = simulate(moving.replace({"learning.task": {}}), executor="sequential").evaluations
     assert one.column("loss").to_pylist() != still.column("loss").to_pylist()
     with pytest.raises(
-        FedsimError, match=r"learning.task: Classification makes batches .* 'sequential' and 'processes'"
+        FedsimError, match=r"learning.task: Classification makes batches .* 'sequential', 'processes' and 'merged'"
     ):
         simulate(moving, executor="stacked")

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from fedsim import Scenario, simulate
+from fedsim.errors import PartError
+from fedsim.learning import Schedule
 from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync
@@ -93,3 +96,34 @@ def test_a_target_that_ends_the_run_is_followed_by_the_evaluation_on_clients():
         {"round": 2, "client": 0, "samples": 1, "accuracy": 0.0, "loss": 1.0, "metrics": None},
         {"round": 2, "client": 1, "samples": 2, "accuracy": 0.5, "loss": 1.0, "metrics": None},
     ]
+
+
+class Negative(Schedule):
+    """Its factors are wrong in round 2."""
+
+    def factors(self, version, steps):
+        return np.full(steps, -1.0 if version == 1 else 1.0)
+
+
+def test_what_fails_at_a_later_evaluation_is_placed_where_its_round_was_over():
+    """With an evaluation after each fourth round the trainings of round 2 run at the end of round 4."""
+    places = []
+    for every in (1, 4):
+        scenario = Scenario(
+            name="late",
+            crowd={"clients": 4},
+            learning={
+                "data": {"kind": "digits", "train_limit": 60},
+                "model": {"kind": "mlp", "hidden": [3]},
+                "local": {"schedule": Negative()},
+            },
+            network="pause-two-speed",
+            rounds={"count": 4},
+            selector={"kind": "uniform", "cohort": 2},
+            results={"evaluate_every": every},
+        )
+        with pytest.raises(PartError) as failed:
+            simulate(scenario, store=False, executor="sequential")
+        places.append((failed.value.round, failed.value.time_s, failed.value.client))
+    assert places[0] == places[1]
+    assert places[0][0] == 2

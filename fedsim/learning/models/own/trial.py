@@ -6,7 +6,7 @@ import itertools
 import torch
 from torch import Tensor, nn
 
-from fedsim.answers import attributed, failed
+from fedsim.answers import FAILURES, attributed, failed
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
@@ -44,7 +44,7 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
             found = tried(blank(shape))
     except FedsimError:
         raise
-    except Exception as failure:
+    except FAILURES as failure:
         raise attributed(failure) or failed(f"model {name}", "forward", failure) from failure
     allowed = f"allowed: a tensor of shape (n, {outputs}) or (n, ..., {outputs}) for n samples, as the task asks for"
     if not isinstance(found, Tensor):
