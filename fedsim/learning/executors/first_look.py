@@ -1,4 +1,6 @@
-"""Whether the loss and the metrics of a task fit what the model says, tried on one sample before a run."""
+"""Whether the loss and the metrics of a task fit what the model says, tried on two samples before a run."""
+
+from typing import Final
 
 import torch
 
@@ -12,6 +14,9 @@ from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.settings import MODELS, own_name
 from fedsim.learning.tasks.contracts import TASKS
 from fedsim.learning.tasks.of_labels import Classification
+
+_TRIED: Final = 2
+"""Samples: with one alone, a row for the whole batch would pass for that of the sample."""
 
 
 def check_fit(setup: TrainingSetup) -> None:
@@ -31,8 +36,8 @@ def check_fit(setup: TrainingSetup) -> None:
     data, objective = setup.data, Objective(setup)
     module = build_flat(setup.model, data.shape, setup.outputs, setup.seed).module.eval()
     with torch.no_grad():
-        scores = module(Inputs(data).of(torch.from_numpy(data.train_x[:1].copy()))).float()
-        targets = torch.from_numpy(data.train_y[:1].copy())
+        scores = module(Inputs(data).of(torch.from_numpy(data.train_x[:_TRIED].copy()))).float()
+        targets = torch.from_numpy(data.train_y[:_TRIED].copy())
         fits = (
             f"learning.task: {TASKS.kind_of(setup.task)!r} does not fit learning.model = "
             f"{MODELS.kind_of(setup.model)!r}, whose scores of a sample have the shape {tuple(scores.shape[1:])} where "
@@ -51,5 +56,5 @@ def check_fit(setup: TrainingSetup) -> None:
                 f"learning.task.metrics: {name}: sums of {given} numbers for each sample are not allowed; allowed: "
                 f"{declared}, as its width says"
             )
-    if tuple(found.shape) != (1, width):
+    if tuple(found.shape) != (len(targets), width):
         raise ScenarioError(f"{fits}: loss and metrics give {tuple(found.shape[1:])} sums, and {width} are declared")

@@ -9,6 +9,7 @@ from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metric, Metrics, Task
 from fedsim.learning.tasks.of_labels import macro_f1
+from fedsim.learning.tasks.shapes import check_numbers
 
 
 class SubsetAccuracy(Metric):
@@ -19,6 +20,7 @@ class SubsetAccuracy(Metric):
 
     def sums(self, scores: Any, targets: Any) -> Any:
         """Return 1 for a sample with all labels right, shape (n, 1)."""
+        check_numbers(scores, targets)
         return ((scores > 0) == (targets > 0)).all(1).float()[:, None]
 
 
@@ -35,6 +37,7 @@ class _OfSets(Metric):
         """Return them for each sample, shape (n, 3 * labels)."""
         from fedsim.learning.models.scoring import joined
 
+        check_numbers(scores, targets)
         said, true = (scores > 0).float(), (targets > 0).float()
         return joined(said * true, said, true)
 
@@ -97,4 +100,5 @@ class MultiLabel(Task):
         """Return the mean binary cross-entropy over the labels of each sample, shape (n,)."""
         from fedsim.learning.models.scoring import binary_cross_entropy
 
+        check_numbers(scores, targets)
         return binary_cross_entropy(scores, targets).mean(1)

@@ -7,6 +7,7 @@ import numpy as np
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metric, Metrics, Task
+from fedsim.learning.tasks.shapes import check_numbers
 
 
 class MeanSquaredError(Metric):
@@ -17,6 +18,7 @@ class MeanSquaredError(Metric):
 
     def sums(self, scores: Any, targets: Any) -> Any:
         """Return the mean squared error of each sample, shape (n, 1)."""
+        check_numbers(scores, targets)
         return (scores - targets).square().flatten(1).mean(1, keepdim=True)
 
 
@@ -28,6 +30,7 @@ class MeanAbsoluteError(Metric):
 
     def sums(self, scores: Any, targets: Any) -> Any:
         """Return the mean absolute error of each sample, shape (n, 1)."""
+        check_numbers(scores, targets)
         return (scores - targets).abs().flatten(1).mean(1, keepdim=True)
 
 
@@ -65,6 +68,7 @@ class Regression(Task):
 
     def losses(self, scores: Any, targets: Any) -> Any:
         """Return the mean over the numbers of each sample, shape (n,)."""
+        check_numbers(scores, targets)
         error = scores - targets
         if self.loss == "squared":
             each = error.square()

@@ -9,6 +9,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metric, Metrics, Task
+from fedsim.learning.tasks.shapes import check_places
 
 
 class _OfTokens(Metric):
@@ -46,6 +47,7 @@ class TokenAccuracy(_OfTokens):
         """Return right answers and places of each text, shape (n, 2)."""
         from fedsim.learning.models.scoring import in_columns
 
+        check_places(scores, targets)
         counted = self._counted(targets)
         return in_columns(((scores.argmax(-1) == targets) * counted).sum(1), counted.sum(1))
 
@@ -63,6 +65,7 @@ class Perplexity(_OfTokens):
         """Return summed cross-entropy and places of each text, shape (n, 2)."""
         from fedsim.learning.models.scoring import cross_entropy, in_columns
 
+        check_places(scores, targets)
         counted = self._counted(targets)
         return in_columns((cross_entropy(scores, targets) * counted).sum(1), counted.sum(1))
 
@@ -113,5 +116,6 @@ class NextToken(Task):
         """Return the mean cross-entropy over the places of each text, shape (n,)."""
         from fedsim.learning.models.scoring import cross_entropy
 
+        check_places(scores, targets)
         counted = (targets != self.padding).float()
         return (cross_entropy(scores, targets) * counted).sum(1) / counted.sum(1).clamp_min(1.0)
