@@ -8,7 +8,8 @@ from numpy.testing import assert_array_equal
 from fedsim import Scenario, simulate
 from fedsim.errors import DataError, PartError, ScenarioError
 from fedsim.learning import DATASETS
-from fedsim.learning.data.handed import dataset_of, padded
+from fedsim.learning.data.handed import dataset_of
+from fedsim.learning.data.rows import padded
 
 RNG = np.random.default_rng(2)
 X, Y = RNG.normal(size=(20, 3)), RNG.integers(0, 3, 20)
@@ -82,6 +83,51 @@ def test_a_dataset_of_torch_is_read_and_filled_up():
     assert data.train_y[:5].tolist() == [0, 1, 2, 3, 0]
     assert (len(data.test_y), data.vocabulary, data.classes) == (5, 6, 4)
     assert padded([np.ones((2, 2)), np.ones((1, 2))]).tolist() == [[[1, 1], [1, 1]], [[1, 1], [0, 0]]]
+
+
+def test_targets_of_several_lengths_are_filled_up_with_what_is_asked_for():
+    rows = [np.array([[1.5], [2.5]]), np.array([[3.5]])]
+    one = dataset_of((rows, rows), target_fill=-9)
+    assert one.train_y.tolist() == [[[3.5], [-9.0]]]
+    assert one.train_x.tolist() == [[[3.5], [0.0]]]
+    assert one.train_y.dtype == np.float32
+    sets = dataset_of((rows, [np.array([[True]]), np.array([[False], [True]])]), target_fill=255)
+    assert (sets.test_y.dtype, sets.test_y.tolist()) == (np.uint8, [[[1], [255]]])
+    parts = (rows, [np.array([4, 4]), np.array([4])]) * 2
+    assert dataset_of(parts, target_fill=-100).test_y.tolist() == [[4, 4], [4, -100]]
+
+
+@pytest.mark.parametrize(("rows", "fill"), [([[1], [1, 2]], 0.5), ([np.ones(1, np.uint8), np.ones(2, np.uint8)], 256)])
+def test_what_their_type_does_not_have_fills_nothing_up(rows, fill):
+    with pytest.raises(DataError, match=f"cannot be filled up with {fill}; allowed: a number that u?int"):
+        padded(rows, fill)
+
+
+def lengths(count=10):
+    return [np.ones(1 + n % 3) for n in range(count)], [np.ones(1 + n % 3) for n in range(count)]
+
+
+def own_fill(target_fill):
+    return np.full((5, 2), target_fill), np.arange(5.0)
+
+
+def test_files_say_what_fills_targets_up():
+    table = {"kind": f"{__name__}:lengths", "count": 5, "target_fill": -1}
+    part = DATASETS.make(table)
+    assert part.load().test_y.tolist() == [[1, -1, -1]]
+    assert part.load().test_x.tolist() == [[1, 0, 0]]
+    assert DATASETS.describe(part) == table
+    own = DATASETS.make({"kind": f"{__name__}:own_fill", "target_fill": 3}).load()  # its own parameter
+    assert own.train_x.max() == 3
+    with pytest.raises(ScenarioError, match=r"target_fill: 'x' is not allowed; allowed: a number"):
+        Scenario(
+            name="x",
+            crowd={"clients": 2},
+            network="pause-two-speed",
+            rounds={"count": 1},
+            learning={"data": {**table, "target_fill": "x"}},
+            selector={"kind": "uniform", "cohort": 1},
+        )
 
 
 def test_the_digest_is_that_of_the_content():
