@@ -1,5 +1,7 @@
 """Data sets of other kinds: arrays, and datasets of torch, handed over in Python or named in a file."""
 
+import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, runtime_checkable
@@ -10,9 +12,10 @@ from numpy.typing import NDArray
 from fedsim.answers import asked
 from fedsim.arrays import Shaped
 from fedsim.errors import DataError
-from fedsim.foreign import Foreign, check_call, parameters_of, place_of
+from fedsim.foreign import Foreign, check_call, code_of, parameters_of, place_of, required_of
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.data.rows import Rows, array_of, padded
+from fedsim.registry import Component
 
 TARGET_FILL: Final = "target_fill"
 """Option of a class or function in a file: with what targets of several lengths are filled up."""
@@ -22,7 +25,7 @@ _PAIR, _FOUR = 2, 4
 _IMAGE_AXES: Final = (3, 4)
 _ALLOWED: Final = (
     "allowed: a Dataset, samples and targets as two arrays, four arrays (train_x, train_y, test_x, test_y), a dataset "
-    "of torch, or two of them (training and test)"
+    "of torch, two of them (training and test), or a class or function that gives one of these"
 )
 
 
@@ -44,11 +47,34 @@ class HandedData(Foreign):
 
     @classmethod
     def of_object(cls, value: Any) -> Self:
-        """Return the part of an object, which is read now; its digest is that of its content."""
+        """Return the part of an object, which is read now and has the digest of its content, or of what gives one.
+
+        A class or function that a file can name is the part that the file would name; any other one is called now.
+        """
         if isinstance(value, str | bytes | Mapping | int | float) or value is None:
             raise ValueError(f"{value!r} is no data set; {_ALLOWED}")
-        data = dataset_of(value, noun=f"data set {place_of(value)}")
-        return cls.holding(data, place_of(value), content=data.digest)
+        place = place_of(value)
+        if inspect.isclass(value) and issubclass(value, Component):
+            raise ValueError(f"{place} is a class; allowed: a part of it, such as {value.__name__}()")
+        if inspect.isclass(value) or (callable(value) and not isinstance(value, MapStyle)):
+            made = cls._of_call(place, value)
+            if code_of(value) is value and "<" not in place:
+                return made
+            data = made.load()
+        else:
+            data = dataset_of(value, noun=f"data set {place}")
+        return cls.holding(data, place, content=data.digest)
+
+    @classmethod
+    def _of_call(cls, place: str, found: Callable[..., Any]) -> Self:
+        """Return the part of a class or function that was handed over itself."""
+        further = [name for name in required_of(found) if name not in ("data_dir", "train")]
+        if further:
+            raise ValueError(
+                f"{place} needs {', '.join(further)}; allowed: an object that it gives, such as "
+                f"{place.rpartition(':')[2]}(...), or parameters with defaults, 'train' and 'data_dir'"
+            )
+        return cls.holding(found, place)
 
     @classmethod
     def of_place(cls, place: str, found: Any, options: Mapping[str, Any]) -> Self:
@@ -125,7 +151,9 @@ def dataset_of(value: Any, *, target_fill: float = 0, noun: str = "the data set"
     """
     if isinstance(value, Dataset):
         return value
-    parts = list(value) if isinstance(value, tuple) else [value]
+    parts = list(value) if isinstance(value, tuple) or _is_split(value) else [value]
+    if len(parts) not in (1, _PAIR, _FOUR) or (len(parts) == _FOUR and not all(map(_is_array, parts))):
+        raise DataError(f"{noun}: {len(parts)} parts ({', '.join(type(one).__name__ for one in parts)}); {_ALLOWED}")
     if len(parts) == _FOUR and all(map(_is_array, parts)):
         return _whole(_pair(parts[:2]), _pair(parts[2:]), target_fill)
     if len(parts) == _PAIR and not all(map(_is_array, parts)):
@@ -145,6 +173,15 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, list | Shaped)
 
 
+def _is_split(value: Any) -> bool:
+    """Return whether something is a list of two datasets, as `torch.utils.data.random_split` gives it."""
+    return (
+        isinstance(value, list)
+        and len(value) == _PAIR
+        and all(isinstance(one, MapStyle) and not isinstance(one, list | tuple | str | Shaped) for one in value)
+    )
+
+
 def _pair(parts: Sequence[Any]) -> tuple[Rows, Rows]:
     x, y = (part if isinstance(part, list) else array_of(part) for part in parts)
     return x, y
@@ -158,6 +195,12 @@ def _read(value: Any, noun: str) -> tuple[Rows, Rows]:
     """Return samples and targets of a dataset of torch, or of a pair of arrays."""
     if isinstance(value, tuple) and len(value) == _PAIR and all(map(_is_array, value)):
         return _pair(value)
+    torch_data = sys.modules.get("torch.utils.data")
+    if torch_data is not None and isinstance(value, torch_data.IterableDataset | torch_data.DataLoader):
+        raise DataError(
+            f"{noun}: {type(value).__name__} is read in an order of its own; allowed: a dataset of torch with __len__ "
+            "and __getitem__, or a list of pairs of a sample and its target, such as list(...) of an iterable dataset"
+        )
     if not isinstance(value, MapStyle) or isinstance(value, np.ndarray | tuple):
         raise DataError(f"{noun}: {type(value).__name__} is no data set; {_ALLOWED}")
     get: Callable[[int], Any] = value.__getitem__
@@ -165,6 +208,8 @@ def _read(value: Any, noun: str) -> tuple[Rows, Rows]:
     wrong = next((item for item in items if not isinstance(item, tuple | list) or len(item) != _PAIR), None)
     if not items or wrong is not None:
         found = "no items" if wrong is None else f"items such as {type(wrong).__name__}"
+        if isinstance(wrong, tuple | list):
+            found = f"items of {len(wrong)} parts"
         raise DataError(f"{noun}: {found}; allowed: pairs of a sample and its target, at least one")
     x, y = ([array_of(item[place]) for item in items] for place in (0, 1))
     return x, y

@@ -129,9 +129,10 @@ class MultiLabel(PaddedTask):
     def outputs(self, data: Dataset) -> int:
         """Return the number of labels."""
         if data.train_y.dtype != np.uint8 or data.train_y.ndim < 2:
+            other = "; others of 0 and 1 become so by y.astype('uint8')" if data.train_y.ndim >= 2 else ""
             raise DataError(
                 "learning.task: 'multi-label' needs targets of uint8 of shape (n, k), and those of this data set are "
-                f"{data.targets_in_words}"
+                f"{data.targets_in_words}{other}"
             )
         known = {0, 1, self.padding}
         if unknown := {*np.unique(data.train_y).tolist(), *np.unique(data.test_y).tolist()} - known:

@@ -68,7 +68,7 @@ class Regression(PaddedTask):
         of 1, and beyond it the absolute error minus one half.
     padding : float, optional
         Targets equal to it count for nothing, in the loss and in metrics; it fills up short sequences, or stands for
-        numbers that are not known. The loss of a sample is then the mean over its numbers that count, and 0 without any.
+        numbers that are not known. The loss of a sample is then the mean over its numbers that count; without any, 0.
 
     Examples
     --------
@@ -89,9 +89,10 @@ class Regression(PaddedTask):
     def outputs(self, data: Dataset) -> int:
         """Return the numbers of the last axis of a target."""
         if data.train_y.dtype != np.float32 or data.train_y.ndim < 2:
+            whole = "; whole numbers become so by y.astype('float32')" if data.train_y.dtype.kind in "iu" else ""
             raise DataError(
                 "learning.task: 'regression' needs targets of float32 of shape (n, k), and those of this data set are "
-                f"{data.targets_in_words}"
+                f"{data.targets_in_words}{whole}"
             )
         return int(data.train_y.shape[-1])
 

@@ -1,5 +1,7 @@
 """Arrays, datasets of torch, and classes and functions that give them, as data sets."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from fedsim import Scenario, simulate
 from fedsim.errors import DataError, PartError, ScenarioError
-from fedsim.learning import DATASETS
+from fedsim.learning import DATASETS, TASKS, Digits
 from fedsim.learning.data.handed import dataset_of
 from fedsim.learning.data.rows import padded
 
@@ -157,6 +159,95 @@ def test_what_is_no_data_set_is_refused(given, words):
     tables = {"crowd": {"clients": 2}, "network": "pause-two-speed", "rounds": {"count": 1}}
     with pytest.raises((DataError, ScenarioError), match=words):
         Scenario(name="x", learning={"data": given}, selector={"kind": "uniform", "cohort": 1}, **tables)
+
+
+def test_a_class_or_a_function_itself_is_what_a_file_would_name():
+    for found in (Texts, pair):
+        part = DATASETS.make(found)
+        assert part == DATASETS.make(f"{__name__}:{found.__name__}")
+        assert DATASETS.describe(part) == {"kind": f"{__name__}:{found.__name__}"}
+    assert len(DATASETS.make(Texts).load().train_y) == 20
+
+
+@pytest.mark.parametrize("made", [lambda: (X, Y), partial(lambda rows: (X[:rows], Y[:rows]), 20)])
+def test_what_no_file_can_name_is_called_at_once(made):
+    assert DATASETS.make(made).content == dataset_of((X, Y)).digest
+
+
+def test_the_two_parts_of_a_random_split_are_for_training_and_for_testing():
+    whole = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
+    parts = torch.utils.data.random_split(whole, [14, 6])
+    data = dataset_of(parts)
+    assert_array_equal(data.train_x, X[parts[0].indices].astype(np.float32))
+    assert_array_equal(data.test_y, Y[parts[1].indices])
+    assert dataset_of([(X[0], 1), (X[1], 0)]).test_y.tolist() == [1]  # two pairs are samples
+
+
+def test_tensors_of_bfloat16_and_with_a_gradient_are_read():
+    x = torch.tensor([[1.5, -2.0]] * 10)
+    wanted = dataset_of((x, Y[:10]))
+    layer = torch.nn.Parameter(x.clone())
+    for given in (x.bfloat16(), layer, layer * 1, list(x.bfloat16()), list(layer)):
+        data = dataset_of((given, Y[:10]))
+        assert data.train_x.dtype == np.float32
+        assert data.digest == wanted.digest
+    items = torch.utils.data.TensorDataset(layer, torch.from_numpy(Y[:10]))
+    assert dataset_of(items).digest == wanted.digest
+    assert layer.requires_grad, "the object itself stays as it is"
+
+
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        yield from zip(X, Y, strict=True)
+
+    def __len__(self):
+        return len(X)
+
+
+class Needy(Texts):
+    def __init__(self, folder):
+        super().__init__()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (Stream(), r"Stream is read in an order of its own; allowed: a dataset of torch with __len__ and __getitem__"),
+        (torch.utils.data.DataLoader(Texts()), r"DataLoader is read in an order of its own; allowed"),
+        (Needy, r"test_handed:Needy needs folder; allowed: an object that it gives, such as Needy\(...\)"),
+        (Digits, r"Digits is a class; allowed: a part of it, such as Digits\(\)"),
+        (torch.utils.data.TensorDataset(*[torch.zeros(5)] * 3), r"items of 3 parts; allowed: pairs of a sample"),
+        ((X, X, Y), r"3 parts \(ndarray, ndarray, ndarray\); allowed: a Dataset"),
+        ((Texts(), Texts(), Texts()), r"3 parts \(Texts, Texts, Texts\); allowed: a Dataset"),
+    ],
+)
+def test_what_is_not_read_is_refused_in_words(given, words):
+    with pytest.raises((DataError, ValueError), match=words):
+        DATASETS.make(given)
+
+
+def test_a_list_of_an_iterable_dataset_is_read():
+    assert dataset_of(list(Stream())).digest == dataset_of((X, Y)).digest
+
+
+@pytest.mark.parametrize(
+    ("task", "targets", "words"),
+    [
+        (
+            "regression",
+            Y,
+            r"int64 of shape \(n\), labels of 3 classes; whole numbers become so by y.astype\('float32'\)",
+        ),
+        (
+            "multi-label",
+            (X > 0).astype(int),
+            r"int64 of shape \(n, 3\); others of 0 and 1 become so by y.astype\('uint8'\)",
+        ),
+    ],
+)
+def test_targets_of_another_type_are_refused_with_what_makes_them_fit(task, targets, words):
+    with pytest.raises(DataError, match=words):
+        TASKS.make(task).outputs(dataset_of((X, targets)))
 
 
 def test_a_dataset_that_fails_is_named():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fedsim.code_digest import Code
 from fedsim.errors import PartError
-from fedsim.foreign import Foreign, code_of, parameters_of, place_of
+from fedsim.foreign import Foreign, code_of, place_of, required_of
 from fedsim.learning.data.shapes import Shape
 
 if TYPE_CHECKING:
@@ -30,14 +30,7 @@ class HandedModel(Foreign):
                 f"{value!r} is no model; allowed: a torch.nn.Module, or a class or function that gives one, or a part "
                 "that derives from fedsim.Component"
             )
-        known = parameters_of(value)
-        needed = [
-            name
-            for name, one in known.items()
-            if one.default is one.empty
-            and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY, one.POSITIONAL_ONLY)
-        ]
-        if further := [name for name in needed if name not in ("shape", "classes")]:
+        if further := [name for name in required_of(value) if name not in ("shape", "classes")]:
             raise ValueError(
                 f"{place_of(value)} needs {', '.join(further)}; allowed: parameters with defaults, 'shape' and "
                 "'classes', such as functools.partial makes them"
