@@ -56,7 +56,7 @@ from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.store.memory import MemoryStore
-from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Task
+from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Metrics, Task
 from fedsim.learning.tasks.of_label_sets import MultiLabel
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.learning.tasks.of_numbers import Regression
@@ -124,6 +124,7 @@ __all__ = [
     "Mean",
     "MemoryStore",
     "Metric",
+    "Metrics",
     "Model",
     "Moon",
     "MultiLabel",
