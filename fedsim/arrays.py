@@ -38,6 +38,20 @@ class Shaped(Protocol):
         ...
 
 
+@runtime_checkable
+class TensorLike(Shaped, Protocol):
+    """A tensor of torch, told without torch."""
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a gradient goes through it."""
+        ...
+
+    def is_floating_point(self) -> bool:
+        """Return whether its numbers are floating-point numbers."""
+        ...
+
+
 def filled(size: int, value: float) -> FloatArray:
     """Return an array of one value, shape (size,): a small one in a third of the time of NumPy's ``full``."""
     array = np.empty(size)

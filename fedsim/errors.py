@@ -3,6 +3,7 @@
 A message names the field, the value and what is allowed, so that it can be shown to a user as it is.
 """
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -10,11 +11,23 @@ if TYPE_CHECKING:  # errors are at hand before anything heavy is loaded
     import numpy as np
     from numpy.typing import NDArray
 
+TRACEBACKS: Final = "FEDSIM_TRACEBACK"
+"""Name of an environment variable: with any value but 0, whole tracebacks are printed."""
 _CLIENTS_SHOWN: Final = 5
+
+
+def tracebacks_wanted() -> bool:
+    """Return whether the user wants whole tracebacks of errors."""
+    return os.environ.get(TRACEBACKS, "0") not in ("", "0")
 
 
 class FedsimError(Exception):
     """Base class of every error that fedsim raises on purpose; its text names the value and what is allowed.
+
+    Attributes
+    ----------
+    failure : what a part of the user's own has raised, where `fedsim.answers.ShortTraceback` has cut the traceback
+    origin : the whole traceback as text, where it has been cut
 
     Examples
     --------
@@ -25,6 +38,9 @@ class FedsimError(Exception):
     ...     print(error)
     rounds.count: 0 is not allowed; input should be greater than or equal to 1
     """
+
+    failure: BaseException | None = None
+    origin: str = ""
 
 
 class ScenarioError(FedsimError):
@@ -39,7 +55,7 @@ class PartError(ContractError):
     """A part of the user's own failed, or returned what its contract does not allow.
 
     The text has five lines: what happened, what is allowed (or where it failed), the client, the round and the
-    simulated second. What a failing part raised is the ``__cause__``.
+    simulated second. What a failing part raised is the ``__cause__``, and after `fedsim.simulate` the ``failure``.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from fedsim.answers import attributing
+from fedsim.answers import ShortTraceback, attributing
 from fedsim.capabilities import FLOPS
 from fedsim.devices.contracts import COMPUTE_TIME
 from fedsim.errors import PartError, RunError, ScenarioError
@@ -247,17 +247,18 @@ def simulate(
     >>> history.time_to_accuracy(0.99) is None
     True
     """
-    simulation = Simulation(
-        scenario,
-        data_dir=data_dir,
-        store=store,
-        keeping=keeping,
-        on_round=on_round,
-        executor=executor,
-        device=device,
-        precision=precision,
-    )
-    history = simulation.run()
+    with ShortTraceback():
+        simulation = Simulation(
+            scenario,
+            data_dir=data_dir,
+            store=store,
+            keeping=keeping,
+            on_round=on_round,
+            executor=executor,
+            device=device,
+            precision=precision,
+        )
+        history = simulation.run()
     for note in history.notes:
         _LOG.warning("fedsim: %s", note)
     return history

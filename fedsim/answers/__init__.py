@@ -1,6 +1,6 @@
 """What parts of the user's own return, checked where it enters: one declared checker for each contract."""
 
-from fedsim.answers.contract import Contract, PartOf, unchecked
+from fedsim.answers.contract import Contract, PartOf, refuse_uncalled, unchecked
 from fedsim.answers.guard import asked, attributed, attributing, failed
 from fedsim.answers.kinds import (
     AnswerError,
@@ -18,6 +18,7 @@ from fedsim.answers.kinds import (
     same_shape,
     shaped,
 )
+from fedsim.answers.short_traceback import ShortTraceback
 
 __all__ = [
     "AnswerError",
@@ -33,11 +34,13 @@ __all__ = [
     "OneOf",
     "OptionalOf",
     "PartOf",
+    "ShortTraceback",
     "asked",
     "attributed",
     "attributing",
     "failed",
     "in_words",
+    "refuse_uncalled",
     "same_shape",
     "shaped",
     "unchecked",

@@ -227,6 +227,41 @@ def unchecked(part: object) -> object:
     return part._part if isinstance(part, _Guarded) else part
 
 
+def refuse_uncalled(kind: type, base: type, **told_by: str) -> None:
+    """Refuse a class that replaces a method of its base, but not the flag that lets this method be called.
+
+    Parameters
+    ----------
+    kind : of a part
+    base : declares the methods and their flags, all of which are False
+    told_by : name of the flag of each method
+
+    Raises
+    ------
+    ValueError
+        Naming method and flag.
+
+    Examples
+    --------
+    >>> class Base:
+    ...     keeps = False
+    ...     def kept(self):
+    ...         return None
+    >>> class Mine(Base):
+    ...     def kept(self):
+    ...         return 3
+    >>> refuse_uncalled(Mine, Base, kept="keeps")
+    Traceback (most recent call last):
+    ValueError: Mine.kept is never called, since keeps is False; allowed: keeps that is True
+    """
+    for method, flag in told_by.items():
+        same = [inspect.getattr_static(kind, name) is inspect.getattr_static(base, name) for name in (method, flag)]
+        if same == [False, True]:
+            raise ValueError(
+                f"{kind.__name__}.{method} is never called, since {flag} is False; allowed: {flag} that is True"
+            )
+
+
 def _is_attribute(protocol: type, name: str, found: object) -> bool:
     """Return whether a member is read, not called: as the protocol declares it, or else as the part has it."""
     declared = inspect.getattr_static(protocol, name, None)

@@ -20,10 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from fedsim.errors import FedsimError
-
-VARIABLE: Final = "FEDSIM_TRACEBACK"
-"""Any value but 0 prints tracebacks."""
+from fedsim.errors import TRACEBACKS, FedsimError, tracebacks_wanted
 
 _REFUSED: Final = 2
 _FAULT: Final = 1
@@ -56,7 +53,7 @@ def guarded(command: Callable[[], object]) -> int:
 
 def show_tracebacks() -> None:
     """Print tracebacks from now on."""
-    os.environ[VARIABLE] = "1"
+    os.environ[TRACEBACKS] = "1"
 
 
 def _told(error: BaseException) -> int:
@@ -64,7 +61,7 @@ def _told(error: BaseException) -> int:
     if isinstance(error, BrokenPipeError):
         _close_output()
         return 0
-    if os.environ.get(VARIABLE, "0") not in ("", "0"):
+    if tracebacks_wanted():
         _say("".join(traceback.format_exception(error)))
     if isinstance(error, KeyboardInterrupt):
         _say("fedsim: interrupted\n")
@@ -98,7 +95,7 @@ def _report(error: BaseException) -> str:
     return (
         f"fedsim: this should not have happened: {type(error).__name__}{': ' if reason else ''}{reason}{at}. It is "
         "a fault of fedsim, or of a part of your own. Please report it to the developers of fedsim, with the scenario, "
-        f"the command, what the command prints with {VARIABLE}=1, and what 'fedsim --version' prints.\n"
+        f"the command, what the command prints with {TRACEBACKS}=1, and what 'fedsim --version' prints.\n"
     )
 
 

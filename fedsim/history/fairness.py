@@ -95,6 +95,28 @@ def last_accuracies(tables: Tables) -> tuple[int, FloatArray]:
     return last, accuracy[number == last]
 
 
+def judged_by(tables: Tables) -> str:
+    """Return by what clients are compared: accuracy, or the first metric of a task that has none."""
+    table = tables.client_evaluations
+    if table is None or table.column("accuracy").null_count < table.num_rows:
+        return "accuracy"
+    return next((str(row[0][0]) for row in table.column("metrics").to_pylist() if row), "accuracy")
+
+
+def last_spread(tables: Tables, y: str) -> Spread | None:
+    """Return the spread of a quantity in the last evaluation on the clients' own samples; None without one.
+
+    Parameters
+    ----------
+    tables : of the run
+    y : as of `fairness`
+    """
+    if tables.client_evaluations is None:
+        return None
+    number, values = _values(tables, y)
+    return Spread.of(values[number == number.max()]) if number.size else None
+
+
 def _values(tables: Tables, y: str) -> tuple[IntArray, FloatArray]:
     """Return round and value of all rows that have one."""
     table: Final = "client_evaluations"

@@ -28,10 +28,11 @@ from fedsim.learning.executors.deferred import DeferredExecutor, DeferredMerging
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.models.channels import NarrowModel
 from fedsim.learning.models.layout import Entry, ModelLayout
+from fedsim.learning.models.settings import own_name
 from fedsim.learning.store.contracts import Arrays, Store
 from fedsim.user_cache import user_cache
 
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _VARIABLES: Final = ("ATEN_CPU_CAPABILITY", "FEDSIM_WORKERS", "CXX")
 """Variables of the environment that a bit of a result, or a choice of an executor, may depend on."""
 _FEATURES: Final = ("model name", "flags", "Features")
@@ -73,6 +74,7 @@ class Blueprint:
             "facts": np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
             "initial": layout.initial,
             "exempt": np.asarray(layout.exempt),
+            **({} if layout.trained is None else {"trained": np.asarray(layout.trained)}),
             **{_CONSTANT + name: values for name, values in layout.constants.items()},
         }
 
@@ -89,6 +91,7 @@ class Blueprint:
             constants={
                 name.removeprefix(_CONSTANT): values for name, values in arrays.items() if name.startswith(_CONSTANT)
             },
+            trained=arrays.get("trained"),
         )
         narrow = tuple(NarrowModel(**{**one, "shapes": tuple(map(tuple, one["shapes"]))}) for one in facts["narrow"])
         return cls(layout, facts["numerics"], ExecutorUsed.from_json(facts["used"]), facts["max_batch"], narrow)
@@ -170,6 +173,7 @@ def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> 
             setup.outputs,
             setup.seed,
         ),
+        setup.data.digest if own_name(setup.model) is not None else "",
         *(choice.kind, choice.device, choice.precision, choice.cohort, choice.rounds),
         samples.tobytes(),
     )

@@ -13,6 +13,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.evaluation import ClientEvaluations
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.faults import of_clients
 from fedsim.learning.lineage.handles import ModelHandle, StateHandle
 from fedsim.learning.lineage.local_work import LocalWork
 
@@ -58,14 +59,19 @@ def evaluate_clients(
         results.vector(model)
         if any(client not in states for client in missing.values()):
             shared = {digest: client for digest, client in owner.items() if client not in states}
-            known |= zip(shared, results.score_together(model.vector, shared), strict=True)
+            with of_clients(list(shared.values())):
+                known |= zip(shared, results.score_together(model.vector, shared), strict=True)
         rest = [(digest, client) for digest, client in missing.items() if client in states]
         _settle(results, [states[client] for _, client in rest])
         most = max(1, _BYTES_AT_ONCE // model.vector.nbytes)
         for first in range(0, len(rest), most):
             part = rest[first : first + most]
-            own = {digest: (local.own_model(model.vector, states[client]), client) for digest, client in part}
-            known |= zip(own, results.start_scores(own).results(), strict=True)
+            own = {}
+            for digest, client in part:
+                with of_clients([client]):
+                    own[digest] = local.own_model(model.vector, states[client]), client
+            with of_clients([client for _, client in part]):
+                known |= zip(own, results.start_scores(own).results(), strict=True)
     found = {client: known[digest] for client, digest in digests.items()}
     names = next((list(one.metrics) for one in found.values()), [])
 

@@ -185,12 +185,8 @@ class Learner(Protocol):
             Both are the same where every base_i is ``model``.
 
             That is federated averaging. Another server optimiser steps from ``model`` with what averaging would add to
-            it, and with the state that ``model`` carries; see `fedsim.learning.server_optimizers`.
-
-        Returns
-        -------
-        Model
-            ``model`` itself if too few updates have a weight for a new one; then they are discarded.
+            it, and with the state that ``model`` carries; see `fedsim.learning.server_optimizers`. If too few updates
+            have a weight, the next model is ``model``, and the updates are discarded.
         """
         ...
 

@@ -8,6 +8,7 @@ from typing import cast
 
 import pyarrow as pa
 
+from fedsim.answers import ShortTraceback
 from fedsim.errors import RunError
 from fedsim.history import History, Recorder, draw, draw_clients
 from fedsim.history.fairness import last_accuracies
@@ -81,7 +82,7 @@ def run(
     if save_models is not None and save_models < 1:
         raise RunError(f"save_models: {save_models!r} is not allowed; it must be at least 1")
     say = tell or _say_nothing
-    with RunFolder(path, scenario, replace=replace) as folder:
+    with ShortTraceback(), RunFolder(path, scenario, replace=replace) as folder:
         if folder.finished:
             by = _by_another_release(folder)
             say(f"{path}: was finished before{by}; nothing is computed, and --force runs it again")

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from fedsim.history import History
-from fedsim.history.fairness import last_accuracies
+from fedsim.history.fairness import judged_by, last_spread
 from fedsim.history.what_if import arrivals_s
 
 _QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
@@ -67,8 +67,9 @@ def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: 
         pages.append(_slowest(critical))
     if history.clients is not None:
         pages.append(_clients(history.clients))
-    if last_accuracies(history)[1].size:
-        pages.append(_fairness(history))
+    by = judged_by(history)
+    if last_spread(history, by) is not None:
+        pages.append(_fairness(history, by))
     arrival_s = arrivals_s(history)
     wanted_s = deadlines_s if arrival_s.size else ()
     if arrival_s.size and not deadlines_s:
@@ -118,15 +119,16 @@ def _shares(values: Sequence[float]) -> list[float]:
     return [value / total if total > 0 else 0.0 for value in values]
 
 
-def _fairness(history: History) -> Page:
-    """Return the spread of the clients' accuracies in each evaluation on their own samples."""
-    header = ("round", "clients", "mean", "deviation", "worst tenth", "best tenth", "Jain's index")
+def _fairness(history: History, by: str) -> Page:
+    """Return the spread over the clients, in each evaluation on their own samples, of accuracy or of a metric."""
+    tenths, form = (("worst", "best"), "{:.1%}") if by == "accuracy" else (("lowest", "highest"), "{:.4g}")
+    header = ("round", "clients", "mean", "deviation", *(f"{one} tenth" for one in tenths), "Jain's index")
     names = ("mean", "std", "worst_decile", "best_decile")
     lines = [
-        (str(row["round"]), f"{row['clients']:,}", *(f"{row[name]:.1%}" for name in names), f"{row['jain']:.4f}")
-        for row in history.fairness().to_pylist()
+        (str(row["round"]), f"{row['clients']:,}", *(form.format(row[name]) for name in names), f"{row['jain']:.4f}")
+        for row in history.fairness(by).to_pylist()
     ]
-    return Page("accuracy of the model on each client's own samples", header, lines)
+    return Page(f"{by} of the model on each client's own samples", header, lines)
 
 
 def _causes(title: str, critical: pa.Table, column: str) -> Page:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fedsim.errors import RunError
+from fedsim.errors import FedsimError, RunError
 from fedsim.history.schema import FORMAT_VERSION, SEALED
 from fedsim.history.spool import Extent
 from fedsim.results.lock import in_use
@@ -65,7 +65,8 @@ class Ended(_Record):
     @classmethod
     def of(cls, error: BaseException) -> "Ended":
         """Return the description of an error; a Ctrl-C has no message of its own."""
-        lines = _plain("".join(traceback.format_exception(error))).splitlines()
+        cut = error.origin if isinstance(error, FedsimError) else ""
+        lines = _plain(cut or "".join(traceback.format_exception(error))).splitlines()
         message = _plain(str(error)) or ("Ctrl-C" if isinstance(error, KeyboardInterrupt) else "")
         return cls(type=type(error).__name__, message=message, traceback=lines[-_LINES_OF_TRACEBACK:])
 

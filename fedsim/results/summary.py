@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +13,14 @@ import pyarrow.compute as pc
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import spent
-from fedsim.history.fairness import Spread, last_accuracies
+from fedsim.history.fairness import Spread, judged_by, last_spread
 from fedsim.history.notes import Rates
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
 from fedsim.results.state import read_state
+
+_TOLD: Final = ("mean", "std", "worst_decile", "best_decile")
+"""What is printed of the spread of a metric over clients."""
 
 
 def summarise(
@@ -105,11 +108,20 @@ def _has_batteries(history: History) -> bool:
     return clients is not None and clients.column("capacity_j").null_count < clients.num_rows
 
 
-def _spread(history: History) -> dict[str, float | None]:
-    """Return the spread of the clients' accuracies in the last evaluation on their own samples; None without one."""
-    _, accuracy = last_accuracies(history)
-    found = Spread.of(accuracy)._asdict() if accuracy.size else dict.fromkeys(Spread._fields)
-    return {f"client_accuracy_{name}": value for name, value in found.items() if name != "clients"}
+def _spread(history: History) -> dict[str, Any]:
+    """Return the spread of the clients' accuracies in the last evaluation on their own samples; None without one.
+
+    That of the task's first metric is told with its name, where a task has no accuracy.
+    """
+    by = judged_by(history)
+    found = last_spread(history, by)
+    known = {} if found is None else {name: value for name, value in found._asdict().items() if name != "clients"}
+    accuracy = known if by == "accuracy" else {}
+    other = {name: value if math.isfinite(value) else None for name, value in known.items()}
+    return {
+        **{f"client_accuracy_{name}": accuracy.get(name) for name in Spread._fields if name != "clients"},
+        "client_metric": None if by == "accuracy" or not known else {"name": by, **other},
+    }
 
 
 def _noting(batches: Iterable[pa.RecordBatch], reached: set[int], rates: Rates) -> Iterator[pa.RecordBatch]:
@@ -202,6 +214,10 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary.get("client_accuracy_mean") is not None:
         mean, std, worst = (shown(f"client_accuracy_{name}", "{:.2%}") for name in ("mean", "std", "worst_decile"))
         lines.append(("accuracy of clients", f"mean {mean}, deviation {std}, worst tenth {worst}"))
+    if (of_metric := summary.get("client_metric")) is not None:
+        told = {name: "-" if (value := of_metric[name]) is None else f"{value:.4g}" for name in _TOLD}
+        spread = f"mean {told['mean']}, deviation {told['std']}, lowest tenth {told['worst_decile']}"
+        lines.append((f"{of_metric['name']} of clients", f"{spread}, highest tenth {told['best_decile']}"))
     return lines
 
 

@@ -18,7 +18,7 @@ from fedsim.selectors.adapter import cohort_is_mean
 
 
 def update_problems(tables: ScenarioTables) -> Iterator[Problem]:
-    """Yield numbers of updates too few for an aggregation, a least number that is never reached, and weights of 0."""
+    """Yield numbers of updates that are too few or never reached, and weights with which none would count."""
     rounds, cohort = tables.rounds, cohort_of(tables.selector)
     policy, buffer = POLICIES.kind_of(rounds.policy), rounds.policy.traits.buffer_size
     field, most = _most_updates(tables)

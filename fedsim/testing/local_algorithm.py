@@ -127,7 +127,8 @@ class _Trial(Examination):
         self.place = ""
 
     def _started(self, task: LocalTask) -> Start:
-        start: Start = self._kind("begin", self.ask("begin", self._algorithm.begin, task), task=task)
+        answer = self.ask("begin", self._algorithm.begin, task)
+        start: Start = self._kind("begin", answer, task=task, corrects=True)
         for algorithm, fault in (
             (self._algorithm, "begin differs when it is repeated"),
             (copy.deepcopy(self._algorithm), "begin differs in a copy of the algorithm"),

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from fedsim.cli.boundary import VARIABLE, guarded
-from fedsim.errors import DataError
+from fedsim.cli.boundary import guarded
+from fedsim.errors import TRACEBACKS, DataError
 
 
 def ending(error):
@@ -38,7 +38,7 @@ def ending(error):
     ],
 )
 def test_each_end_has_its_words_and_code(error, code, words, capsys, monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(TRACEBACKS, raising=False)
     assert guarded(ending(error)) == code
     told = capsys.readouterr().err
     assert words in told
@@ -47,7 +47,7 @@ def test_each_end_has_its_words_and_code(error, code, words, capsys, monkeypatch
 
 
 def test_tracebacks_are_printed_on_request(capsys, monkeypatch):
-    monkeypatch.setenv(VARIABLE, "1")
+    monkeypatch.setenv(TRACEBACKS, "1")
     assert guarded(ending(ZeroDivisionError())) == 1
     told = capsys.readouterr().err
     assert told.startswith("Traceback")
@@ -57,7 +57,7 @@ def test_tracebacks_are_printed_on_request(capsys, monkeypatch):
 def test_the_option_prints_tracebacks(capsys, monkeypatch, tmp_path):
     from fedsim import cli
 
-    monkeypatch.setenv(VARIABLE, "0")
+    monkeypatch.setenv(TRACEBACKS, "0")
     monkeypatch.setattr(sys, "argv", ["fedsim", "--traceback", "check", str(tmp_path / "none.toml")])
     with pytest.raises(SystemExit):
         cli.main()

@@ -4,10 +4,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
-from fedsim.errors import ContractError
-from fedsim.learning import LOCAL_ALGORITHMS, LocalAlgorithm, Start, Stepped
+from fedsim.errors import ContractError, PartError
+from fedsim.learning import LOCAL_ALGORITHMS, ExecutorChoice, LocalAlgorithm, Start, Stepped, Supervised
+from fedsim.streams import Streams
 from fedsim.testing import check_local_algorithm
+from tests.support.tiny_images import Tiny
 
 
 class Nesterov(LocalAlgorithm):
@@ -134,7 +137,7 @@ def test_own_algorithms_pass(sound: LocalAlgorithm) -> None:
         (Steps(), "step returned"),
         (Texts(), "corrects: 'no' is not allowed"),
         (Rising(), "ratios: .* they fall from 1"),
-        (NoGradient(), "loss failed with RuntimeError"),
+        (NoGradient(), "loss returned a loss without a gradient"),
         (Shifts(), "personal is False, though own_model returned another model"),
         (Short(), "own_model returned .* floating-point numbers of shape"),
     ],
@@ -143,3 +146,34 @@ def test_own_algorithms_pass(sound: LocalAlgorithm) -> None:
 def test_broken_ones_are_refused_by_name(broken: LocalAlgorithm, fault: str) -> None:
     with pytest.raises(ContractError, match=fault):
         check_local_algorithm(broken, rounds=2)
+
+
+class Quiet(LocalAlgorithm):
+    def loss(self, batch):
+        return 0 * batch.data
+
+
+class Still(LocalAlgorithm):
+    def step(self, gathered):
+        return Stepped(0 * gathered.update, {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Quiet, "Quiet.loss is never called, since has_loss is False; allowed: has_loss that is True"),
+        (Still, "Still.step is never called, since server_keeps is False; allowed: server_keeps that is True"),
+    ],
+)
+def test_methods_that_nobody_would_call_are_refused(kind: type[LocalAlgorithm], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        kind()
+
+
+@pytest.mark.parametrize("executor", ["sequential", "stacked"])
+def test_a_run_refuses_an_offset_that_nobody_would_add(executor: str) -> None:
+    table = {"data": Tiny(), "model": {"hidden": [4]}, "algorithm": Corrects()}
+    learner = Supervised.model_validate(table).build(4, Streams(0), executor=ExecutorChoice(executor))
+    model = learner.initial()
+    with pytest.raises(PartError, match="begin returned a Start with an offset\n  allowed: one without, since"):
+        learner.vector(learner.aggregate(model, learner.updates(model, np.arange(2)), np.array([0.5, 0.5])))

@@ -1,6 +1,7 @@
 """`check_task` refuses broken tasks, each for its own fault, and passes all kinds of the catalogue."""
 
 import pytest
+from pydantic import ValidationError
 
 from fedsim.errors import ContractError
 from fedsim.learning import TASKS, Classification, Metric, Regression
@@ -69,3 +70,15 @@ def test_a_classification_with_more_metrics_passes():
     check_task(
         Classification(metrics=["accuracy", "macro-f1", {"kind": "top-k", "k": 2}]), TinyTargets(of="labels").load()
     )
+
+
+class Flips(Regression):
+    def batch(self, inputs, targets, generator):
+        return -inputs, targets
+
+
+def test_batches_that_nobody_would_make_are_refused():
+    with pytest.raises(
+        ValidationError, match=r"Flips.batch is never called, since makes_batches is False; allowed: makes_batches"
+    ):
+        Flips()

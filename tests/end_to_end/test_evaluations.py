@@ -10,7 +10,7 @@ from fedsim import Scenario, read_run, run, simulate
 from fedsim.cli import app
 from fedsim.errors import ScenarioError
 from fedsim.learning import MemoryStore, Work
-from fedsim.results import read_summary, recording, report
+from fedsim.results import read_summary, recording, report, rows
 from fedsim.simulation import Simulation
 from tests.support.tiny_targets import TinyTargets
 
@@ -131,7 +131,18 @@ def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it
     assert summary["client_accuracy_mean"] is None
     assert summary["mean_accuracy"] is None
     assert history.fairness("mean-absolute-error").column("clients").to_pylist() == [8]
-    assert "accuracy of the model on each client's own samples" not in {page.title for page in report(history)}
+    pages = {page.title: page.lines for page in report(history)}
+    assert "accuracy of the model on each client's own samples" not in pages
+    errors = history.metric("mean-absolute-error", "client_evaluations")
+    told = summary["client_metric"]
+    assert told["name"] == "mean-absolute-error"
+    assert (told["mean"], told["std"]) == pytest.approx((errors.mean(), errors.std()))
+    # A tenth of eight clients is one.
+    assert (told["worst_decile"], told["best_decile"]) == (errors.min(), errors.max())
+    line = dict(rows(summary))["mean-absolute-error of clients"]
+    assert line.startswith(f"mean {errors.mean():.4g}, deviation {errors.std():.4g}, lowest tenth {errors.min():.4g}")
+    (page,) = pages["mean-absolute-error of the model on each client's own samples"]
+    assert page[:3] == ("4", "8", f"{errors.mean():.4g}")
 
 
 def test_a_run_that_was_cut_off_goes_on_with_evaluations_of_clients(tmp_path, monkeypatch):

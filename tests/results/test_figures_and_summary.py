@@ -115,6 +115,7 @@ def test_summary_of_a_history_worked_by_hand():
         "largest_leakage": 2.5,
         "mean_leakage": 1.25,
         **{f"client_accuracy_{name}": None for name in SPREAD},
+        "client_metric": None,
         "notes": [],
     }
     assert ("time to 60 % accuracy", "4.00 s") in rows(summary)
@@ -169,12 +170,13 @@ def test_figures_draw_the_curve(x, y, tmp_path):
     figure = draw([HISTORY, recorded([0.1, 0.3], "other")], x, y, out=tmp_path / "deep" / "figure.png")
     lines = figure.axes[0].get_lines()
     assert [line.get_label() for line in lines] == ["hand", "other"]
-    expected_x = [2, 4, 6, 8, 10] if x == "time" else [1, 2, 3, 4, 5]
+    begins = [0] if "leakage" in y else []  # nothing has leaked then
+    expected_x = [*begins, *([2, 4, 6, 8, 10] if x == "time" else [1, 2, 3, 4, 5])]
     expected_y = {
         "accuracy": [0.2, 0.6, 0.4, 0.8, 0.9],
         "loss": [0.8, 0.4, 0.6, 0.2, 0.1],
-        "leakage": [0.5, 1.0, 1.5, 2.0, 2.5],
-        "mean_leakage": [0.25, 0.5, 0.75, 1.0, 1.25],
+        "leakage": [0.0, 0.5, 1.0, 1.5, 2.0, 2.5],
+        "mean_leakage": [0.0, 0.25, 0.5, 0.75, 1.0, 1.25],
         "duration": [2.0] * 5,
     }[y]
     np.testing.assert_allclose(lines[0].get_xdata(), expected_x)

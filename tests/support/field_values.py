@@ -256,6 +256,8 @@ OTHERS: Final[dict[str, Any]] = {
     "network.delay_spread_s": 1e-7,
     "name": "others",
     "learning.data.name": "two",
+    "learning.data.targets": "each",
+    "learning.model.places": "each",
     "learning.algorithm.widths": [1.0, 0.5],
     "learning.task": {"kind": "classification", "shift": 1},
     "rounds.target.metric": "loss",

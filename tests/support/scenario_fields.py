@@ -49,10 +49,7 @@ class SchemaField:
 
     def changed(self) -> Scenario | None:
         """Return the scenario with another value of the field; None if none is found that is allowed."""
-        present = _value(self.scenario, self.path)
-        for other in self._others(present):
-            if other == present:  # what changes together with the field would make another scenario of it
-                continue
+        for other in self._others(_value(self.scenario, self.path)):
             tables = with_values(self.tables, {self.path: other, **TOGETHER.get(self.path, {})})
             try:
                 found = Scenario(**tables)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from simpy import Process
 
+from fedsim.answers import ShortTraceback
 from fedsim.clock import TIE_ULPS, delay_until
 from fedsim.errors import StepError
 from fedsim.rounds import Server
@@ -119,10 +120,11 @@ class Stepping:
             return
         process = self._begun()
         try:
-            self._server.go_on(process, paused)
-            if process.processed:
-                self._ended = True
-                self._server.end(process)
+            with ShortTraceback():
+                self._server.go_on(process, paused)
+                if process.processed:
+                    self._ended = True
+                    self._server.end(process)
         except BaseException:
             self._failed = True
             raise

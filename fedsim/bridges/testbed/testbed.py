@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fedsim.answers import ShortTraceback
 from fedsim.bridges.testbed.arrivals import Arrivals
 from fedsim.bridges.testbed.checks import Numbers, checked_evaluation, checked_report, checked_wait
 from fedsim.bridges.testbed.cohorts import Statement
@@ -85,7 +86,8 @@ class Testbed:
         on_round: Callable[[Progress], None] | None = None,
     ) -> None:
         self.scenario = Scenario.of(scenario)
-        self._run = OutsideRun(self.scenario, out, data_dir, replace=replace, on_round=on_round)
+        with ShortTraceback():
+            self._run = OutsideRun(self.scenario, out, data_dir, replace=replace, on_round=on_round)
         self._arrivals = Arrivals(self._run)
         self._ended: list[tuple[CohortRun, int, float]] = []
         self._last: RoundResult | None = None

@@ -78,6 +78,9 @@ def draw(
     for i, (history, label) in enumerate(zip(histories, names, strict=True)):
         abscissa, ordinate = history.curve(x, y, window)
         drawn += int(np.count_nonzero(~np.isnan(ordinate)))
+        if steps and abscissa.size and abscissa[0] > 0:
+            # Nothing has leaked before the first round.
+            abscissa, ordinate = np.insert(abscissa, 0, 0.0), np.insert(ordinate, 0, 0.0)
         axes.plot(
             abscissa,
             ordinate,

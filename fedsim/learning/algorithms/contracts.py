@@ -7,13 +7,15 @@ executors add to every gradient the pull and the offset that it states. So it wo
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
-from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Number, in_words
+from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Mask, Number, OptionalOf, in_words, refuse_uncalled
 from fedsim.arrays import BoolArray, FloatArray, Vector
+from fedsim.learning.algorithms.loss_of_batch import LossOfBatch
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.registry import Component
 
@@ -198,6 +200,11 @@ class LocalAlgorithm(Component):
     personal: ClassVar[bool] = False
     has_loss: ClassVar[bool] = False
 
+    @model_validator(mode="after")
+    def _says_what_it_has(self) -> Self:
+        refuse_uncalled(type(self), LocalAlgorithm, loss="has_loss", step="server_keeps")
+        return self
+
     @property
     def pull(self) -> float:
         """Strength of the pull towards the start: every gradient gains ``pull * (w - w_start)``."""
@@ -308,6 +315,8 @@ class _Start:
         if not isinstance(answer, Start):
             raise AnswerError(in_words(answer), "a Start")
         model = _vector(answer.model, task.model.size)
+        if answer.offset is not None and not given["corrects"]:
+            raise AnswerError("a Start with an offset", "one without, since corrects is False")
         offset = None if answer.offset is None else _vector(answer.offset, task.layout.parameters)
         return Start(model, offset, {name: _vector(one, model.size) for name, one in answer.anchors.items()})
 
@@ -375,12 +384,12 @@ ALGORITHM: Final = Contract(
         "ratios": Free(),
         "given_widths": Free(),
         "shift": Number(least=0, whole=True),
-        "part": Free(),
+        "part": OptionalOf(Mask(lambda given: given["layout"].initial.shape)),
         "numbers_more": Number(least=0, whole=True),
         "personal": Flag(),
         "own_model": _OwnModel(),
         "has_loss": Flag(),
-        "loss": Free(),
+        "loss": LossOfBatch(),
         "begin": _Start(),
         "end": _Memory(),
         "drift_weight": Number(least=0),

@@ -232,11 +232,7 @@ class PublishedPart(DatasetPart, Protocol):
         ...
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return what of it is there, with the options that name it; nothing if no options could load it."""
-        ...
-
-    def available(self, data_dir: Path | None = None) -> bool:
-        """Return whether it can be loaded, as far as can be told without reading it.
+        """Return what of it is there, with the options that name it; nothing if no options could load it.
 
         Parameters
         ----------
@@ -317,7 +313,12 @@ class PartOfScikitLearn(Limited):
         return "scikit-learn"
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return the library."""
+        """Return the library.
+
+        Parameters
+        ----------
+        data_dir : not used: the library has the file
+        """
         return (self.where(),)
 
     def available(self, data_dir: Path | None = None) -> bool:

@@ -35,7 +35,12 @@ class _Published(Limited):
         return self.folder
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return the folder if all files of the set exist."""
+        """Return the folder if all files of the set exist.
+
+        Parameters
+        ----------
+        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
+        """
         return (self.folder,) if self.available(data_dir) else ()
 
     def available(self, data_dir: Path | None = None) -> bool:

@@ -1,13 +1,18 @@
-"""Whether the loss and the metrics of a task fit what the model says, tried on two samples before a run."""
+"""Whether model, loss and metrics of a task fit the data, tried on a few samples before a run."""
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from fedsim.answers import attributed
 from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError, ScenarioError
+from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.executors.contracts import TrainingSetup
+from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Objective
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.inputs import Inputs
@@ -16,13 +21,17 @@ from fedsim.learning.tasks.contracts import TASKS
 from fedsim.learning.tasks.of_labels import Classification
 
 _TRIED: Final = 2
-"""Samples: with one alone, a row for the whole batch would pass for that of the sample."""
+"""Samples whose scores are tried: with one alone, a row for the whole batch would pass for that of the sample."""
+_TOGETHER: Final = 200
+"""Samples that are tried at once."""
 
 
 def check_fit(setup: TrainingSetup) -> None:
     """Refuse a task whose loss or metrics cannot be made of the scores of the model.
 
-    A classification with metrics of fedsim's by a model of fedsim's always fits, and is not tried.
+    A classification with metrics of fedsim's by a model of fedsim's always fits, and is not tried. A model of the
+    user's own is tried on the smallest and the largest tokens too: mapped over clients, torch does not check them, and
+    an embedding that is too small would read the numbers of another client.
 
     Raises
     ------
@@ -35,7 +44,9 @@ def check_fit(setup: TrainingSetup) -> None:
         return
     data, objective = setup.data, Objective(setup)
     module = build_flat(setup.model, data.shape, setup.outputs, setup.seed).module.eval()
-    with torch.no_grad():
+    with torch.no_grad(), named_faults(setup):
+        for samples in _extremes(data) if own_name(setup.model) is not None else ():
+            module(Inputs(data).of(torch.from_numpy(samples)))
         scores = module(Inputs(data).of(torch.from_numpy(data.train_x[:_TRIED].copy()))).float()
         targets = torch.from_numpy(data.train_y[:_TRIED].copy())
         fits = (
@@ -58,3 +69,12 @@ def check_fit(setup: TrainingSetup) -> None:
             )
     if tuple(found.shape) != (len(targets), width):
         raise ScenarioError(f"{fits}: loss and metrics give {tuple(found.shape[1:])} sums, and {width} are declared")
+
+
+def _extremes(data: Dataset) -> Iterator[NDArray[Any]]:
+    """Yield samples with the smallest and the largest whole number at each place, or of all that are no rows."""
+    for samples in (data.train_x, data.test_x) if data.form in ("tokens", "tensors") else ():
+        if samples.dtype.kind in "iu":
+            inner = tuple(range(1, samples.ndim)) if samples.ndim > 2 else ()
+            rows = np.unique([samples.max(inner).argmax(0), samples.min(inner).argmin(0)])
+            yield from (samples[rows[start : start + _TOGETHER]] for start in range(0, rows.size, _TOGETHER))

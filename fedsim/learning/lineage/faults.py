@@ -22,6 +22,54 @@ def named_faults(trainings: Sequence[Training]) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def of_training(training: Training) -> Iterator[None]:
+    """Name client and round in the error about a part of the user's own that is asked about one training alone.
+
+    Parameters
+    ----------
+    training : that the part is asked about; a place in the answer is none among clients
+    """
+    try:
+        yield
+    except PartError as fault:
+        fault.at = None
+        name_fault(fault, [training])
+        raise
+
+
+@contextmanager
+def of_clients(clients: Sequence[int]) -> Iterator[None]:
+    """Name the clients in the error about a part of the user's own that is asked about them.
+
+    Parameters
+    ----------
+    clients : ids; a place in the answer is none among them
+    """
+    try:
+        yield
+    except PartError as fault:
+        fault.at = None
+        fault.name_clients(clients)
+        raise
+
+
+@contextmanager
+def of_model(version: int) -> Iterator[None]:
+    """Name the round in the error about a part of the user's own that fails as a model is made.
+
+    Parameters
+    ----------
+    version : of the model, that of the round which makes it
+    """
+    try:
+        yield
+    except PartError as fault:
+        if fault.round is None:
+            fault.of_round(version)
+        raise
+
+
 def name_fault(fault: PartError, trainings: Sequence[Training]) -> None:
     """Name client and round in an error: the round is the one after the version that the training started from.
 

@@ -11,6 +11,7 @@ from fedsim.learning.algorithms.contracts import ALGORITHM, Gathered, LocalAlgor
 from fedsim.learning.algorithms.fedprox import FedProx
 from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.executors.contracts import OptimizerState
+from fedsim.learning.lineage.faults import of_training
 from fedsim.learning.lineage.handles import OWN, StateHandle, Training
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.channels import NarrowModel, Widths, held
@@ -48,7 +49,7 @@ class LocalWork:
         narrow: Sequence[NarrowModel],
         samples: IntArray,
     ) -> None:
-        self.algorithm = ALGORITHM.checked(algorithm)
+        self.algorithm = ALGORITHM.checked(algorithm, corrects=algorithm.corrects)
         self._local, self._layout, self._narrow, self._samples = local, layout, narrow, samples
         self._shared = self.algorithm.part(layout)
         self._schedule = None if type(local.schedule) is ConstantRate else SCHEDULE.checked(local.schedule)
@@ -100,8 +101,9 @@ class LocalWork:
         cut: dict[tuple[int, int], Vector] = {}
         found = []
         for training in trainings:
-            start = self.algorithm.begin(self._task(training))
-            part = self.part(training) if training.level else None
+            with of_training(training):
+                start = self.algorithm.begin(self._task(training))
+                part = self.part(training) if training.level else None
             if part is not None:
                 key = id(start.model), id(part)
                 if key not in cut:
@@ -138,7 +140,7 @@ class LocalWork:
     def sum_of(self, trainings: Sequence[Training]) -> Callable[[ServerOptimizer, Vector], Incoming] | None:
         """Return what begins the sum of updates of trainings, which are added in their order; None for a plain one."""
         if self.algorithm.server_keeps:
-            factors = [self.algorithm.drift_weight(self._steps(one), self._mean_rate(one)) for one in trainings]
+            factors = [self._drift_weight(one) for one in trainings]
             return lambda optimizer, model: GatheringSum(
                 optimizer, model, self.algorithm, self._layout, factors, self._samples.size
             )
@@ -164,7 +166,13 @@ class LocalWork:
         """Return the learning rate of each batch of a training, shape (t,); None for that of the settings."""
         if self._schedule is None:
             return None
-        return self._local.learning_rate * self._schedule.factors(training.base.version, self._steps(training))
+        with of_training(training):
+            factors = self._schedule.factors(training.base.version, self._steps(training))
+        return self._local.learning_rate * factors
+
+    def _drift_weight(self, training: Training) -> float:
+        with of_training(training):
+            return self.algorithm.drift_weight(self._steps(training), self._mean_rate(training))
 
     def _mean_rate(self, training: Training) -> float:
         rates = self.rates(training)

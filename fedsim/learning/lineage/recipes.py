@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.aggregation.combining import Incoming, WeightedSum, difference_from, incoming
 from fedsim.learning.aggregation.contracts import Aggregator
+from fedsim.learning.lineage.faults import of_model, of_training
 from fedsim.learning.lineage.handles import Cohort, Combined, ModelHandle, Node, Sent, Training
 from fedsim.learning.lineage.merging import MergedUpdates
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
@@ -110,7 +111,8 @@ class Aggregation:
             update = updates[place]
             if update.difference is None:
                 return
-            sent = self._sent(update)
+            with of_training(update):
+                sent = self._sent(update)
             if self._moved:
                 sent = difference_from(current, update.base.vector, sent)
             taken.add(sent, weights[place])
@@ -130,11 +132,12 @@ class Aggregation:
 
     def combined(self) -> Combined:
         """Return the step of the server's rule with what the aggregator makes of the updates."""
-        self.take()
-        if self._taken is None or self._added < len(self._updates):
-            raise RuntimeError("an update is to be combined, but its training has not run")
-        self._add_merged()
-        return self._taken.stepped(self._parameters, self._current.vector, self._current.server_state)
+        with of_model(self._current.version + 1):
+            self.take()
+            if self._taken is None or self._added < len(self._updates):
+                raise RuntimeError("an update is to be combined, but its training has not run")
+            self._add_merged()
+            return self._taken.stepped(self._parameters, self._current.vector, self._current.server_state)
 
     def forget(self) -> None:
         """Let go of the updates that have not been added."""

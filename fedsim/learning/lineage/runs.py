@@ -10,7 +10,7 @@ from fedsim.errors import PartError
 from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingResult
 from fedsim.learning.lineage.drawing import nothing, rows_of, scaled, without_samples
-from fedsim.learning.lineage.faults import name_fault, named_faults
+from fedsim.learning.lineage.faults import name_fault, named_faults, of_training
 from fedsim.learning.lineage.handles import Cohort, Training
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
@@ -111,7 +111,8 @@ class TrainingRuns:
             results = self.executor.train(self._jobs(jobs))
             together = isinstance(results, list)
             for (digest, same), result in zip(alike.items(), results, strict=True):
-                reports[digest] = self._take(same, result)
+                with of_training(same[0]):
+                    reports[digest] = self._take(same, result)
                 if not together:
                     yield same
             if together:

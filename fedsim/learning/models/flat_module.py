@@ -45,6 +45,7 @@ class FlatModule:
     parameters : nn.Parameter of shape (p,), the first p coordinates of the vector
     gradient : float32 tensor of shape (p,), the gradient of the parameters
     buffers : names of the buffers in the vector, in their order
+    frozen : bool tensor of shape (p,), which parameters training leaves as they are; None for none
     layout : ModelLayout
         Its initial numbers are those that the module came with. Exempt are all numbers of batch normalisation
         (weights, biases, statistics, counters) and all other buffers: what the PAUSE code sends in clear.
@@ -75,6 +76,8 @@ class FlatModule:
         norms = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, _NORMS)]
         prefixes = tuple(f"{name}." if name else "" for name, _ in norms)
         normed = [bool(norms) and name.startswith(prefixes) for name, _ in (*parameters, *buffers)]
+        kept = np.repeat([not one.requires_grad for _, one in parameters], sizes[: len(parameters)])
+        self.frozen = torch.from_numpy(kept) if kept.any() else None
         initial = self.numbers()
         initial.flags.writeable = False
         self.layout = ModelLayout(
@@ -82,6 +85,7 @@ class FlatModule:
             parameters=count,
             exempt=np.repeat(normed, sizes) | (np.arange(sum(sizes)) >= count),
             smallest_batch=2 if norms else 1,
+            trained=None if self.frozen is None else ~kept,
             **self._places(dtypes),
         )
 

@@ -41,6 +41,8 @@ class ModelLayout:
         value, else 1
     entries : arrays of the module's state that lie in the vector
     constants : the other arrays of the module's state, by name: buffers that training does not change
+    trained : which parameters training changes, shape (p,); None for all. The others are frozen: the module says of
+        them that they need no gradient
     """
 
     initial: Vector
@@ -49,6 +51,7 @@ class ModelLayout:
     smallest_batch: int
     entries: tuple[Entry, ...] = ()
     constants: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    trained: Mask | None = None
 
     @property
     def tensors(self) -> tuple[int, ...]:

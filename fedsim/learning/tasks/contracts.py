@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Final, Self, SupportsFloat
 
 from pydantic import Field, model_validator
 
-from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Number, in_words
-from fedsim.arrays import FloatArray, Shaped
+from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Number, in_words, refuse_uncalled
+from fedsim.arrays import FloatArray, TensorLike
 from fedsim.learning.data.datasets import Dataset
 from fedsim.registry import Component, Registry, Slot
 
@@ -144,6 +144,11 @@ class Task(Component):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _says_that_it_makes_batches(self) -> Self:
+        refuse_uncalled(type(self), Task, batch="makes_batches")
+        return self
+
     @property
     def makes_batches(self) -> bool:
         """Whether `batch` changes anything. Executors that train a cohort as one computation refuse such a task."""
@@ -202,12 +207,26 @@ class _OfEach:
     def __call__(self, answer: Any, given: Given) -> Any:
         """Return it as it is."""
         wanted = tuple(given["targets"].shape[:1])
-        shape = answer.shape if isinstance(answer, Shaped) else None
+        shape = answer.shape if isinstance(answer, TensorLike) else None
         if shape is None or len(shape) != self.axes or tuple(shape[:1]) != wanted:
             found = in_words(answer) if shape is None else f"numbers of shape {tuple(shape)}"
             rest = "" if self.axes == 1 else " with the sums of each"
             raise AnswerError(found, f"a tensor of {self.axes} axes{rest}, of {wanted[0]} samples")
         return answer
+
+
+@dataclass(frozen=True)
+class _Losses:
+    """A loss for each sample, through which gradients go back to the scores."""
+
+    def __call__(self, answer: Any, given: Given) -> Any:
+        """Return them as they are."""
+        losses = _OfEach(1)(answer, given)
+        if not losses.is_floating_point():
+            raise AnswerError(f"numbers of type {losses.dtype}", "floating-point numbers")
+        if given["scores"].requires_grad and not losses.requires_grad:
+            raise AnswerError("losses without a gradient", "losses made of the scores, which are not detached")
+        return losses
 
 
 @dataclass(frozen=True)
@@ -235,13 +254,20 @@ class _Name:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Inputs and targets."""
+    """Inputs and targets: two tensors of as many rows."""
 
     def __call__(self, answer: object, given: Given) -> tuple[Any, Any]:
         """Return them as they are."""
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise AnswerError(in_words(answer), "inputs and targets")
-        return answer
+        inputs, targets = answer
+        for one in (inputs, targets):
+            if not isinstance(one, TensorLike) or not one.shape:
+                raise AnswerError(in_words(one), "tensors of inputs and of targets, with a row for each sample")
+        if inputs.shape[0] != targets.shape[0]:
+            found = f"{inputs.shape[0]} inputs and {targets.shape[0]} targets"
+            raise AnswerError(found, "tensors of inputs and of targets, with a row for each sample")
+        return inputs, targets
 
 
 TASK: Final = Contract(
@@ -250,7 +276,7 @@ TASK: Final = Contract(
     {
         "outputs": Number(least=1, whole=True),
         "makes_batches": Flag(),
-        "losses": _OfEach(1),
+        "losses": _Losses(),
         "batch": _Pair(),
     },
 )

@@ -55,6 +55,8 @@ class MergedSteps:
             total += trainer.gradient_of(every[start:stop], weights[start:stop], drawing).numpy()
         if self._local.weight_decay:
             total += self._local.weight_decay * job.weights.sum() * trainer.flat.vector.double().numpy()
+        if trainer.flat.frozen is not None:
+            total[trainer.flat.frozen.numpy()] = 0.0
         total *= -self._local.learning_rate
         return np.asarray(trainer.flat.outward(total), dtype=np.float64)
 

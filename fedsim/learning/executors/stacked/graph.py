@@ -41,6 +41,7 @@ class ModuleOfSlots:
     ----------
     count, buffers : numbers that are parameters, and that are buffers
     buffer_count : number of buffers
+    frozen : which numbers get a gradient of 0, bool tensor of shape (p,) on the device; None for none
     is_softmax, is_short : as of the objective
     """
 
@@ -59,6 +60,8 @@ class ModuleOfSlots:
         own = dict(module.named_buffers())
         numbers = [*module.named_parameters(), *((name, own[name]) for name in flat.buffers)]
         self._names = [name for name, _ in numbers]
+        self._trained = [one.requires_grad for one in module.parameters()]
+        self.frozen = None if flat.frozen is None else flat.frozen.to(device)
         self._shapes = [one.shape for _, one in numbers]
         self._sizes = [shape.numel() for shape in self._shapes]
         self._parameters = len(numbers) - len(flat.buffers)
@@ -107,7 +110,8 @@ class ModuleOfSlots:
         def forward(
             parameters: Sequence[Tensor], buffers: Sequence[Tensor], images: Tensor
         ) -> tuple[Tensor, list[Tensor]]:
-            return vmap(self.outputs, randomness="different")([*parameters, *buffers], images)
+            own = [one if kept else one.detach() for one, kept in zip(parameters, self._trained, strict=True)]
+            return vmap(self.outputs, randomness="different")([*own, *buffers], images)
 
         def by_softmax(*given: Tensor) -> list[Tensor]:
             *pieces, images, weights, targets = given

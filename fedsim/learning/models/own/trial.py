@@ -12,7 +12,7 @@ from fedsim.learning.models.inputs import blank
 
 
 def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> None:
-    """Refuse a module that fails on a blank sample, or whose scores are not as many as the task asks for.
+    """Refuse a module that fails on a blank sample, has other scores than the task asks for, or no trained parameter.
 
     Parameters
     ----------
@@ -26,6 +26,8 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> No
     PartError
         If it is such a module.
     """
+    if not any(one.requires_grad for one in module.parameters()):
+        raise PartError(f"model {name} has no parameter that is trained", "allowed: one with requires_grad at least")
     tried = copy.deepcopy(module).eval()
     try:
         with torch.no_grad():

@@ -1,6 +1,7 @@
 """Modules of torch, and classes and functions that give them, as models."""
 
 import functools
+import threading
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from fedsim import Scenario, load_model, simulate
 from fedsim.errors import PartError, ScenarioError
 from fedsim.identity import identity
 from fedsim.learning import MODELS
+from fedsim.learning.models.own.content import content_of
 from tests.support.tiny_targets import TinyTargets
 
 
@@ -80,6 +82,97 @@ def test_digests_follow_numbers_code_and_attributes():
     assert len({identity(MODELS.make({"kind": f"{__name__}:Net", "width": width})) for width in (4, 5)}) == 2
 
 
+class Scaled(nn.Module):
+    """Scales its scores by what it holds."""
+
+    def __init__(self, held):
+        super().__init__()
+        self.layer, self.held = nn.Linear(2, 2), held
+        nn.init.ones_(self.layer.weight)
+        nn.init.zeros_(self.layer.bias)
+
+    def forward(self, samples):
+        return self.layer(samples)
+
+
+class Hiding:
+    """Says the same of itself whatever it holds."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __repr__(self):
+        return "Hiding()"
+
+
+def long(last):
+    found = np.ones((4, 1000), dtype=np.float32)
+    found[2, 500] = last
+    return found
+
+
+def buffered(factor):
+    module = Scaled(None)
+    module.register_buffer("mask", torch.full((2,), float(factor)), persistent=False)
+    return module
+
+
+def frozen(*names):
+    module = Scaled(None)
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(name not in names)
+    return module
+
+
+def two_layers(*, tied):
+    module = nn.Sequential(Scaled(None), Scaled(None))
+    if tied:
+        module[1].layer.weight = module[0].layer.weight
+    return module
+
+
+def itself(factor):
+    found = {"factor": factor}
+    found["itself"] = found
+    return found
+
+
+PAIRS = {
+    "a frozen weight": (frozen, [(), ("layer.weight",), ("layer.bias",)]),
+    "a buffer that no state has": (buffered, [(1,), (3,)]),
+    "a long tensor": (lambda last: Scaled(torch.from_numpy(long(last))), [(1,), (3,)]),
+    "a long array": (lambda last: Scaled(long(last)), [(1,), (3,)]),
+    "types of arrays": (lambda kind: Scaled(np.zeros(2, dtype=kind)), [("int32",), ("float32",)]),
+    "a tensor in a list": (lambda last: Scaled([torch.from_numpy(long(last))]), [(1,), (3,)]),
+    "an object with a constant text": (lambda factor: Scaled(Hiding(factor)), [(1,), (3,)]),
+    "an object in an object": (lambda factor: Scaled(Hiding(Hiding(factor))), [(1,), (3,)]),
+    "functions of torch": (Scaled, [(torch.tanh,), (torch.relu,)]),
+    "what holds itself": (lambda factor: Scaled(itself(factor)), [(1,), (3,)]),
+    "layers with one weight": (lambda tied: two_layers(tied=tied), [(False,), (True,)]),
+}
+
+
+@pytest.mark.parametrize(("made", "givens"), PAIRS.values(), ids=PAIRS)
+def test_modules_that_differ_have_other_digests_and_alike_ones_the_same(made, givens):
+    digests = [[identity(MODELS.make(made(*given))) for given in givens] for _ in "12"]
+    assert digests[0] == digests[1]
+    assert len(set(digests[0])) == len(givens)
+
+
+def test_digests_of_ordinary_modules_stay():
+    """They name results that stores hold already."""
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.3), nn.Embedding(5, 3))
+    with torch.no_grad():
+        for array in (*module.parameters(), *module.buffers()):
+            array.copy_(torch.arange(array.numel()).view(array.shape))
+    assert content_of(module) == "f647e839b68e1614620f259d9eb03b47"
+
+
+def test_what_pickle_cannot_tell_is_shared_with_no_other_module():
+    lock = threading.Lock()
+    assert len({content_of(Scaled(lock)) for _ in range(3)}) == 3
+
+
 def test_named_models_are_written_as_toml_and_objects_are_not():
     named = scenario(Net)
     assert Scenario.from_toml(scenario({"kind": f"{__name__}:Net"}).replace({"learning.data": "digits"}).to_toml())
@@ -92,6 +185,7 @@ def test_named_models_are_written_as_toml_and_objects_are_not():
     ("model", "words"),
     [
         (Net(classes=7), r"Net gave scores of shape \(1, 7\) for one sample"),
+        (nn.Linear(5, 3).requires_grad_(False), "Linear has no parameter that is trained"),
         (nn.Linear(2, 3), "Linear.forward failed with RuntimeError: .*mat1 and mat2"),
         ({"kind": f"{__name__}:scenario", "model": "mlp"}, "scenario gave Scenario"),
     ],

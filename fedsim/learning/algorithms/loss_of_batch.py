@@ -1,0 +1,33 @@
+"""The kind of answer that an algorithm's own loss of a batch is, told without torch."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fedsim.answers import AnswerError, Given, in_words
+from fedsim.arrays import TensorLike
+
+
+@dataclass(frozen=True)
+class LossOfBatch:
+    """A loss through which gradients go back to the scores.
+
+    Examples
+    --------
+    >>> from fedsim.learning.algorithms.contracts import Batch
+    >>> LossOfBatch()(0.5, {"batch": Batch(None, None, None, None, {})})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    fedsim.answers.kinds.AnswerError: ('0.5', 'a tensor of one floating-point number, ...')
+    """
+
+    def __call__(self, answer: Any, given: Given) -> Any:
+        """Return it as it is."""
+        allowed = "a tensor of one floating-point number, made of the scores, which are not detached"
+        if not isinstance(answer, TensorLike):
+            raise AnswerError(in_words(answer), allowed)
+        if any(length != 1 for length in answer.shape):
+            raise AnswerError(f"numbers of shape {tuple(answer.shape)}", allowed)
+        if not answer.is_floating_point():
+            raise AnswerError(f"a number of type {answer.dtype}", allowed)
+        if given["batch"].scores.requires_grad and not answer.requires_grad:
+            raise AnswerError("a loss without a gradient", allowed)
+        return answer

@@ -1,0 +1,131 @@
+"""What a part of the user's own that fails is told with: the one client, and the round that its work belongs to."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedsim.errors import PartError
+from fedsim.learning import Compressor, LocalAlgorithm, Schedule, Start, Supervised
+from fedsim.streams import Streams
+from tests.support.asking import next_model
+from tests.support.tiny_images import Tiny
+
+COHORTS = ([4, 0, 5], [1, 3, 2])
+
+
+class Failing(LocalAlgorithm):
+    """Fails in a call of one of its members; a round of three clients has three calls of each."""
+
+    member: str
+    call: int = 5
+    remembers = server_keeps = personal = True
+
+    def model_post_init(self, context: Any) -> None:
+        self._calls: dict[str, int] = {}
+
+    def _count(self, member: str) -> None:
+        self._calls[member] = self._calls.get(member, 0) + 1
+        if (member, self._calls[member]) == (self.member, self.call):
+            raise ValueError("no more")
+
+    def begin(self, task: Any) -> Start:
+        self._count("begin")
+        return Start(task.model)
+
+    def end(self, task: Any, difference: Any) -> Any:
+        self._count("end")
+        return {"n": np.zeros(1)}
+
+    def drift_weight(self, steps: int, learning_rate: float) -> float:
+        self._count("drift_weight")
+        return 1.0
+
+    def step(self, gathered: Any) -> Any:
+        self._count("step")
+        return super().step(gathered)
+
+    def own_model(self, layout: Any, model: Any, memory: Any) -> Any:
+        self._count("own_model")
+        return model
+
+
+class Negative(Schedule):
+    """Its third step of round 2 has a negative factor."""
+
+    def factors(self, version: int, steps: int) -> Any:
+        return np.where((np.arange(steps) == 2) & (version == 1), -1.0, 1.0)
+
+
+class Losing(Compressor):
+    """Fails in its fifth message."""
+
+    keeps: bool = False
+
+    def model_post_init(self, context: Any) -> None:
+        self._calls = 0
+
+    @property
+    def remembers(self) -> bool:
+        return self.keeps
+
+    def bits(self, tensors: Any) -> float:
+        return 32.0
+
+    def compress(self, update: Any, tensors: Any, rng: Any) -> Any:
+        self._calls += 1
+        if self._calls == 5:
+            raise ValueError("no more")
+        return update
+
+
+def second_model(**table: Any) -> tuple[Any, Any]:
+    """Return a learner and its model after two rounds, whose numbers are worked out when they are asked for."""
+    local = {"steps": 4, "batch_size": 2, **table.pop("local", {})}
+    whole = {"data": Tiny(), "model": {"hidden": [3]}, "local": local, **table}
+    learner: Any = Supervised.model_validate(whole).build(6, Streams(3))
+    model = learner.initial()
+    for cohort in COHORTS:
+        model = next_model(learner, model, cohort)
+    return learner, model
+
+
+def numbers_of(learner: Any, model: Any) -> Any:
+    return learner.vector(model)
+
+
+def fault_of(**table: Any) -> PartError:
+    with pytest.raises(PartError) as failed:
+        numbers_of(*second_model(**table))
+    return failed.value
+
+
+@pytest.mark.parametrize("member", ["begin", "end", "drift_weight"])
+def test_an_algorithm_that_fails_for_one_client_names_it(member: str) -> None:
+    fault = fault_of(algorithm=Failing(member=member))
+    assert f"Failing.{member} failed with ValueError: no more" in fault.what
+    assert (fault.client, fault.clients, fault.round) == (3, (), 2)
+
+
+def test_a_step_of_the_server_names_its_round_and_no_client() -> None:
+    fault = fault_of(algorithm=Failing(member="step", call=2))
+    assert (fault.client, fault.clients, fault.round) == (None, (), 2)
+
+
+def test_a_schedule_names_the_client_and_not_the_number_of_the_step() -> None:
+    fault = fault_of(local={"schedule": Negative()})
+    assert "Negative.factors returned -1.0" in fault.what
+    assert (fault.client, fault.round) == (COHORTS[1][0], 2)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_compressor_names_the_client(keeps: bool) -> None:
+    fault = fault_of(compression=Losing(keeps=keeps))
+    assert (fault.client, fault.round) == (3, 2)
+
+
+def test_a_model_of_a_client_names_it() -> None:
+    learner, model = second_model(algorithm=Failing(member="own_model", call=2))
+    with pytest.raises(PartError) as failed:
+        learner.evaluate_clients(model)
+    assert (failed.value.client, failed.value.clients) == (1, ())
