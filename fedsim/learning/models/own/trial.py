@@ -1,6 +1,7 @@
 """A first look at what a user's own module says, before a run begins."""
 
 import copy
+from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -10,9 +11,12 @@ from fedsim.errors import FedsimError, PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
 
+SIZED: Final = "allowed: layers with sizes, or a module that has been called once"
+"""What takes the place of a lazy layer."""
+
 
 def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> None:
-    """Refuse a module that fails on a blank sample, has other scores than the task asks for, or no trained parameter.
+    """Refuse a module that fails on a blank sample, has other scores than the task asks for, or nothing to train.
 
     Parameters
     ----------
@@ -26,6 +30,8 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> No
     PartError
         If it is such a module.
     """
+    if lazy := lazy_layer(module):
+        raise PartError(f"model {name}: layer {lazy} has no sizes yet", SIZED)
     if not any(one.requires_grad for one in module.parameters()):
         raise PartError(f"model {name} has no parameter that is trained", "allowed: one with requires_grad at least")
     tried = copy.deepcopy(module).eval()
@@ -41,3 +47,22 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> No
         raise PartError(f"model {name} gave {type(found).__name__}", allowed)
     if found.shape[:1] != (1,) or (found.shape[-1] != outputs and outputs > 1):
         raise PartError(f"model {name} gave scores of shape {tuple(found.shape)} for one sample", allowed)
+
+
+def lazy_layer(module: nn.Module) -> str:
+    """Return the name and kind of the first layer whose sizes are not known yet; empty if there is none.
+
+    Parameters
+    ----------
+    module : of the user's own
+
+    Examples
+    --------
+    >>> lazy_layer(nn.Sequential(nn.ReLU(), nn.LazyLinear(3))), lazy_layer(nn.ReLU())
+    ('1 (LazyLinear)', '')
+    """
+    for name, part in module.named_modules():
+        tensors = (*part.parameters(recurse=False), *part.buffers(recurse=False))
+        if any(isinstance(one, nn.UninitializedParameter | nn.UninitializedBuffer) for one in tensors):
+            return f"{name} ({type(part).__name__})" if name else type(part).__name__
+    return ""
