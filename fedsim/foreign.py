@@ -134,6 +134,15 @@ def parameters_of(found: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
         return {}
 
 
+def required_of(found: Callable[..., Any]) -> list[str]:
+    """Return the names of the parameters without which a call fails."""
+    return [
+        name
+        for name, one in parameters_of(found).items()
+        if one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY, one.POSITIONAL_ONLY)
+    ]
+
+
 def check_call(place: str, found: Callable[..., Any], options: Mapping[str, Any]) -> None:
     """Refuse options for which a class or function has no parameters."""
     if not callable(found):

@@ -25,12 +25,14 @@ from fedsim.learning.compression.sparsification import RandomK, TopK
 from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.contracts import Learner
 from fedsim.learning.data.datasets import DATASETS, Dataset, Digits, data_folder
+from fedsim.learning.data.handed import dataset_of
 from fedsim.learning.data.own_files import IdxFiles
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition
 from fedsim.learning.data.partitions.dirichlet import DirichletPartition
 from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.quantity_skew import QuantitySkewPartition
 from fedsim.learning.data.published import CIFAR10, CIFAR100, MNIST, FashionMNIST
+from fedsim.learning.data.rows import padded
 from fedsim.learning.drawn_samples import Drawn, SampleDraws
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.catalogue import EXECUTORS
@@ -54,7 +56,7 @@ from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.store.memory import MemoryStore
-from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Task
+from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Metrics, Task
 from fedsim.learning.tasks.of_label_sets import MultiLabel
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.learning.tasks.of_numbers import Regression
@@ -122,6 +124,7 @@ __all__ = [
     "Mean",
     "MemoryStore",
     "Metric",
+    "Metrics",
     "Model",
     "Moon",
     "MultiLabel",
@@ -154,4 +157,6 @@ __all__ = [
     "Update",
     "Work",
     "data_folder",
+    "dataset_of",
+    "padded",
 ]

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from fedsim.errors import ScenarioError
+from fedsim.foreign import Foreign
 from fedsim.identity import nested
 from fedsim.registry import Component, Recipe, Registry, Slot
 from fedsim.scenario.toml import DEEPEST, NoTomlError, parse_toml
@@ -72,7 +73,7 @@ def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, v
     Raises
     ------
     ScenarioError
-        If the path leads through a value that is no table.
+        If the path leads through a value that is no table, or an object that was handed over.
     """
     *way, last = path.split(".")
     table = tables
@@ -80,9 +81,15 @@ def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, v
     for depth, step in enumerate(way):
         annotation = None if model is None else model.model_fields.get(step)
         slot = None if annotation is None else _slot(annotation)
-        opened = _opened(table.get(step), slot)
+        present = table.get(step)
+        if isinstance(present, Foreign) and present.content and last != "kind":
+            raise ScenarioError(
+                f"{path}: an object of {present.place} has no options that can be replaced; allowed: another value "
+                f"of {'.'.join(way[: depth + 1])}"
+            )
+        opened = _opened(present, slot)
         if opened is None:
-            raise ScenarioError(f"{path}: {'.'.join(way[: depth + 1])} is {table[step]!r}, which is no table")
+            raise ScenarioError(f"{path}: {'.'.join(way[: depth + 1])} is {present!r}, which is no table")
         table[step] = opened
         table, model = opened, _model(opened, slot, None if annotation is None else annotation.annotation)
     told = ""
@@ -110,6 +117,8 @@ def _opened(value: Any, slot: Slot | None) -> dict[str, Any] | None:
         return {"kind": value}
     if isinstance(value, Recipe) and value.prototype is None:
         return {"kind": value.kind, **value.options}
+    if isinstance(value, Foreign):
+        return {"kind": value.place, **value.options}
     if isinstance(value, BaseModel):
         kept = {name: field for name, field in nested(value) if field is not None}
         return kept if slot is None else {"kind": slot.registry.kind_of(value), **kept}
@@ -122,10 +131,10 @@ def _model(table: Mapping[str, Any], slot: Slot | None, annotation: Any) -> type
         candidates = typing.get_args(annotation) or (annotation,)
         return next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
     try:
-        found = slot.registry.load(str(table.get("kind", slot.registry.default)))
+        found: object = slot.registry.load(str(table.get("kind", slot.registry.default)))
     except PydanticCustomError:
         return None
-    return found if issubclass(found, BaseModel) else None
+    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
 
 
 def _keep_common_options(table: dict[str, Any], catalogue: Registry, kind: str) -> str:
@@ -134,10 +143,11 @@ def _keep_common_options(table: dict[str, Any], catalogue: Registry, kind: str) 
     if before == kind:
         return ""
     try:
-        names, found = catalogue.option_names(kind), catalogue.load(kind)
+        names = catalogue.option_names(kind)
+        found: object = catalogue.load(kind)
     except PydanticCustomError:
         return ""
-    preset = issubclass(found, Component) and found.stands_alone
+    preset = isinstance(found, type) and issubclass(found, Component) and found.stands_alone
     options = [name for name in table if name != "kind"]
     kept = [] if preset else [name for name in options if name in names]
     removed = [name for name in options if name not in kept]

@@ -1,10 +1,14 @@
 """Changed kinds: what they keep of the options before, and that they say so."""
 
+import numpy as np
 import pytest
+from torch import nn
 from typer.testing import CliRunner
 
 from fedsim import Scenario
 from fedsim.cli import app
+from fedsim.errors import ScenarioError
+from fedsim.learning import MODELS
 from fedsim.network import NETWORKS
 
 CELL_TOML = """
@@ -49,3 +53,89 @@ def test_the_terminal_tells_what_a_preset_removes(tmp_path):
     told = CliRunner().invoke(app, ["check", str(file), "--set", "network.kind=5g-midband"])
     assert told.exit_code == 0
     assert "fedsim: network.kind=5g-midband: removed of 'cell': fading, uplink" in told.output
+
+
+class Rows:
+    """Samples of four numbers, as a dataset of torch has them."""
+
+    def __init__(self, n=20, scale=1.0):
+        self.n, self.scale = n, scale
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, index):
+        if index >= self.n:
+            raise IndexError(index)
+        return np.full(4, self.scale * index), index % 2
+
+
+def one_layer(width=3, bias=True):
+    return nn.Sequential(nn.Linear(4, width, bias=bias), nn.Linear(width, 2))
+
+
+HERE = "tests.scenario.test_overrides"
+OWN = {
+    "name": "own",
+    "crowd": {"clients": 3},
+    "network": "pause-two-speed",
+    "rounds": {"count": 1},
+    "selector": {"kind": "uniform", "cohort": 2},
+}
+OWN_LEARNING = {"data": {"kind": f"{HERE}:Rows", "n": 30}, "model": {"kind": f"{HERE}:one_layer", "width": 5}}
+
+
+@pytest.mark.parametrize("part", ["named", "handed"])
+@pytest.mark.parametrize(
+    ("change", "data", "model"),
+    [
+        ({"data.n": 50}, {"n": 50}, {"width": 5}),
+        ({"data.scale": 2.0}, {"n": 30, "scale": 2.0}, {"width": 5}),
+        ({"model.width": 7}, {"n": 30}, {"width": 7}),
+        ({"model.bias": False}, {"n": 30}, {"width": 5, "bias": False}),
+        ({"model.kind": f"{HERE}:one_layer"}, {"n": 30}, {"width": 5}),
+        ({"data.kind": f"{HERE}:Rows", "data.n": 9}, {"n": 9}, {"width": 5}),
+    ],
+)
+def test_options_of_classes_and_functions_are_replaced(part, change, data, model):
+    """The same as in a scenario that is written with them."""
+    paths = {f"learning.{path}": value for path, value in change.items()}
+    tables = {"data": {"kind": f"{HERE}:Rows", **data}, "model": {"kind": f"{HERE}:one_layer", **model}}
+    wanted = Scenario(**OWN, learning=tables)
+    before = Scenario(**OWN, learning=OWN_LEARNING)
+    found = before.replace(paths) if part == "handed" else Scenario.from_toml(before.to_toml(), values=paths)
+    assert found == wanted
+    assert found.digest() == wanted.digest()
+
+
+def test_another_kind_takes_the_place_of_a_function_and_of_an_object():
+    said = []
+    before = Scenario(**OWN, learning=OWN_LEARNING)
+    Scenario.from_toml(before.to_toml(), values={"learning.model.kind": "mlp"}, tell=said.append)
+    assert said == [f"learning.model.kind=mlp: removed of '{HERE}:one_layer': width"]
+    handed = before.replace({"learning.model": nn.Linear(4, 2)})
+    for found in (before, handed):
+        assert found.replace({"learning.model.kind": "mlp"}).learning.model == MODELS.make("mlp")
+
+
+def test_an_object_has_no_options_to_replace():
+    handed = Scenario(**OWN, learning={**OWN_LEARNING, "data": (np.zeros((9, 4)), np.arange(9))})
+    with pytest.raises(
+        ScenarioError, match=r"^learning.data.n: an object of .* allowed: another value of learning.data"
+    ):
+        handed.replace({"learning.data.n": 5})
+
+
+def test_options_that_a_function_does_not_have_are_refused_after_a_change_too():
+    with pytest.raises(ScenarioError, match=r"one_layer has no parameter 'wdth'; allowed: width, bias"):
+        Scenario(**OWN, learning=OWN_LEARNING).replace({"learning.model.wdth": 4})
+
+
+def test_the_terminal_sets_options_of_a_function_and_of_a_class(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(Scenario(**OWN, learning=OWN_LEARNING).to_toml())
+    more = ["--set", "learning.model.width=6", "--set", "learning.data.n=40", "--out", str(tmp_path / "run")]
+    told = CliRunner().invoke(app, ["run", str(file), *more])
+    assert told.exit_code == 0, told.output
+    ran = Scenario.load(tmp_path / "run" / "scenario.toml").learning
+    assert (ran.model.options, ran.data.options) == ({"width": 6}, {"n": 40})

@@ -1,5 +1,7 @@
 """Data sets of other kinds: arrays, and datasets of torch, handed over in Python or named in a file."""
 
+import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, runtime_checkable
@@ -10,20 +12,21 @@ from numpy.typing import NDArray
 from fedsim.answers import asked
 from fedsim.arrays import Shaped
 from fedsim.errors import DataError
-from fedsim.foreign import Foreign, parameters_of, place_of
+from fedsim.foreign import Foreign, check_call, code_of, parameters_of, place_of, required_of
 from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.data.rows import Rows, array_of, padded
+from fedsim.registry import Component
+
+TARGET_FILL: Final = "target_fill"
+"""Option of a class or function in a file: with what targets of several lengths are filled up."""
 
 _TEST_EVERY: Final = 5
 _PAIR, _FOUR = 2, 4
 _IMAGE_AXES: Final = (3, 4)
 _ALLOWED: Final = (
     "allowed: a Dataset, samples and targets as two arrays, four arrays (train_x, train_y, test_x, test_y), a dataset "
-    "of torch, or two of them (training and test)"
+    "of torch, two of them (training and test), or a class or function that gives one of these"
 )
-
-
-Rows = NDArray[Any] | list[Any]
-"""An array, or a list of samples of several lengths."""
 
 
 @runtime_checkable
@@ -44,11 +47,44 @@ class HandedData(Foreign):
 
     @classmethod
     def of_object(cls, value: Any) -> Self:
-        """Return the part of an object, which is read now; its digest is that of its content."""
+        """Return the part of an object, which is read now and has the digest of its content, or of what gives one.
+
+        A class or function that a file can name is the part that the file would name; any other one is called now.
+        """
         if isinstance(value, str | bytes | Mapping | int | float) or value is None:
             raise ValueError(f"{value!r} is no data set; {_ALLOWED}")
-        data = dataset_of(value, f"data set {place_of(value)}")
-        return cls.holding(data, place_of(value), content=data.digest)
+        place = place_of(value)
+        if inspect.isclass(value) and issubclass(value, Component):
+            raise ValueError(f"{place} is a class; allowed: a part of it, such as {value.__name__}()")
+        if inspect.isclass(value) or (callable(value) and not isinstance(value, MapStyle)):
+            made = cls._of_call(place, value)
+            if code_of(value) is value and "<" not in place:
+                return made
+            data = made.load()
+        else:
+            data = dataset_of(value, noun=f"data set {place}")
+        return cls.holding(data, place, content=data.digest)
+
+    @classmethod
+    def _of_call(cls, place: str, found: Callable[..., Any]) -> Self:
+        """Return the part of a class or function that was handed over itself."""
+        further = [name for name in required_of(found) if name not in ("data_dir", "train")]
+        if further:
+            raise ValueError(
+                f"{place} needs {', '.join(further)}; allowed: an object that it gives, such as "
+                f"{place.rpartition(':')[2]}(...), or parameters with defaults, 'train' and 'data_dir'"
+            )
+        return cls.holding(found, place)
+
+    @classmethod
+    def of_place(cls, place: str, found: Any, options: Mapping[str, Any]) -> Self:
+        """Return the part that a class or function makes with options, ``target_fill`` beside its own ones."""
+        fill = 0 if TARGET_FILL in parameters_of(found) else options.get(TARGET_FILL, 0)
+        if isinstance(fill, bool) or not isinstance(fill, int | float):
+            raise ValueError(f"{TARGET_FILL}: {fill!r} is not allowed; allowed: a number")
+        part = cls.holding(found, place, options)
+        check_call(place, found, part._for_call)
+        return part
 
     @property
     def stands_for(self) -> object:
@@ -59,7 +95,8 @@ class HandedData(Foreign):
         """Return the data set.
 
         A class or function is called with the options, with ``data_dir`` if it has such a parameter, and if it has a
-        parameter ``train`` twice: with True for the training set and with False for the test set.
+        parameter ``train`` twice: with True for the training set and with False for the test set. It gets
+        ``target_fill`` only if it has such a parameter.
 
         Raises
         ------
@@ -69,68 +106,66 @@ class HandedData(Foreign):
         if self.content:
             held: Dataset = self.found
             return held
-        noun = f"data set {self.place}"
+        plain = HandedData.holding(self.found, self.place, self._for_call)
+        fill = 0 if TARGET_FILL in plain.options else self.options.get(TARGET_FILL, 0)
         if "train" in parameters_of(self.found) and "train" not in self.options:
-            parts = tuple(self.called("data set", data_dir=data_dir, train=train) for train in (True, False))
-            return dataset_of(parts, noun)
-        return dataset_of(self.called("data set", data_dir=data_dir), noun)
+            given: Any = tuple(plain.called("data set", data_dir=data_dir, train=train) for train in (True, False))
+        else:
+            given = plain.called("data set", data_dir=data_dir)
+        return dataset_of(given, target_fill=fill, noun=f"data set {self.place}")
+
+    @property
+    def _for_call(self) -> dict[str, Any]:
+        """The options for the class or function."""
+        known = parameters_of(self.found)
+        return {name: value for name, value in self.options.items() if name != TARGET_FILL or name in known}
 
 
-def dataset_of(value: Any, noun: str = "the data set") -> Dataset:
+def dataset_of(value: Any, *, target_fill: float = 0, noun: str = "the data set") -> Dataset:
     """Return a data set made of what a user has.
 
     Floating-point numbers become float32. uint8 of shape (n, h, w) or (n, h, w, channels) are images. Whole numbers of
-    shape (n, length) are tokens. Samples of different lengths are filled up with 0 at their end. Targets that are whole
-    numbers of shape (n,) are labels; numbers of shape (n,) become one of shape (n, 1); truth values become uint8.
+    shape (n, length) are tokens. Samples of different lengths are filled up with 0 at their end, their targets with
+    ``target_fill``, which a task may take for padding. Targets that are whole numbers of shape (n,) are labels; numbers
+    of shape (n,) become one of shape (n, 1); truth values become uint8.
 
     Parameters
     ----------
     value : a `Dataset`, which is returned as it is; arrays or tensors ``(x, y)`` or ``(train_x, train_y, test_x,
         test_y)``; a sequence of pairs, such as a dataset of torch; two of them, for training and for testing. Without
         test samples of its own every fifth sample, from the first on, is for testing
+    target_fill : with what targets of different lengths are filled up, of a value that their type has
     noun : of the value, for messages
 
     Raises
     ------
     DataError
         If it is none of these, or the arrays are not those of a data set.
+
+    Examples
+    --------
+    >>> x, y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
+    >>> data = dataset_of((x, y))
+    >>> data.train_x.shape, data.test_y.tolist(), data.classes
+    ((8, 2), [0, 1], 2)
     """
     if isinstance(value, Dataset):
         return value
-    parts = list(value) if isinstance(value, tuple) else [value]
+    parts = list(value) if isinstance(value, tuple) or _is_split(value) else [value]
+    if len(parts) not in (1, _PAIR, _FOUR) or (len(parts) == _FOUR and not all(map(_is_array, parts))):
+        raise DataError(f"{noun}: {len(parts)} parts ({', '.join(type(one).__name__ for one in parts)}); {_ALLOWED}")
     if len(parts) == _FOUR and all(map(_is_array, parts)):
-        return _whole(_pair(parts[:2]), _pair(parts[2:]))
+        return _whole(_pair(parts[:2]), _pair(parts[2:]), target_fill)
     if len(parts) == _PAIR and not all(map(_is_array, parts)):
         train, test = (_read(part, noun) for part in parts)
-        return _whole(train, test)
+        return _whole(train, test, target_fill)
     x, y = _pair(parts) if len(parts) == _PAIR else _read(value, noun)
     if len(x) != len(y) or len(x) <= 1:
         raise DataError(f"{noun}: {len(x)} samples and {len(y)} targets; allowed: as many, and at least two")
-    x, y = _array(x), _array(y)
+    x, y = _array(x), _array(y, target_fill)
     test_rows = np.zeros(len(x), dtype=bool)
     test_rows[::_TEST_EVERY] = True
-    return _whole((x[~test_rows], y[~test_rows]), (x[test_rows], y[test_rows]))
-
-
-def padded(rows: Sequence[Any]) -> NDArray[Any]:
-    """Return samples of different lengths as one array, filled up with 0 at their end.
-
-    >>> padded([np.array([3, 1]), np.array([2])]).tolist()
-    [[3, 1], [2, 0]]
-    """
-    arrays = [np.asarray(row) for row in rows]
-    if len({array.shape for array in arrays}) == 1:
-        return np.stack(arrays)
-    if len({(array.ndim, array.shape[1:]) for array in arrays}) > 1 or not arrays[0].ndim:
-        shapes = sorted({array.shape for array in arrays})
-        raise DataError(
-            f"samples of the shapes {shapes[0]} and {shapes[-1]}; allowed: shapes that differ in their length"
-        )
-    longest = max(len(array) for array in arrays)
-    found = np.zeros((len(arrays), longest, *arrays[0].shape[1:]), dtype=np.result_type(*arrays))
-    for row, array in zip(found, arrays, strict=True):
-        row[: len(array)] = array
-    return found
+    return _whole((x[~test_rows], y[~test_rows]), (x[test_rows], y[test_rows]), target_fill)
 
 
 def _is_array(value: Any) -> bool:
@@ -138,19 +173,34 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, list | Shaped)
 
 
+def _is_split(value: Any) -> bool:
+    """Return whether something is a list of two datasets, as `torch.utils.data.random_split` gives it."""
+    return (
+        isinstance(value, list)
+        and len(value) == _PAIR
+        and all(isinstance(one, MapStyle) and not isinstance(one, list | tuple | str | Shaped) for one in value)
+    )
+
+
 def _pair(parts: Sequence[Any]) -> tuple[Rows, Rows]:
-    x, y = (part if isinstance(part, list) else np.asarray(part) for part in parts)
+    x, y = (part if isinstance(part, list) else array_of(part) for part in parts)
     return x, y
 
 
-def _array(rows: Rows) -> NDArray[Any]:
-    return padded(rows) if isinstance(rows, list) else rows
+def _array(rows: Rows, fill: float = 0) -> NDArray[Any]:
+    return padded(rows, fill) if isinstance(rows, list) else rows
 
 
 def _read(value: Any, noun: str) -> tuple[Rows, Rows]:
     """Return samples and targets of a dataset of torch, or of a pair of arrays."""
     if isinstance(value, tuple) and len(value) == _PAIR and all(map(_is_array, value)):
         return _pair(value)
+    torch_data = sys.modules.get("torch.utils.data")
+    if torch_data is not None and isinstance(value, torch_data.IterableDataset | torch_data.DataLoader):
+        raise DataError(
+            f"{noun}: {type(value).__name__} is read in an order of its own; allowed: a dataset of torch with __len__ "
+            "and __getitem__, or a list of pairs of a sample and its target, such as list(...) of an iterable dataset"
+        )
     if not isinstance(value, MapStyle) or isinstance(value, np.ndarray | tuple):
         raise DataError(f"{noun}: {type(value).__name__} is no data set; {_ALLOWED}")
     get: Callable[[int], Any] = value.__getitem__
@@ -158,15 +208,17 @@ def _read(value: Any, noun: str) -> tuple[Rows, Rows]:
     wrong = next((item for item in items if not isinstance(item, tuple | list) or len(item) != _PAIR), None)
     if not items or wrong is not None:
         found = "no items" if wrong is None else f"items such as {type(wrong).__name__}"
+        if isinstance(wrong, tuple | list):
+            found = f"items of {len(wrong)} parts"
         raise DataError(f"{noun}: {found}; allowed: pairs of a sample and its target, at least one")
-    x, y = ([np.asarray(item[place]) for item in items] for place in (0, 1))
+    x, y = ([array_of(item[place]) for item in items] for place in (0, 1))
     return x, y
 
 
-def _whole(train: tuple[Rows, Rows], test: tuple[Rows, Rows]) -> Dataset:
+def _whole(train: tuple[Rows, Rows], test: tuple[Rows, Rows], target_fill: float) -> Dataset:
     """Return the data set of training and test samples, whose types say what they are."""
     train_x, test_x = _alike(train[0], test[0])
-    train_y, test_y = (_targets(one) for one in _alike(train[1], test[1]))
+    train_y, test_y = (_targets(one) for one in _alike(train[1], test[1], target_fill))
     more: dict[str, Any] = {}
     if train_x.dtype == np.uint8 and train_x.ndim in _IMAGE_AXES:
         train_x, test_x = (one if one.ndim == max(_IMAGE_AXES) else one[..., None] for one in (train_x, test_x))
@@ -182,13 +234,13 @@ def _whole(train: tuple[Rows, Rows], test: tuple[Rows, Rows]) -> Dataset:
     return Dataset(train_x, train_y, test_x, test_y, **more)
 
 
-def _alike(one: Rows, other: Rows) -> tuple[NDArray[Any], NDArray[Any]]:
+def _alike(one: Rows, other: Rows, fill: float = 0) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return two arrays of one type, floating-point numbers as float32; rows of several lengths have one afterwards."""
     if isinstance(one, list) and isinstance(other, list):
-        both = padded([*one, *other])
+        both = padded([*one, *other], fill)
         first, second = both[: len(one)], both[len(one) :]
     else:
-        first, second = _array(one), _array(other)
+        first, second = _array(one, fill), _array(other, fill)
     kind = np.result_type(first, second)
     if kind.kind == "f":
         kind = np.dtype(np.float32)

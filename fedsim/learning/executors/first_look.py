@@ -21,6 +21,8 @@ from fedsim.learning.models.settings import MODELS, own_name
 from fedsim.learning.tasks.contracts import TASKS, Task
 from fedsim.learning.tasks.of_labels import Classification
 
+_TRIED: Final = 2
+"""Samples whose scores are tried: with one alone, a row for the whole batch would pass for that of the sample."""
 _TOGETHER: Final = 200
 """Samples that are tried at once."""
 
@@ -46,8 +48,8 @@ def check_fit(setup: TrainingSetup) -> None:
     with torch.no_grad(), named_faults(setup):
         for samples in _extremes(data) if own_name(setup.model) is not None else ():
             module(Inputs(data).of(torch.from_numpy(samples)))
-        scores = module(Inputs(data).of(torch.from_numpy(data.train_x[:1].copy()))).float()
-        targets = torch.from_numpy(data.train_y[:1].copy())
+        scores = module(Inputs(data).of(torch.from_numpy(data.train_x[:_TRIED].copy()))).float()
+        targets = torch.from_numpy(data.train_y[:_TRIED].copy())
         fits = (
             f"learning.task: {TASKS.kind_of(setup.task)!r} does not fit learning.model = "
             f"{MODELS.kind_of(setup.model)!r}, whose scores of a sample have the shape {tuple(scores.shape[1:])} where "
@@ -66,7 +68,7 @@ def check_fit(setup: TrainingSetup) -> None:
                 f"learning.task.metrics: {name}: sums of {given} numbers for each sample are not allowed; allowed: "
                 f"{declared}, as its width says"
             )
-    if tuple(found.shape) != (1, width):
+    if tuple(found.shape) != (len(targets), width):
         raise ScenarioError(f"{fits}: loss and metrics give {tuple(found.shape[1:])} sums, and {width} are declared")
     if not is_builtin(type(setup.task)):
         _check_gradient(setup.task, objective, scores, targets)

@@ -1,31 +1,63 @@
 """Multi-label classification: each sample has any number of several labels."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.tasks.contracts import Metric, Metrics, Task
+from fedsim.learning.tasks.contracts import Metrics
 from fedsim.learning.tasks.of_labels import macro_f1
+from fedsim.learning.tasks.padding import PaddedMetric, PaddedTask, means
+from fedsim.learning.tasks.shapes import check_numbers
+
+Padding = Annotated[int, Field(ge=2, le=255)] | None
+"""A number of uint8 that counts for nothing and is no answer, or None."""
 
 
-class SubsetAccuracy(Metric):
-    """Share of the samples all of whose labels are right; a label is given to scores above 0."""
+class SubsetAccuracy(PaddedMetric):
+    """Share of the sets all of whose labels are right; a label is given to scores above 0.
+
+    A sample has one set, or one at each place. With padding a place counts if one of its labels does.
+    """
 
     targets: ClassVar[str] = "label-sets"
     name: ClassVar[str] = "accuracy"
 
+    padding: Padding = None
+
+    def width(self, outputs: int) -> int:
+        """Return one sum: of the shares of samples. With padding two: right sets, and how many count."""
+        return 1 if self.padding is None else 2
+
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return 1 for a sample with all labels right, shape (n, 1)."""
-        return ((scores > 0) == (targets > 0)).all(1).float()[:, None]
+        """Return the share of sets with all labels right, shape (n, 1); with padding right and all, shape (n, 2)."""
+        from fedsim.learning.models.scoring import in_columns
+
+        check_numbers(scores, targets)
+        right = (scores > 0) == (targets > 0)
+        if self.padding is None:
+            return right.all(-1).float().reshape(len(targets), -1).mean(1, keepdim=True)
+        counted = targets != self.padding
+        sets = counted.any(-1)
+        whole = (right | ~counted).all(-1) & sets
+        return in_columns(*(one.float().reshape(len(targets), -1).sum(1) for one in (whole, sets)))
+
+    def value(self, sums: FloatArray, samples: int) -> float:
+        """Return the share; NaN without a set that counts."""
+        if self.padding is None:
+            return super().value(sums, samples)
+        return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
 
-class _OfSets(Metric):
-    """Counts right answers, answers and samples of each label."""
+class _OfSets(PaddedMetric):
+    """Counts right answers, answers and sets of each label."""
 
     targets: ClassVar[str] = "label-sets"
+
+    padding: Padding = None
 
     def width(self, outputs: int) -> int:
         """Return three sums for each label."""
@@ -35,12 +67,16 @@ class _OfSets(Metric):
         """Return them for each sample, shape (n, 3 * labels)."""
         from fedsim.learning.models.scoring import joined
 
+        check_numbers(scores, targets)
         said, true = (scores > 0).float(), (targets > 0).float()
-        return joined(said * true, said, true)
+        if self.padding is not None:
+            said, true = (one.masked_fill(targets == self.padding, 0.0) for one in (said, true))
+        each = (said * true, said, true)
+        return joined(*(one.reshape(len(targets), -1, targets.shape[-1]).sum(1) for one in each))
 
 
 class MicroF1OfSets(_OfSets):
-    """F1 of all labels of all samples together; a label is given to scores above 0."""
+    """F1 of all labels of all sets together; a label is given to scores above 0."""
 
     name: ClassVar[str] = "micro-f1"
 
@@ -63,12 +99,17 @@ class MacroF1OfSets(_OfSets):
         return macro_f1(sums)
 
 
-class MultiLabel(Task):
-    """Any number of labels for each sample: uint8 of shape (n, k), 1 for a label that it has; binary cross-entropy.
+class MultiLabel(PaddedTask):
+    """Any number of labels for each sample, or for each of its places; binary cross-entropy.
+
+    Targets are uint8 of shape (n, k) or (n, ..., k), 1 for a label that there is; scores have the same shape.
 
     Attributes
     ----------
     metrics : entries of `METRICS`
+    padding : int, 2 to 255, optional
+        Targets equal to it count for nothing, in the loss and in metrics; it fills up short sequences, or stands for
+        labels that are not known. The loss of a sample is then the mean over its labels that count, and 0 without any.
 
     Examples
     --------
@@ -76,25 +117,37 @@ class MultiLabel(Task):
     >>> labels = torch.tensor([[1, 0, 1]], dtype=torch.uint8)
     >>> round(float(MultiLabel().losses(torch.zeros(1, 3), labels)), 4)  # -log(1 / 2) for each label
     0.6931
+    >>> round(float(MultiLabel(padding=255).losses(torch.tensor([[0.0, 9.0]]), 255 - 254 * labels[:, :2])), 4)
+    0.6931
     """
 
     targets: ClassVar[str] = "label-sets"
 
     metrics: Metrics = (SubsetAccuracy(), MicroF1OfSets(), MacroF1OfSets())
+    padding: Padding = None
 
     def outputs(self, data: Dataset) -> int:
         """Return the number of labels."""
-        if data.train_y.dtype != np.uint8 or data.train_y.ndim != 2:
+        if data.train_y.dtype != np.uint8 or data.train_y.ndim < 2:
+            other = "; others of 0 and 1 become so by y.astype('uint8')" if data.train_y.ndim >= 2 else ""
             raise DataError(
                 "learning.task: 'multi-label' needs targets of uint8 of shape (n, k), and those of this data set are "
-                f"{data.targets_in_words}"
+                f"{data.targets_in_words}{other}"
             )
-        if max(int(data.train_y.max()), int(data.test_y.max())) > 1:
-            raise DataError("learning.task: 'multi-label' needs targets of 0 and 1")
-        return int(data.train_y.shape[1])
+        known = {0, 1, self.padding}
+        if unknown := {*np.unique(data.train_y).tolist(), *np.unique(data.test_y).tolist()} - known:
+            padding = "no padding" if self.padding is None else f"padding = {self.padding}"
+            raise DataError(
+                f"learning.task: 'multi-label' needs targets of 0 and 1, and {padding}; found {min(unknown)}"
+            )
+        return int(data.train_y.shape[-1])
 
     def losses(self, scores: Any, targets: Any) -> Any:
-        """Return the mean binary cross-entropy over the labels of each sample, shape (n,)."""
+        """Return the mean binary cross-entropy over the labels of each sample that count, shape (n,)."""
         from fedsim.learning.models.scoring import binary_cross_entropy
 
-        return binary_cross_entropy(scores, targets).mean(1)
+        check_numbers(scores, targets)
+        each = binary_cross_entropy(scores, targets)
+        if self.padding is not None:
+            each = each.masked_fill(targets == self.padding, 0.0)
+        return means(each, targets, self.padding)

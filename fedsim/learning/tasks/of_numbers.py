@@ -4,35 +4,61 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.tasks.contracts import Metric, Metrics, Task
+from fedsim.learning.tasks.contracts import Metrics
+from fedsim.learning.tasks.padding import PaddedMetric, PaddedTask, errors, means
 
 
-class MeanSquaredError(Metric):
-    """Mean of the squared errors of all numbers."""
+class _OfNumbers(PaddedMetric):
+    """Adds up a mean over the numbers of each sample; with padding, over all numbers that count."""
 
     targets: ClassVar[str] = "numbers"
+
+    padding: float | None = None
+
+    def width(self, outputs: int) -> int:
+        """Return one sum: of the means. With padding two: over the numbers that count, and how many these are."""
+        return 1 if self.padding is None else 2
+
+    def value(self, sums: FloatArray, samples: int) -> float:
+        """Return the mean; NaN without a number that counts."""
+        if self.padding is None:
+            return super().value(sums, samples)
+        return float(sums[0] / sums[1]) if sums[1] else float("nan")
+
+    def _summed(self, values: Any, targets: Any) -> Any:
+        from fedsim.learning.models.scoring import in_columns
+
+        if self.padding is None:
+            return means(values, targets, None)[:, None]
+        counted = (targets != self.padding).float()
+        return in_columns(values.flatten(1).sum(1), counted.flatten(1).sum(1))
+
+
+class MeanSquaredError(_OfNumbers):
+    """Mean of the squared errors of all numbers."""
+
     name: ClassVar[str] = "mean-squared-error"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return the mean squared error of each sample, shape (n, 1)."""
-        return (scores - targets).square().flatten(1).mean(1, keepdim=True)
+        """Return the mean squared error of each sample, shape (n, 1); with padding sum and count, shape (n, 2)."""
+        return self._summed(errors(scores, targets, self.padding).square(), targets)
 
 
-class MeanAbsoluteError(Metric):
+class MeanAbsoluteError(_OfNumbers):
     """Mean of the absolute errors of all numbers."""
 
-    targets: ClassVar[str] = "numbers"
     name: ClassVar[str] = "mean-absolute-error"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return the mean absolute error of each sample, shape (n, 1)."""
-        return (scores - targets).abs().flatten(1).mean(1, keepdim=True)
+        """Return the mean absolute error of each sample, shape (n, 1); with padding sum and count, shape (n, 2)."""
+        return self._summed(errors(scores, targets, self.padding).abs(), targets)
 
 
-class Regression(Task):
-    """Numbers of float32, shape (n, k) or (n, ...); squared errors by default.
+class Regression(PaddedTask):
+    """Numbers of float32, shape (n, k) or (n, ...), as are the scores; squared errors by default.
 
     Attributes
     ----------
@@ -40,6 +66,9 @@ class Regression(Task):
     loss : ``"squared"``, ``"absolute"`` or ``"huber"``
         Of each number; the loss of a sample is the mean over its numbers. Huber's is half the square up to an error
         of 1, and beyond it the absolute error minus one half.
+    padding : float, optional
+        Targets equal to it count for nothing, in the loss and in metrics; it fills up short sequences, or stands for
+        numbers that are not known. The loss of a sample is then the mean over its numbers that count; without any, 0.
 
     Examples
     --------
@@ -47,25 +76,29 @@ class Regression(Task):
     >>> scores, targets = torch.tensor([[0.5, 3.0]]), torch.zeros(1, 2)
     >>> [float(Regression(loss=one).losses(scores, targets)) for one in ("squared", "absolute", "huber")]
     [4.625, 1.75, 1.3125]
+    >>> float(Regression(padding=-1.0).losses(scores, torch.tensor([[0.0, -1.0]])))
+    0.25
     """
 
     targets: ClassVar[str] = "numbers"
 
     metrics: Metrics = (MeanSquaredError(), MeanAbsoluteError())
     loss: Literal["squared", "absolute", "huber"] = "squared"
+    padding: float | None = None
 
     def outputs(self, data: Dataset) -> int:
         """Return the numbers of the last axis of a target."""
         if data.train_y.dtype != np.float32 or data.train_y.ndim < 2:
+            whole = "; whole numbers become so by y.astype('float32')" if data.train_y.dtype.kind in "iu" else ""
             raise DataError(
                 "learning.task: 'regression' needs targets of float32 of shape (n, k), and those of this data set are "
-                f"{data.targets_in_words}"
+                f"{data.targets_in_words}{whole}"
             )
         return int(data.train_y.shape[-1])
 
     def losses(self, scores: Any, targets: Any) -> Any:
-        """Return the mean over the numbers of each sample, shape (n,)."""
-        error = scores - targets
+        """Return the mean over the numbers of each sample that count, shape (n,)."""
+        error = errors(scores, targets, self.padding)
         if self.loss == "squared":
             each = error.square()
         elif self.loss == "absolute":
@@ -74,4 +107,4 @@ class Regression(Task):
             size = error.abs()
             inner = size.clamp_max(1.0)
             each = inner * (size - 0.5 * inner)
-        return each.flatten(1).mean(1)
+        return means(each, targets, self.padding)

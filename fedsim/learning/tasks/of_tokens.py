@@ -1,14 +1,23 @@
 """Next tokens: each place of a text has a token that comes next."""
 
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metric, Metrics, Task
+from fedsim.learning.tasks.shapes import check_places
+
+
+def _said(value: Any) -> Any:
+    return "none" if value is None else value
+
+
+Padding = Annotated[int | Literal["none"], BeforeValidator(_said)]
+"""A whole number that counts for nothing; ``"none"``, or None in Python, if every place counts."""
 
 
 class _OfTokens(Metric):
@@ -16,12 +25,12 @@ class _OfTokens(Metric):
 
     Attributes
     ----------
-    padding : token that counts for nothing; the task's by default
+    padding : target that counts for nothing, ``"none"`` if all count; that of the task by default
     """
 
     targets: ClassVar[str] = "tokens"
 
-    padding: Annotated[int, Field(ge=0)] | None = None
+    padding: int | Literal["none"] | None = None
 
     def width(self, outputs: int) -> int:
         """Return two sums: of the places, and how many count."""
@@ -34,7 +43,10 @@ class _OfTokens(Metric):
         return self
 
     def _counted(self, targets: Any) -> Any:
-        return (targets != (-1 if self.padding is None else self.padding)).float()
+        return _counted(targets, "none" if self.padding is None else self.padding)
+
+    def _cross_entropy(self, scores: Any, targets: Any) -> Any:
+        return _cross_entropy(scores, targets, "none" if self.padding is None else self.padding)
 
 
 class TokenAccuracy(_OfTokens):
@@ -46,6 +58,7 @@ class TokenAccuracy(_OfTokens):
         """Return right answers and places of each text, shape (n, 2)."""
         from fedsim.learning.models.scoring import in_columns
 
+        check_places(scores, targets)
         counted = self._counted(targets)
         return in_columns(((scores.argmax(-1) == targets) * counted).sum(1), counted.sum(1))
 
@@ -61,10 +74,11 @@ class Perplexity(_OfTokens):
 
     def sums(self, scores: Any, targets: Any) -> Any:
         """Return summed cross-entropy and places of each text, shape (n, 2)."""
-        from fedsim.learning.models.scoring import cross_entropy, in_columns
+        from fedsim.learning.models.scoring import in_columns
 
+        check_places(scores, targets)
         counted = self._counted(targets)
-        return in_columns((cross_entropy(scores, targets) * counted).sum(1), counted.sum(1))
+        return in_columns((self._cross_entropy(scores, targets) * counted).sum(1), counted.sum(1))
 
     def value(self, sums: FloatArray, samples: int) -> float:
         """Return the exponential; NaN without a place that counts."""
@@ -81,8 +95,9 @@ class NextToken(Task):
     Attributes
     ----------
     metrics : entries of `METRICS`
-    padding : int >= 0
-        Token of the targets that counts for nothing; it fills up short texts.
+    padding : int or ``"none"``
+        Target that counts for nothing; it fills up short texts. From 0 on it is a token; below 0, such as torch's
+        -100, it is none. ``"none"``, or None in Python: every place counts.
 
     Examples
     --------
@@ -95,7 +110,7 @@ class NextToken(Task):
     targets: ClassVar[str] = "tokens"
 
     metrics: Metrics = (TokenAccuracy(), Perplexity())
-    padding: Annotated[int, Field(ge=0)] = 0
+    padding: Padding = 0
 
     def outputs(self, data: Dataset) -> int:
         """Return the number of tokens: the vocabulary of the samples, or more where a target is beyond it."""
@@ -104,14 +119,30 @@ class NextToken(Task):
                 "learning.task: 'next-token' needs targets of int64 of shape (n, length), and those of this data set "
                 f"are {data.targets_in_words}"
             )
-        least = min(int(data.train_y.min()), int(data.test_y.min()))
+        parts = (data.train_y, data.test_y)
+        least = min(int(one[one != self.padding].min(initial=0)) for one in parts)
         if least < 0:
-            raise DataError(f"learning.task: 'next-token' needs targets that are tokens, from 0 on; found {least}")
+            raise DataError(
+                f"learning.task: 'next-token' needs targets that are tokens, from 0 on, or padding = {self.padding!r}; "
+                f"found {least}"
+            )
         return 1 + max(int(data.train_y.max()), int(data.test_y.max()), (data.vocabulary or 0) - 1)
 
     def losses(self, scores: Any, targets: Any) -> Any:
         """Return the mean cross-entropy over the places of each text, shape (n,)."""
-        from fedsim.learning.models.scoring import cross_entropy
+        check_places(scores, targets)
+        counted = _counted(targets, self.padding)
+        return (_cross_entropy(scores, targets, self.padding) * counted).sum(1) / counted.sum(1).clamp_min(1.0)
 
-        counted = (targets != self.padding).float()
-        return (cross_entropy(scores, targets) * counted).sum(1) / counted.sum(1).clamp_min(1.0)
+
+def _counted(targets: Any, padding: int | Literal["none"]) -> Any:
+    """Return 1 for each target that counts and 0 for padding, of their shape."""
+    return (targets != (-1 if padding == "none" else padding)).float()
+
+
+def _cross_entropy(scores: Any, targets: Any, padding: int | Literal["none"]) -> Any:
+    """Return the cross-entropy of each target, of their shape; that of token 0 for padding below 0."""
+    from fedsim.learning.models.scoring import cross_entropy
+
+    no_token = padding != "none" and padding < 0
+    return cross_entropy(scores, targets.clamp_min(0) if no_token else targets)

@@ -1,5 +1,7 @@
 """Arrays, datasets of torch, and classes and functions that give them, as data sets."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -7,8 +9,9 @@ from numpy.testing import assert_array_equal
 
 from fedsim import Scenario, simulate
 from fedsim.errors import DataError, PartError, ScenarioError
-from fedsim.learning import DATASETS
-from fedsim.learning.data.handed import dataset_of, padded
+from fedsim.learning import DATASETS, TASKS, Digits
+from fedsim.learning.data.handed import dataset_of
+from fedsim.learning.data.rows import padded
 
 RNG = np.random.default_rng(2)
 X, Y = RNG.normal(size=(20, 3)), RNG.integers(0, 3, 20)
@@ -84,6 +87,51 @@ def test_a_dataset_of_torch_is_read_and_filled_up():
     assert padded([np.ones((2, 2)), np.ones((1, 2))]).tolist() == [[[1, 1], [1, 1]], [[1, 1], [0, 0]]]
 
 
+def test_targets_of_several_lengths_are_filled_up_with_what_is_asked_for():
+    rows = [np.array([[1.5], [2.5]]), np.array([[3.5]])]
+    one = dataset_of((rows, rows), target_fill=-9)
+    assert one.train_y.tolist() == [[[3.5], [-9.0]]]
+    assert one.train_x.tolist() == [[[3.5], [0.0]]]
+    assert one.train_y.dtype == np.float32
+    sets = dataset_of((rows, [np.array([[True]]), np.array([[False], [True]])]), target_fill=255)
+    assert (sets.test_y.dtype, sets.test_y.tolist()) == (np.uint8, [[[1], [255]]])
+    parts = (rows, [np.array([4, 4]), np.array([4])]) * 2
+    assert dataset_of(parts, target_fill=-100).test_y.tolist() == [[4, 4], [4, -100]]
+
+
+@pytest.mark.parametrize(("rows", "fill"), [([[1], [1, 2]], 0.5), ([np.ones(1, np.uint8), np.ones(2, np.uint8)], 256)])
+def test_what_their_type_does_not_have_fills_nothing_up(rows, fill):
+    with pytest.raises(DataError, match=f"cannot be filled up with {fill}; allowed: a number that u?int"):
+        padded(rows, fill)
+
+
+def lengths(count=10):
+    return [np.ones(1 + n % 3) for n in range(count)], [np.ones(1 + n % 3) for n in range(count)]
+
+
+def own_fill(target_fill):
+    return np.full((5, 2), target_fill), np.arange(5.0)
+
+
+def test_files_say_what_fills_targets_up():
+    table = {"kind": f"{__name__}:lengths", "count": 5, "target_fill": -1}
+    part = DATASETS.make(table)
+    assert part.load().test_y.tolist() == [[1, -1, -1]]
+    assert part.load().test_x.tolist() == [[1, 0, 0]]
+    assert DATASETS.describe(part) == table
+    own = DATASETS.make({"kind": f"{__name__}:own_fill", "target_fill": 3}).load()  # its own parameter
+    assert own.train_x.max() == 3
+    with pytest.raises(ScenarioError, match=r"target_fill: 'x' is not allowed; allowed: a number"):
+        Scenario(
+            name="x",
+            crowd={"clients": 2},
+            network="pause-two-speed",
+            rounds={"count": 1},
+            learning={"data": {**table, "target_fill": "x"}},
+            selector={"kind": "uniform", "cohort": 1},
+        )
+
+
 def test_the_digest_is_that_of_the_content():
     one, same, other = (DATASETS.make((x, Y)) for x in (X, X.copy(), X + 1))
     assert one == same
@@ -111,6 +159,95 @@ def test_what_is_no_data_set_is_refused(given, words):
     tables = {"crowd": {"clients": 2}, "network": "pause-two-speed", "rounds": {"count": 1}}
     with pytest.raises((DataError, ScenarioError), match=words):
         Scenario(name="x", learning={"data": given}, selector={"kind": "uniform", "cohort": 1}, **tables)
+
+
+def test_a_class_or_a_function_itself_is_what_a_file_would_name():
+    for found in (Texts, pair):
+        part = DATASETS.make(found)
+        assert part == DATASETS.make(f"{__name__}:{found.__name__}")
+        assert DATASETS.describe(part) == {"kind": f"{__name__}:{found.__name__}"}
+    assert len(DATASETS.make(Texts).load().train_y) == 20
+
+
+@pytest.mark.parametrize("made", [lambda: (X, Y), partial(lambda rows: (X[:rows], Y[:rows]), 20)])
+def test_what_no_file_can_name_is_called_at_once(made):
+    assert DATASETS.make(made).content == dataset_of((X, Y)).digest
+
+
+def test_the_two_parts_of_a_random_split_are_for_training_and_for_testing():
+    whole = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
+    parts = torch.utils.data.random_split(whole, [14, 6])
+    data = dataset_of(parts)
+    assert_array_equal(data.train_x, X[parts[0].indices].astype(np.float32))
+    assert_array_equal(data.test_y, Y[parts[1].indices])
+    assert dataset_of([(X[0], 1), (X[1], 0)]).test_y.tolist() == [1]  # two pairs are samples
+
+
+def test_tensors_of_bfloat16_and_with_a_gradient_are_read():
+    x = torch.tensor([[1.5, -2.0]] * 10)
+    wanted = dataset_of((x, Y[:10]))
+    layer = torch.nn.Parameter(x.clone())
+    for given in (x.bfloat16(), layer, layer * 1, list(x.bfloat16()), list(layer)):
+        data = dataset_of((given, Y[:10]))
+        assert data.train_x.dtype == np.float32
+        assert data.digest == wanted.digest
+    items = torch.utils.data.TensorDataset(layer, torch.from_numpy(Y[:10]))
+    assert dataset_of(items).digest == wanted.digest
+    assert layer.requires_grad, "the object itself stays as it is"
+
+
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        yield from zip(X, Y, strict=True)
+
+    def __len__(self):
+        return len(X)
+
+
+class Needy(Texts):
+    def __init__(self, folder):
+        super().__init__()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (Stream(), r"Stream is read in an order of its own; allowed: a dataset of torch with __len__ and __getitem__"),
+        (torch.utils.data.DataLoader(Texts()), r"DataLoader is read in an order of its own; allowed"),
+        (Needy, r"test_handed:Needy needs folder; allowed: an object that it gives, such as Needy\(...\)"),
+        (Digits, r"Digits is a class; allowed: a part of it, such as Digits\(\)"),
+        (torch.utils.data.TensorDataset(*[torch.zeros(5)] * 3), r"items of 3 parts; allowed: pairs of a sample"),
+        ((X, X, Y), r"3 parts \(ndarray, ndarray, ndarray\); allowed: a Dataset"),
+        ((Texts(), Texts(), Texts()), r"3 parts \(Texts, Texts, Texts\); allowed: a Dataset"),
+    ],
+)
+def test_what_is_not_read_is_refused_in_words(given, words):
+    with pytest.raises((DataError, ValueError), match=words):
+        DATASETS.make(given)
+
+
+def test_a_list_of_an_iterable_dataset_is_read():
+    assert dataset_of(list(Stream())).digest == dataset_of((X, Y)).digest
+
+
+@pytest.mark.parametrize(
+    ("task", "targets", "words"),
+    [
+        (
+            "regression",
+            Y,
+            r"int64 of shape \(n\), labels of 3 classes; whole numbers become so by y.astype\('float32'\)",
+        ),
+        (
+            "multi-label",
+            (X > 0).astype(int),
+            r"int64 of shape \(n, 3\); others of 0 and 1 become so by y.astype\('uint8'\)",
+        ),
+    ],
+)
+def test_targets_of_another_type_are_refused_with_what_makes_them_fit(task, targets, words):
+    with pytest.raises(DataError, match=words):
+        TASKS.make(task).outputs(dataset_of((X, targets)))
 
 
 def test_a_dataset_that_fails_is_named():

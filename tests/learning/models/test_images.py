@@ -59,8 +59,13 @@ def test_what_is_no_image_or_too_small_is_refused(kind):
 
 
 def test_words_are_no_numbers():
+    other = (
+        "allowed here: text-cnn, text-attention, char-lstm; for the task 'next-token' char-lstm with places = 'each'"
+    )
     for kind in ("mlp", "logistic-regression"):
-        with pytest.raises(ScenarioError, match=f"{kind} needs numbers, and these samples are texts of 4 tokens"):
+        with pytest.raises(
+            ScenarioError, match=f"{kind} needs numbers, and these samples are texts of 4 tokens; {other}"
+        ):
             MODELS.make(kind).build(TokenShape(4, 9), 3)
 
 

@@ -14,6 +14,7 @@ from fedsim.learning import (
     Supervised,
     TrainingJob,
     TrainingSetup,
+    dataset_of,
 )
 from fedsim.learning.models.flat_module import build_flat
 from tests.support.tiny_targets import EachPlace, TinyTargets
@@ -71,6 +72,52 @@ def test_a_client_of_a_regression_learns_what_a_plain_loop_does():
     trained = torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()]).numpy()
     assert base + found.difference == pytest.approx(trained, abs=1e-6)
     assert found.loss == pytest.approx(np.mean(losses), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("task", "fill"),
+    [
+        ({"kind": "regression", "padding": -9.0}, -9.0),
+        ({"kind": "multi-label", "padding": 255}, 255),
+        ({"kind": "next-token", "padding": -100}, -100),
+    ],
+)
+@pytest.mark.parametrize("executor", ["sequential", "stacked", "merged"])
+def test_sequences_of_several_lengths_are_judged_without_their_padding(task, fill, executor):
+    """The loss before the first round is that of sequence after sequence, none of them filled up."""
+    rng = np.random.default_rng(6)
+    lengths = rng.integers(1, 8, 60)
+    x = [rng.normal(size=(length, 3)) for length in lengths]
+    kind = task["kind"]
+    y = [
+        {
+            "regression": row[:, :2] + 5,
+            "multi-label": row[:, :2] > 0,
+            "next-token": (row[:, 0] > 0).astype(int),
+        }[kind]
+        for row in x
+    ]
+    model = torch.nn.Linear(3, 2)
+    learning = {"task": task, "data": dataset_of((x, y), target_fill=fill), "model": model}
+    tables = {"crowd": {"clients": 4}, "network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}}
+    made = Scenario(name="lengths", learning=learning, rounds={"count": 2}, **tables)
+    found = simulate(made, executor=executor, store=False).curve("round", "loss")[1]
+    losses = {
+        "regression": torch.nn.functional.mse_loss,
+        "multi-label": torch.nn.functional.binary_cross_entropy_with_logits,
+        "next-token": torch.nn.functional.cross_entropy,
+    }
+    wanted = [
+        losses[kind](
+            model(torch.tensor(row, dtype=torch.float32)),
+            torch.tensor(true, dtype=torch.int64 if kind == "next-token" else torch.float32),
+        ).item()
+        for row, true in zip(x[::5], y[::5], strict=True)
+    ]
+    assert found[0] == pytest.approx(np.mean(wanted), rel=1e-5)
+    assert found[2] < found[0]
+    plain = simulate(made, executor="sequential", store=False).curve("round", "loss")[1]
+    assert found == pytest.approx(plain, rel=1e-5)
 
 
 @pytest.mark.parametrize(

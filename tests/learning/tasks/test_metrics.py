@@ -14,7 +14,8 @@ from sklearn.metrics import (
     top_k_accuracy_score,
 )
 
-from fedsim.learning import METRICS, TASKS
+from fedsim.errors import DataError
+from fedsim.learning import METRICS, TASKS, Dataset
 from fedsim.learning.tasks.scores import Scores
 
 RNG = np.random.default_rng(3)
@@ -103,6 +104,122 @@ def test_sets_of_labels_agree_with_scikit_learn():
     assert found.metrics["macro-f1"] == pytest.approx(f1_score(SETS, said, average="macro"), abs=1e-12)
     chance = 1 / (1 + np.exp(-OF_CLASSES.astype(float)))
     assert found.loss == pytest.approx(-np.mean(np.where(SETS, np.log(chance), np.log(1 - chance))), rel=1e-6)
+
+
+@pytest.mark.parametrize("padding", [-100, -1])
+def test_padding_that_is_no_token_counts_for_nothing(padding):
+    texts = np.where(RNG.random(TEXTS.shape) < 0.4, padding, TEXTS)
+    texts[0] = padding
+    found = pieces_of(TASKS.make({"kind": "next-token", "padding": padding}), OF_TEXTS, texts, 5)
+    real = texts != padding
+    negative = -np.take_along_axis(log_softmax(OF_TEXTS.astype(float)), np.maximum(texts, 0)[..., None], 2)[..., 0]
+    assert found.metrics["perplexity"] == pytest.approx(np.exp(negative[real].mean()), rel=1e-6)
+    assert found.accuracy == pytest.approx((OF_TEXTS.argmax(2) == texts)[real].mean(), abs=1e-12)
+    each = [row[kept].mean() if kept.any() else 0.0 for row, kept in zip(negative, real, strict=True)]
+    assert found.loss == pytest.approx(np.mean(each), rel=1e-6)
+
+
+@pytest.mark.parametrize("padding", [None, "none"])
+def test_every_place_counts_without_padding(padding):
+    found = pieces_of(TASKS.make({"kind": "next-token", "padding": padding}), OF_TEXTS, TEXTS, 5)
+    negative = -np.take_along_axis(log_softmax(OF_TEXTS.astype(float)), TEXTS[:, :, None], 2)[:, :, 0]
+    assert found.loss == pytest.approx(negative.mean(), rel=1e-6)
+    assert found.metrics["perplexity"] == pytest.approx(np.exp(negative.mean()), rel=1e-6)
+    assert found.accuracy == pytest.approx((OF_TEXTS.argmax(2) == TEXTS).mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("padding", [-7.5, 0.1, 1e12])
+@pytest.mark.parametrize(
+    ("loss", "law"),
+    [
+        ("squared", np.square),
+        ("absolute", np.abs),
+        ("huber", lambda error: np.where(np.abs(error) < 1, error**2 / 2, np.abs(error) - 0.5)),
+    ],
+)
+def test_numbers_that_are_padding_count_for_nothing(padding, loss, law):
+    scores = RNG.normal(size=(30, 5, 2)).astype(np.float32)
+    ends = np.arange(5) >= RNG.integers(1, 6, 30)[:, None]
+    ends[:2] = True
+    targets = np.where(ends[..., None], padding, RNG.normal(size=(30, 5, 2))).astype(np.float32)
+    targets[7, 0, 1] = padding  # one of two numbers of a place
+    real = targets != np.float32(padding)
+    task = TASKS.make({"kind": "regression", "loss": loss, "padding": padding})
+    found = pieces_of(task, scores, targets, 2)
+    error = np.where(real, scores.astype(float) - targets, 0.0)
+    each = [law(row)[kept].mean() if kept.any() else 0.0 for row, kept in zip(error, real, strict=True)]
+    assert found.loss == pytest.approx(np.mean(each), rel=1e-6)
+    assert found.metrics["mean-squared-error"] == pytest.approx(np.square(error[real]).mean(), rel=1e-6)
+    assert found.metrics["mean-absolute-error"] == pytest.approx(np.abs(error[real]).mean(), rel=1e-6)
+
+
+def test_labels_that_are_padding_count_for_nothing():
+    scores = RNG.normal(size=(30, 5, 3)).astype(np.float32)
+    targets = RNG.integers(0, 2, (30, 5, 3)).astype(np.uint8)
+    targets[np.arange(5) >= RNG.integers(1, 6, 30)[:, None]] = 255
+    targets[3], targets[5, 0, 1] = 255, 255
+    real, said = targets != 255, scores > 0
+    found = pieces_of(TASKS.make({"kind": "multi-label", "padding": 255}), scores, targets, 3)
+    chance = 1 / (1 + np.exp(-scores.astype(float)))
+    negative = -np.where(targets == 1, np.log(chance), np.log(1 - chance))
+    each = [row[kept].mean() if kept.any() else 0.0 for row, kept in zip(negative, real, strict=True)]
+    assert found.loss == pytest.approx(np.mean(each), rel=1e-6)
+    right = [all(said[at][known] == (targets[at] == 1)[known]) for at in np.ndindex(30, 5) if (known := real[at]).any()]
+    assert found.accuracy == pytest.approx(np.mean(right), abs=1e-12)
+    flat_true, flat_said = (targets == 1)[real], said[real]
+    assert found.metrics["micro-f1"] == pytest.approx(f1_score(flat_true, flat_said), abs=1e-12)
+    of_labels = [f1_score((targets == 1)[..., k][real[..., k]], said[..., k][real[..., k]]) for k in range(3)]
+    assert found.metrics["macro-f1"] == pytest.approx(np.mean(of_labels), abs=1e-12)
+
+
+def test_sets_of_labels_at_each_place_all_count_without_padding():
+    scores = RNG.normal(size=(30, 5, 3)).astype(np.float32)
+    targets = RNG.integers(0, 2, (30, 5, 3)).astype(np.uint8)
+    found = pieces_of(TASKS.make("multi-label"), scores, targets, 3)
+    assert found.accuracy == pytest.approx(((scores > 0) == targets).all(2).mean(), abs=1e-6)
+    rows, said = targets.reshape(-1, 3), (scores > 0).reshape(-1, 3)
+    assert found.metrics["macro-f1"] == pytest.approx(f1_score(rows, said, average="macro"), abs=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "padding"), [("regression", -1.0), ("multi-label", 255), ("next-token", -100)])
+def test_without_anything_that_counts_metrics_are_nan_and_the_loss_is_0(kind, padding):
+    task = TASKS.make({"kind": kind, "padding": padding})
+    dtype = {"regression": np.float32, "multi-label": np.uint8, "next-token": np.int64}[kind]
+    targets = np.full((30, 6) if kind == "next-token" else (30, 6, 5), padding, dtype=dtype)
+    found = pieces_of(task, OF_TEXTS, targets, 5)
+    assert found.loss == 0.0
+    assert np.isnan(list(found.metrics.values())).all()
+
+
+@pytest.mark.parametrize(
+    ("task", "targets", "words"),
+    [
+        (
+            {"kind": "multi-label", "padding": 7},
+            np.array([[0, 3], [1, 7]], np.uint8),
+            "0 and 1, and padding = 7; found 3",
+        ),
+        ("multi-label", np.array([[0, 255], [1, 1]], np.uint8), "0 and 1, and no padding; found 255"),
+        ({"kind": "next-token", "padding": -100}, np.array([[2, -1], [1, -100]]), "or padding = -100; found -1"),
+        ({"kind": "next-token", "padding": None}, np.array([[2, 2], [1, -1]]), "or padding = 'none'; found -1"),
+    ],
+)
+def test_targets_that_are_neither_answers_nor_padding_are_refused(task, targets, words):
+    x = np.zeros((2, 3), np.float32)
+    with pytest.raises(DataError, match=words):
+        TASKS.make(task).outputs(Dataset(x, targets, x, targets.copy()))
+
+
+@pytest.mark.parametrize("kind", ["regression", "multi-label", "next-token"])
+def test_a_task_that_is_written_down_has_its_padding_again(kind):
+    for padding in {"regression": (None, -1.0), "multi-label": (None, 9), "next-token": (None, 0, -100)}[kind]:
+        task = TASKS.make({"kind": kind, "padding": padding})
+        assert TASKS.make(TASKS.describe(task)) == task
+
+
+def test_a_task_without_padding_is_what_it_was_before_there_was_any():
+    task = TASKS.make({"kind": "regression", "metrics": ["mean-squared-error"]})
+    assert task.model_dump_json() == '{"metrics":[{"kind":"mean-squared-error"}],"loss":"squared"}'
 
 
 def test_sums_of_clients_make_the_metrics_of_all_their_samples():

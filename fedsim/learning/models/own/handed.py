@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fedsim.code_digest import Code
 from fedsim.errors import PartError
-from fedsim.foreign import Foreign, code_of, parameters_of, place_of
+from fedsim.foreign import Foreign, code_of, place_of, required_of
 from fedsim.learning.data.shapes import Shape
 
 if TYPE_CHECKING:
@@ -22,22 +22,18 @@ class HandedModel(Foreign):
         from torch import nn
 
         from fedsim.learning.models.own.content import content_of
+        from fedsim.learning.models.own.trial import SIZED, lazy_layer
 
         if isinstance(value, nn.Module):
+            if lazy := lazy_layer(value):
+                raise ValueError(f"{place_of(value)}: layer {lazy} has no sizes yet; {SIZED}")
             return cls.holding(copy.deepcopy(value), place_of(value), content=content_of(value))
         if not callable(value):
             raise ValueError(
                 f"{value!r} is no model; allowed: a torch.nn.Module, or a class or function that gives one, or a part "
                 "that derives from fedsim.Component"
             )
-        known = parameters_of(value)
-        needed = [
-            name
-            for name, one in known.items()
-            if one.default is one.empty
-            and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY, one.POSITIONAL_ONLY)
-        ]
-        if further := [name for name in needed if name not in ("shape", "classes")]:
+        if further := [name for name in required_of(value) if name not in ("shape", "classes")]:
             raise ValueError(
                 f"{place_of(value)} needs {', '.join(further)}; allowed: parameters with defaults, 'shape' and "
                 "'classes', such as functools.partial makes them"

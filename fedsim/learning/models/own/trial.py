@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -11,9 +12,12 @@ from fedsim.errors import FedsimError, PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
 
+SIZED: Final = "allowed: layers with sizes, or a module that has been called once"
+"""What takes the place of a lazy layer."""
+
 
 def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tuple[str, ...]:
-    """Refuse a module that fails on a blank sample, has other scores than the task asks for, or no trained parameter.
+    """Refuse a module that fails on a blank sample, has other scores than the task asks for, or nothing to train.
 
     Return the names of the arrays of its state in the order in which the layers that own them begin. What a layer owns
     that does not begin by itself comes with the layer around it.
@@ -30,6 +34,8 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
     PartError
         If it is such a module.
     """
+    if lazy := lazy_layer(module):
+        raise PartError(f"model {name}: layer {lazy} has no sizes yet", SIZED)
     if not any(one.requires_grad for one in module.parameters()):
         raise PartError(f"model {name} has no parameter that is trained", "allowed: one with requires_grad at least")
     tried = copy.deepcopy(module).eval()
@@ -52,12 +58,40 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
     if found.shape[:1] != (1,) or (found.shape[-1] != outputs and outputs > 1):
         raise PartError(f"model {name} gave scores of shape {tuple(found.shape)} for one sample", allowed)
 
-    def place(array: str) -> int:
-        owner = array
-        while owner:
-            owner = owner.rpartition(".")[0]
-            if (number := begun.get(id(tried.get_submodule(owner)))) is not None:
-                return number
-        return 0
+    return tuple(sorted(tried.state_dict(), key=lambda array: _place(array, tried, begun)))
 
-    return tuple(sorted(tried.state_dict(), key=place))
+
+def _place(array: str, module: nn.Module, begun: dict[int, int]) -> int:
+    """Return when the layer that owns an array, or the nearest one around it, begins; 0 if none does.
+
+    Parameters
+    ----------
+    array : name in the state of the module
+    module : that was tried
+    begun : place in the order of each layer that has begun, by its identity
+    """
+    owner = array
+    while owner:
+        owner = owner.rpartition(".")[0]
+        if (number := begun.get(id(module.get_submodule(owner)))) is not None:
+            return number
+    return 0
+
+
+def lazy_layer(module: nn.Module) -> str:
+    """Return the name and kind of the first layer whose sizes are not known yet; empty if there is none.
+
+    Parameters
+    ----------
+    module : of the user's own
+
+    Examples
+    --------
+    >>> lazy_layer(nn.Sequential(nn.ReLU(), nn.LazyLinear(3))), lazy_layer(nn.ReLU())
+    ('1 (LazyLinear)', '')
+    """
+    for name, part in module.named_modules():
+        tensors = (*part.parameters(recurse=False), *part.buffers(recurse=False))
+        if any(isinstance(one, nn.UninitializedParameter | nn.UninitializedBuffer) for one in tensors):
+            return f"{name} ({type(part).__name__})" if name else type(part).__name__
+    return ""

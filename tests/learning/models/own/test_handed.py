@@ -33,6 +33,10 @@ def stacked_layers(shape, classes):
     return nn.Sequential(nn.Linear(shape[0], classes))
 
 
+def lazy_layers(classes):
+    return nn.Sequential(nn.Sequential(nn.LazyBatchNorm1d(affine=False)), nn.Linear(5, classes))
+
+
 def scenario(model, **more):
     tables = {"network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}, "rounds": {"count": 2}}
     learning = {"data": TinyTargets(of="labels"), "model": model, **more}
@@ -186,6 +190,9 @@ def test_named_models_are_written_as_toml_and_objects_are_not():
     [
         (Net(classes=7), r"Net gave scores of shape \(1, 7\) for one sample"),
         (nn.Linear(5, 3).requires_grad_(False), "Linear has no parameter that is trained"),
+        (nn.Identity(), "Identity has no parameter that is trained"),
+        (lambda: nn.Sequential(nn.Linear(5, 4), nn.LazyLinear(3)), r"layer 1 \(LazyLinear\) has no sizes yet"),
+        ({"kind": f"{__name__}:lazy_layers"}, r"model .*:lazy_layers: layer 0\.0 \(LazyBatchNorm1d\) has no sizes yet"),
         (nn.Linear(2, 3), "Linear.forward failed with RuntimeError: .*mat1 and mat2"),
         ({"kind": f"{__name__}:scenario", "model": "mlp"}, "scenario gave Scenario"),
     ],
@@ -194,6 +201,15 @@ def test_a_model_that_does_not_fit_is_refused_before_the_first_round(model, word
     with pytest.raises(PartError, match=words) as found:
         simulate(scenario(model), executor="sequential")
     assert len(str(found.value).splitlines()) == 5
+
+
+def test_a_lazy_module_is_refused_until_it_has_been_called():
+    module = nn.Sequential(nn.LazyLinear(3))
+    words = r"(?s)learning.model: .*Sequential: layer 0 \(LazyLinear\) has no sizes yet; allowed: layers with sizes, or"
+    with pytest.raises(ScenarioError, match=words):
+        scenario(module)
+    module(torch.zeros(1, 5))
+    assert np.isfinite(simulate(scenario(module), executor="sequential").curve("round", "loss")[1]).all()
 
 
 @pytest.mark.parametrize("model", [3, lambda classes, depth: (classes, depth)])

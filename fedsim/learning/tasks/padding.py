@@ -1,0 +1,69 @@
+"""Targets that count for nothing: what fills up short sequences, and what is not known."""
+
+from typing import Any
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
+from fedsim.learning.tasks.contracts import Metric, Task
+from fedsim.learning.tasks.shapes import check_numbers
+
+
+class PaddedTask(Task):
+    """A task some of whose targets may count for nothing.
+
+    Attributes
+    ----------
+    padding : targets equal to it count for nothing; None: all count
+    """
+
+    padding: float | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_padding_that_is_none(self, told: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Return the options; without padding they are those of before there was any, so that digests stay."""
+        options: dict[str, Any] = told(self)
+        return {name: value for name, value in options.items() if name != "padding" or value is not None}
+
+
+class PaddedMetric(Metric):
+    """A metric of targets some of which may count for nothing.
+
+    Attributes
+    ----------
+    padding : targets equal to it count for nothing; that of the task by default
+    """
+
+    padding: float | None = None
+
+    def bound(self, task: Task) -> Any:
+        """Return the metric with the padding of the task."""
+        if self.padding is None and isinstance(task, PaddedTask):
+            return self.model_copy(update={"padding": task.padding})
+        return self
+
+
+def errors(scores: Any, targets: Any, padding: float | None) -> Any:
+    """Return scores less targets, of their shape; 0 where a target is padding.
+
+    Parameters
+    ----------
+    scores, targets : tensors of one shape
+    padding : target that counts for nothing; None if all count
+    """
+    check_numbers(scores, targets)
+    found = scores - targets
+    return found if padding is None else found.masked_fill(targets == padding, 0.0)
+
+
+def means(values: Any, targets: Any, padding: float | None) -> Any:
+    """Return the mean of each sample over the targets that count, shape (n,); 0 for a sample without any.
+
+    Parameters
+    ----------
+    values : tensor of shape (n, ...), 0 where a target is padding
+    targets : tensor of the same shape
+    padding : target that counts for nothing; None if all count
+    """
+    if padding is None:
+        return values.flatten(1).mean(1)
+    return values.flatten(1).sum(1) / (targets != padding).float().flatten(1).sum(1).clamp_min(1.0)

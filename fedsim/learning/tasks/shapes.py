@@ -1,0 +1,52 @@
+"""Whether scores have the shape of targets; torch would stretch one to the other in silence."""
+
+from typing import Any
+
+
+def check_numbers(scores: Any, targets: Any) -> None:
+    """Refuse scores of another shape than targets that are numbers.
+
+    Parameters
+    ----------
+    scores, targets : tensors of shape (n, ...)
+
+    Raises
+    ------
+    ValueError
+        If their shapes differ.
+
+    Examples
+    --------
+    >>> import torch
+    >>> check_numbers(torch.zeros(2), torch.zeros(2, 1))
+    Traceback (most recent call last):
+        ...
+    ValueError: scores of shape (n) and targets of shape (n, 1); allowed: scores of the shape of the targets
+    """
+    if scores.shape != targets.shape:
+        raise ValueError(f"{_in_words(scores, targets)}; allowed: scores of the shape of the targets")
+
+
+def check_places(scores: Any, targets: Any) -> None:
+    """Refuse scores that have not as many places as the targets, and then one number for each token.
+
+    Parameters
+    ----------
+    scores : tensor of shape (n, length, tokens)
+    targets : tensor of shape (n, length)
+
+    Raises
+    ------
+    ValueError
+        If they have other shapes.
+    """
+    if scores.shape[:-1] != targets.shape:
+        raise ValueError(
+            f"{_in_words(scores, targets)}; allowed: scores of the shape of the targets, and then one for each token"
+        )
+
+
+def _in_words(scores: Any, targets: Any) -> str:
+    said, true = (", ".join(map(str, ("n", *one.shape[1:]))) for one in (scores, targets))
+    same = "" if scores.shape[:1] == targets.shape[:1] else f", of {len(scores)} and {len(targets)} samples"
+    return f"scores of shape ({said}) and targets of shape ({true}){same}"
