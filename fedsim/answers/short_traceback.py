@@ -22,8 +22,8 @@ class ShortTraceback:
     ...         except ZeroDivisionError as failure:
     ...             raise PartError("Mine.factor failed") from failure
     ... except PartError as error:
-    ...     print(error.__cause__, error.failure, error.origin.count("Traceback"))
-    None division by zero 2
+    ...     print(error.__cause__, error.failure, "ZeroDivisionError" in error.origin)
+    None division by zero True
     """
 
     def __enter__(self) -> None:

@@ -6,7 +6,6 @@ from typing import Any, Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from fedsim.answers import FAILURES, attributed, in_a_line
 from fedsim.code_digest import is_builtin
@@ -18,7 +17,7 @@ from fedsim.learning.executors.objective import Objective
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.settings import MODELS, own_name
-from fedsim.learning.tasks.contracts import TASKS, Task
+from fedsim.learning.tasks.contracts import TASKS
 from fedsim.learning.tasks.of_labels import Classification
 
 _TRIED: Final = 2
@@ -71,18 +70,8 @@ def check_fit(setup: TrainingSetup) -> None:
     if tuple(found.shape) != (len(targets), width):
         raise ScenarioError(f"{fits}: loss and metrics give {tuple(found.shape[1:])} sums, and {width} are declared")
     if not is_builtin(type(setup.task)):
-        _check_gradient(setup.task, objective, scores, targets)
-
-
-def _check_gradient(task: Task, objective: Objective, scores: Tensor, targets: Tensor) -> None:
-    """Refuse a loss that is cut off from the scores: nothing would be learned of it."""
-    with torch.enable_grad():
-        losses = objective.losses(scores.clone().requires_grad_(), targets)
-    if not losses.requires_grad:
-        raise ScenarioError(
-            f"learning.task: losses of {TASKS.kind_of(task)!r} have no gradient by the scores (as after detach, no_grad"
-            " or argmax); allowed: losses made of the scores by operations that torch differentiates"
-        )
+        # The contract of a task refuses losses without a gradient, of which nothing would be learned.
+        objective.losses(scores.clone().requires_grad_(), targets)
 
 
 def _extremes(data: Dataset) -> Iterator[NDArray[Any]]:

@@ -69,7 +69,7 @@ class TaskLoss:
 
 
 def tried(count: int) -> IntArray:
-    """Return on which of so many samples a loss is tried: some from all over them."""
+    """Return on which of ``count`` samples a loss is tried: some from all over them."""
     return np.linspace(0, count - 1, _TRIED).astype(np.int64)
 
 
