@@ -86,12 +86,7 @@ def all_of(flags: BoolArray) -> bool:
 
 
 def normal_quantile(u: FloatArray) -> FloatArray:
-    """Return the quantile of the standard normal distribution, of the shape of u.
-
-    Parameters
-    ----------
-    u : probabilities in (0, 1), any shape
-    """
+    """Return the quantile of the standard normal distribution, of the shape of u."""
     return np.asarray(_ndtri()(u))
 
 

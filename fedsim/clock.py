@@ -35,17 +35,7 @@ Waiting = Generator[Event, Any, None]
 
 
 class Clock(Environment):
-    """SimPy's environment, whose instant is in a slot: it is read often, and SimPy calls a function for that.
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> upload = call_after(clock, 2.5, lambda event: print(f"{event.value} at {clock.now} s"), value="delivered")
-    >>> clock.run(until=10.0)
-    delivered at 2.5 s
-    >>> clock.now
-    10.0
-    """
+    """SimPy's environment, whose instant is in a slot: it is read often, and SimPy calls a function for that."""
 
     __slots__ = ("_now",)
 
@@ -54,55 +44,13 @@ Clock.now = vars(Clock)["_now"]  # type: ignore[method-assign]
 
 
 def call_when(event: Event, callback: Callable[[Event], None]) -> None:
-    """Call a function when an event is processed; an event that is already processed calls nothing.
-
-    Parameters
-    ----------
-    event : that is waited for
-    callback : gets the event
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> upload = clock.timeout(1.5, value="an update")
-    >>> call_when(upload, lambda event: print(event.value, "at", clock.now))
-    >>> clock.run()
-    an update at 1.5
-    >>> call_when(upload, print)  # it is processed already
-    """
+    """Call a function when an event is processed; an event that is already processed calls nothing."""
     if event.callbacks is not None:
         event.callbacks.append(callback)
 
 
 def call_after(env: Environment, delay_s: float, callback: Callable[[Event], None], value: object = None) -> Event:
-    """Call a function after a delay, as one event of its own, which is returned.
-
-    Parameters
-    ----------
-    env : Environment
-    delay_s : float >= 0
-    callback : called with the event
-    value : what the event carries
-
-    Returns
-    -------
-    event : of the call
-
-    Raises
-    ------
-    ValueError
-        If the delay is below 0.
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> upload = call_after(clock, 0.25, lambda event: print("arrived at", clock.now))
-    >>> clock.run()
-    arrived at 0.25
-    >>> call_after(clock, -1.0, print)
-    Traceback (most recent call last):
-    ValueError: a delay of -1.0 s is not allowed; it must be at least 0
-    """
+    """Call a function after a delay, as one event of its own, which is returned."""
     if delay_s < 0:
         raise ValueError(f"a delay of {delay_s} s is not allowed; it must be at least 0")
     event = Event.__new__(Event)
@@ -113,22 +61,7 @@ def call_after(env: Environment, delay_s: float, callback: Callable[[Event], Non
 
 
 def call_next(env: Environment, callback: Callable[[Event], None]) -> None:
-    """Call a function at this instant, after what happens now and before every other event of the instant.
-
-    Parameters
-    ----------
-    env : clock of the run
-    callback : gets the event of the call
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> other = call_after(clock, 0.0, lambda event: print("second"))
-    >>> call_next(clock, lambda event: print("first"))
-    >>> clock.run()
-    first
-    second
-    """
+    """Call a function at this instant, after what happens now and before every other event of the instant."""
     event = Event(env)
     event._ok, event._value = True, None
     event.callbacks.append(callback)
@@ -136,25 +69,7 @@ def call_next(env: Environment, callback: Callable[[Event], None]) -> None:
 
 
 def happen_after(event: Event, delay_s: float) -> None:
-    """Have an event happen after a delay that begins now; until then it is not triggered, unlike SimPy's `Timeout`.
-
-    Parameters
-    ----------
-    event : that nothing has triggered yet
-    delay_s : float >= 0
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> arrival = clock.event()
-    >>> happen_after(arrival, 0.5)
-    >>> clock.run(until=0.25)
-    >>> arrival.triggered
-    False
-    >>> clock.run()
-    >>> arrival.triggered, clock.now
-    (True, 0.5)
-    """
+    """Have an event happen after a delay that begins now; until then it is not triggered, unlike SimPy's `Timeout`."""
     event._ok = True
     event.callbacks.insert(0, _trigger)
     env = event.env
@@ -166,44 +81,14 @@ def _trigger(event: Event) -> None:
 
 
 def silence(event: Event) -> None:
-    """Have an event that was to happen pass without being triggered, and without a call of what waits for it.
-
-    Parameters
-    ----------
-    event : that nothing has triggered yet
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> arrival = clock.event()
-    >>> happen_after(arrival, 0.5)
-    >>> call_when(arrival, lambda event: print("arrived at", clock.now))
-    >>> silence(arrival)
-    >>> clock.run()
-    >>> arrival.triggered, clock.now
-    (False, 0.5)
-    """
+    """Have an event that was to happen pass without being triggered, and without a call of what waits for it."""
     callbacks = event.callbacks
     # A process that waits for the event finds itself in the list until then, and may be interrupted.
     callbacks.insert(0, lambda _event: callbacks.clear())
 
 
 def process_now(event: Event) -> None:
-    """Trigger an event and call what waits for it as part of the present one, so that it costs no event of its own.
-
-    Parameters
-    ----------
-    event : that nothing has triggered yet
-
-    Examples
-    --------
-    >>> enough = Clock().event()
-    >>> call_when(enough, lambda event: print("the round is over"))
-    >>> process_now(enough)
-    the round is over
-    >>> enough.processed
-    True
-    """
+    """Trigger an event and call what waits for it as part of the present one, so that it costs no event of its own."""
     event._ok, event._value = True, None
     callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]  # as SimPy does
     for callback in callbacks:
@@ -211,24 +96,7 @@ def process_now(event: Event) -> None:
 
 
 def wait_until(env: Environment, time_s: float) -> Waiting:
-    """Wait for an instant; one that is past has come.
-
-    Parameters
-    ----------
-    env : clock of the run
-    time_s : simulated second of the instant
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> def server():
-    ...     yield from wait_until(clock, 2.0)
-    ...     yield from wait_until(clock, 1.0)  # is past, and costs no time
-    ...     print(clock.now)
-    >>> process = clock.process(server())
-    >>> clock.run()
-    2.0
-    """
+    """Wait for an instant; one that is past has come."""
     yield env.timeout(max(0.0, time_s - env.now))
 
 
@@ -237,24 +105,7 @@ _AFTER_ALL_OTHERS: Final = 2
 
 
 class LastOfInstant(Event):
-    """An event that comes after every ordinary event of the same instant.
-
-    Parameters
-    ----------
-    env : Environment
-    delay_s : float >= 0
-    after_its_like : whether it also comes after every event of its own kind that does not say so
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> deadline = LastOfInstant(clock, 1.0)
-    >>> call_when(deadline, lambda event: print("deadline"))
-    >>> upload = call_after(clock, 1.0, lambda event: print("delivered in time"))
-    >>> clock.run()
-    delivered in time
-    deadline
-    """
+    """An event that comes after every ordinary event of the same instant."""
 
     def __init__(self, env: Environment, delay_s: float, *, after_its_like: bool = False) -> None:
         super().__init__(env)
@@ -264,71 +115,21 @@ class LastOfInstant(Event):
 
 
 def first_of(env: Environment, enough: Event, limit: LastOfInstant) -> Waiting:
-    """Wait until an event or a limit, whichever is first; events of the limit's instant still happen before the end.
-
-    Parameters
-    ----------
-    env : clock of the run
-    enough : event that ends the wait
-    limit : event of the deadline, the last one of its instant
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> def server():
-    ...     yield from first_of(clock, clock.timeout(3.0), LastOfInstant(clock, 2.0))
-    ...     print("over at", clock.now)
-    >>> process = clock.process(server())
-    >>> clock.run()
-    over at 2.0
-    """
+    """Wait until an event or a limit, whichever is first; events of the limit's instant still happen before the end."""
     yield enough | limit
     while not enough.triggered and (tied_s := tie_s(env)):
         yield LastOfInstant(env, tied_s)
 
 
 def rest_of_instant(env: Environment) -> Waiting:
-    """Wait for all other events of the present instant.
-
-    Parameters
-    ----------
-    env : clock of the run
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> def server():
-    ...     upload = call_after(clock, 0.0, lambda event: print("delivered"))
-    ...     yield from rest_of_instant(clock)
-    ...     print("counted at", clock.now)
-    >>> process = clock.process(server())
-    >>> clock.run()
-    delivered
-    counted at 0.0
-    """
+    """Wait for all other events of the present instant."""
     yield LastOfInstant(env, 0.0)
     while tied_s := tie_s(env):
         yield LastOfInstant(env, tied_s)
 
 
 def tie_s(env: Environment) -> float:
-    """Return how long until the next event if that counts as the present instant, though it is later; 0 if not.
-
-    Parameters
-    ----------
-    env : clock of the run
-
-    Examples
-    --------
-    >>> clock = Clock(initial_time=0.6)
-    >>> upload = call_after(clock, 1e-16, lambda event: None)
-    >>> 0 < tie_s(clock) < 1e-15  # rounding only: it counts as the present instant
-    True
-    >>> later = Clock(initial_time=0.6)
-    >>> upload = call_after(later, 1e-9, lambda event: None)
-    >>> tie_s(later)
-    0.0
-    """
+    """Return how long until the next event if that counts as the present instant, though it is later; 0 if not."""
     next_s = env.peek() - env.now
     return float(next_s) if next_s <= TIE_ULPS * math.ulp(env.now) else 0.0
 
@@ -337,19 +138,6 @@ def delay_until(env: Environment, time_s: float) -> float:
     """Return the delay after which the clock shows an instant; 0 if it is past.
 
     The sum of clock and delay is rounded. Where no delay meets the instant, the last one that ends before it is given.
-
-    Parameters
-    ----------
-    env : Environment
-    time_s : instant
-
-    Examples
-    --------
-    >>> clock = Clock(initial_time=0.1)
-    >>> clock.now + (0.9 - clock.now) == 0.9, clock.now + delay_until(clock, 0.9) <= 0.9
-    (True, True)
-    >>> delay_until(clock, 0.05)
-    0.0
     """
     delay_s = time_s - env.now
     if delay_s <= 0:
@@ -362,17 +150,7 @@ def delay_until(env: Environment, time_s: float) -> float:
 
 
 def instants(times_s: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the instant of each time, numbered from 0, shape (n,); times within `TIE_ULPS` are one instant.
-
-    Parameters
-    ----------
-    times_s : in seconds, in any order, shape (n,)
-
-    Examples
-    --------
-    >>> instants(np.array([0.1 + 0.2 + 0.3, 0.7, 0.3 + 0.2 + 0.1])).tolist()
-    [0, 1, 0]
-    """
+    """Return the instant of each time, numbered from 0, shape (n,); times within `TIE_ULPS` are one instant."""
     order = np.argsort(times_s, kind="stable")
     in_order_s = times_s[order]
     number = np.zeros(times_s.size, dtype=np.int64)

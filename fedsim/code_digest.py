@@ -38,13 +38,7 @@ Code = type | FunctionType
 
 @dataclass(frozen=True)
 class CodeDigest:
-    """What stands for a class's code.
-
-    Attributes
-    ----------
-    text : 32 hexadecimal digits; for a class that cannot be read, a text that no other class and process has
-    unreadable : why the source cannot be read; empty if it can
-    """
+    """What stands for a class's code."""
 
     text: str
     unreadable: str = ""
@@ -130,14 +124,7 @@ class _Sources:
 
 
 class _Statement(NamedTuple):
-    """A statement at the top of a module.
-
-    Attributes
-    ----------
-    names : what it binds, or may change; ``"*"`` for all that another module holds
-    uses : every name that it mentions, its local ones and annotations in quotes included
-    text : its source, without the comments before it
-    """
+    """A statement at the top of a module."""
 
     names: set[str]
     uses: set[str]
@@ -236,13 +223,7 @@ def _text_of(module: str) -> str:
 
 
 def _check_loaded(found: Code) -> None:
-    """Refuse a class or function that is not the one that the source of its module defines.
-
-    Raises
-    ------
-    _UnreadableError
-        If a function or ``exec`` made it, or its file has been edited since it was loaded.
-    """
+    """Refuse a class or function that is not the one that the source of its module defines."""
     name, where = found.__qualname__, f"{found.__module__}:{found.__qualname__}"
     text, module = _text_of(found.__module__), sys.modules[found.__module__]
     at: object = module

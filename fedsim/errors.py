@@ -56,21 +56,6 @@ class PartError(ContractError):
 
     The text has five lines: what happened, what is allowed (or where it failed), the client, the round and the
     simulated second. What a failing part raised is the ``__cause__``, and after `fedsim.simulate` the ``failure``.
-
-    Parameters
-    ----------
-    what : the part, its member and what happened
-    hint : what is allowed, or where the part failed; empty for nothing
-    client : whom it is about; None for no single client
-    number : of the round in which it happened; None and 0 before the first
-    time_s : simulated second at which it happened; None before the clock begins
-    clients : the first of the clients that the call was about, if there was more than one
-    of : how many these were
-
-    Attributes
-    ----------
-    what, hint, client, round, time_s, clients, of : as given, or placed and named later
-    at : place of the wrong element in an answer, along its first axis; None for an answer that is wrong as a whole
     """
 
     def __init__(
@@ -101,12 +86,7 @@ class PartError(ContractError):
         self._keep()
 
     def name_clients(self, clients: "Sequence[int] | NDArray[np.int64]") -> None:
-        """Note the clients that the call was about, unless they are known.
-
-        Parameters
-        ----------
-        clients : ids; an answer that is wrong in one element has one for each of them
-        """
+        """Note the clients that the call was about, unless they are known."""
         if self.client is not None or self.clients or not len(clients):
             return
         if len(clients) == 1:
@@ -118,12 +98,7 @@ class PartError(ContractError):
         self._keep()
 
     def rename_clients(self, ids: "NDArray[np.int64]") -> None:
-        """Replace each client that is noted, a position among some clients, by its id.
-
-        Parameters
-        ----------
-        ids : of these clients
-        """
+        """Replace each client that is noted, a position among some clients, by its id."""
         inside = [one for one in (self.client, *self.clients) if one is not None and 0 <= one < ids.size]
         if self.client is not None and self.client in inside:
             self.client = int(ids[self.client])

@@ -33,17 +33,7 @@ class Held:
 
 
 class Foreign(Component):
-    """A part made of something else.
-
-    Attributes
-    ----------
-    place : str
-        ``"module:Name"`` of the class or function, or of an object's class.
-    options : mapping
-        With which it is called.
-    content : str
-        Digest of the content of an object; empty for a class or function that a file can name.
-    """
+    """A part made of something else."""
 
     place: str
     options: Mapping[str, Any] = {}
@@ -52,14 +42,7 @@ class Foreign(Component):
 
     @classmethod
     def of_place(cls, place: str, found: Any, options: Mapping[str, Any]) -> Self:
-        """Return the part that a class or function makes with options, which are not tried yet.
-
-        Parameters
-        ----------
-        place : under which a file can name it
-        found : the class or function
-        options : for its call
-        """
+        """Return the part that a class or function makes with options, which are not tried yet."""
         check_call(place, found, options)
         return cls.holding(found, place, options)
 
@@ -95,18 +78,7 @@ class Foreign(Component):
         return {"kind": self.place, "object": self.content} if self.content else {"kind": self.place, **self.options}
 
     def called(self, noun: str, **known: Any) -> Any:
-        """Return what the class or function gives with the options.
-
-        Parameters
-        ----------
-        noun : of the part, for messages
-        known : further arguments, of which it gets those that it has parameters for
-
-        Raises
-        ------
-        PartError
-            If it fails.
-        """
+        """Return what the class or function gives with the options."""
         names = parameters_of(self.found)
         more = {name: value for name, value in known.items() if name in names and name not in self.options}
         call = functools.partial(self.found, **self.options, **more)

@@ -31,13 +31,7 @@ def parts_of(value: object, path: str = "") -> Iterator[tuple[str, Component]]:
 
 
 def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
-    """Return the code of each part in a value, the value included, that is not fedsim's own.
-
-    Parameters
-    ----------
-    value : a part, a recipe, or a table of parts
-    path : dotted path of the value; those of its parts begin with it
-    """
+    """Return the code of each part in a value, the value included, that is not fedsim's own."""
     found: dict[str, CodeDigest] = {}
     owner: object = value.factory if isinstance(value, Recipe) else type(value)
     if isinstance(value, Component) and value.stands_for is not None:

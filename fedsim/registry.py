@@ -136,19 +136,7 @@ BUILTIN_KINDS: Final[dict[str, str]] = {}
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to build a fresh object that keeps state: its kind with options, or an object to start from.
-
-    Attributes
-    ----------
-    kind : str
-        The name in the registry, or ``"module:Class"``.
-    options : mapping
-        What the constructor is called with.
-    prototype : object or None
-        An object handed over in Python whose constructor arguments cannot be read back as plain values from its
-        attributes, or that was made with options that are no plain values. Each run gets a deep copy of it, the
-        scenario cannot be written as TOML, and its digest covers the object's class and its code only.
-    """
+    """How to build a fresh object that keeps state: its kind with options, or an object to start from."""
 
     kind: str
     factory: Callable[..., Any]
@@ -161,25 +149,7 @@ class Recipe:
 
 
 class Registry:
-    """The kinds that may fill a slot.
-
-    Parameters
-    ----------
-    noun : str
-        What the slot holds, for messages: ``"selector"``.
-    group : str
-        Entry-point group in which other packages register kinds: ``"fedsim.selectors"``.
-    methods : names
-        What an object must offer to be such a part.
-    builtin : mapping of kind to ``"module:Class"``
-        Loaded only when named, so that listing them costs nothing.
-    default : kind, optional
-        What a table without a kind stands for.
-    attributes : names
-        What a part must state of itself besides, as a class variable, field or property.
-    foreign : ``"module:Class"``, optional
-        A child of `fedsim.foreign.Foreign`, which makes parts of classes, functions and objects of other kinds.
-    """
+    """The kinds that may fill a slot."""
 
     def __init__(
         self,
@@ -325,12 +295,7 @@ class Registry:
         return getattr(importlib.import_module(module), name)
 
     def missing_methods(self, found: object) -> list[str]:
-        """Return the methods that a class or a part lacks to be of these kinds.
-
-        Parameters
-        ----------
-        found : class, or part
-        """
+        """Return the methods that a class or a part lacks to be of these kinds."""
         missing = [name for name in self.methods if not callable(getattr(found, name, None))]
         return missing + sorted(set(getattr(found, "__abstractmethods__", ())) - set(missing))
 
@@ -347,13 +312,7 @@ class Registry:
 
 @dataclass(frozen=True)
 class Slot:
-    """Annotation of a field that a registry fills: ``fading: Annotated[Fading, Slot(FADINGS)]``.
-
-    Attributes
-    ----------
-    registry : of the kinds that fill the field
-    recipe : whether each run builds a fresh object, which keeps state
-    """
+    """Annotation of a field that a registry fills: ``fading: Annotated[Fading, Slot(FADINGS)]``."""
 
     registry: Registry
     recipe: bool = False
@@ -367,12 +326,7 @@ class Slot:
 
     @classmethod
     def of(cls, metadata: Iterable[object]) -> Self | None:
-        """Return the slot among a field's annotations, if it has one.
-
-        Parameters
-        ----------
-        metadata : annotations of the field
-        """
+        """Return the slot among a field's annotations, if it has one."""
         return next((item for item in metadata if isinstance(item, cls)), None)
 
 

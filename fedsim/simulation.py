@@ -35,14 +35,7 @@ _LOG: Final = logging.getLogger("fedsim")
 
 @dataclass(frozen=True)
 class Outside:
-    """What of a run comes from outside.
-
-    Attributes
-    ----------
-    decisions : cohorts and reports
-    adapt : returns what the server and its clients depend on, with the parts that take what is stated outside
-    evaluations : which models are evaluated; None for those that the scenario says
-    """
+    """What of a run comes from outside."""
 
     decisions: Decisions
     adapt: Callable[[ServerContext], ServerContext]
@@ -50,36 +43,7 @@ class Outside:
 
 
 class Simulation:
-    """A scenario that runs: its processes, and its history so far.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    data_dir : path, optional
-        Directory of real data sets; ``FEDSIM_DATA`` or the user's cache by default.
-    store : optional
-        Keeps results of training under their digests; runs that share one compute no training twice. A `Store`, the
-        folder of one, or False for none; ``FEDSIM_STORE`` or a folder in the user's cache by default.
-    keeping : optional
-        Which models stay in the store once a newer one is there: ``"all"`` (the default), ``"last"``, ``"every 10"``.
-    on_round : optional
-        Called after every round with a `Progress`.
-    executor : optional
-        What computes trainings and evaluations: a kind of `fedsim.learning.EXECUTORS`, ``"module:Class"``, or what
-        makes one. ``FEDSIM_EXECUTOR`` or ``"auto"`` by default. The history does not depend on it beyond rounding.
-    device : optional
-        Where the executor computes, in torch's words.
-    precision : optional
-        Of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``.
-    recorder : optional
-        Takes the rows of the run; one with rows in temporary files by default.
-    outside : optional
-        Decisions that come from outside of the run; those of the selector by default.
-
-    Attributes
-    ----------
-    server : of the run, which `run` runs to its end
-    """
+    """A scenario that runs: its processes, and its history so far."""
 
     def __init__(
         self,

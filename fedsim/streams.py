@@ -62,31 +62,14 @@ def key_schedule(key: tuple[int, int]) -> NDArray[np.uint64]:
 
 
 def philox4x32(counter: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return Philox4x32-10 of many counters under one key.
-
-    Parameters
-    ----------
-    counter : array of shape (4, n)
-        Four 32-bit words per counter, held in uint64.
-    schedule : array of shape (10, 2, 1), from `key_schedule`
-
-    Returns
-    -------
-    array of shape (4, n), 32-bit words held in uint64
-    """
+    """Return Philox4x32-10 of many counters under one key."""
     even, odd = counter[0::2].copy(), counter[1::2].copy()
     _rounds(even, odd, schedule)
     return np.stack([even[0], odd[0], even[1], odd[1]])
 
 
 def _rounds(even: NDArray[np.uint64], odd: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> None:
-    """Turn the words of counters into those of Philox4x32-10, in place.
-
-    Parameters
-    ----------
-    even, odd : first and third words, and second and fourth words, shape (2, n) each
-    schedule : from `key_schedule`
-    """
+    """Turn the words of counters into those of Philox4x32-10, in place."""
     product = np.empty_like(even)
     crossed = product[::-1]
     for round_key in schedule:
@@ -102,10 +85,6 @@ class _PhiloxKey(ISeedSequence):
 
     Given as a number, NumPy would fetch fresh entropy from the system before it takes the key, which costs more than
     the rest of making a generator.
-
-    Parameters
-    ----------
-    key : 16 bytes, the lowest first
     """
 
     def __init__(self, key: bytes) -> None:
@@ -117,13 +96,7 @@ class _PhiloxKey(ISeedSequence):
 
 
 class Streams:
-    """All random streams of one run.
-
-    Parameters
-    ----------
-    seed : seed of the scenario, >= 0
-    path : prefix of the name of each stream
-    """
+    """All random streams of one run."""
 
     def __init__(self, seed: int, path: tuple[Key, ...] = ()) -> None:
         if seed < 0:
@@ -154,15 +127,7 @@ class Streams:
         return GeneratorPool(hashlib.blake2b((self._prefix + _text((name,))).encode(), digest_size=16))
 
     def uniform(self, name: str, client: ArrayLike, block: ArrayLike = 0) -> FloatArray:
-        """Return one number in the open interval (0, 1) for each (client, block), of their shape, with 52 random bits.
-
-        Parameters
-        ----------
-        name : name of the stream, for instance ``"fading-uplink"``
-        client : integers in [0, 2**32)
-        block : integers in [0, 2**63): a round, a fading block or another count of a client's draws
-            The two arguments broadcast.
-        """
+        """Return a number in the open interval (0, 1), of 52 random bits, for each (client, block)."""
         asked = np.asarray(client)
         if isinstance(block, int) and 0 <= block < _LARGEST and asked.size <= _FEW:
             words = asked if asked.dtype == _SIGNED_WORD else asked.astype(_WORD)
@@ -183,15 +148,7 @@ class Streams:
         return numbers.reshape(clients.shape)
 
     def _of_few(self, name: str, clients: bytes, size: int, block: int) -> FloatArray:
-        """Return the numbers of a few clients in one block, shape (n,), and draw those of other streams with them.
-
-        Parameters
-        ----------
-        name : of the stream
-        clients : n words
-        size : n
-        block : of all clients
-        """
+        """Return the numbers of a few clients in one block, shape (n,), and draw those of other streams with them."""
         clients_before, block_before, leader, ready = self._ready
         if block == block_before and clients == clients_before:
             if name in ready:
@@ -229,10 +186,6 @@ class GeneratorPool:
     """Generators of one name for many keys; made by `Streams.pool`.
 
     NumPy makes a Philox generator in about 4 us and sets the state of one in a tenth of that.
-
-    Parameters
-    ----------
-    start : hash of all that stands before the keys in a stream's name
     """
 
     def __init__(self, start: "hashlib.blake2b") -> None:
@@ -248,12 +201,7 @@ class GeneratorPool:
         self._pool: list[tuple[np.random.Generator, np.random.Philox]] = []
 
     def generators(self, keys: Iterable[tuple[int, ...]]) -> list[np.random.Generator]:
-        """Return a generator at the start of each key's stream; those of the call before are used again.
-
-        Parameters
-        ----------
-        keys : n of them, each the ``keys`` of `Streams.generator`, whole numbers
-        """
+        """Return a generator at the start of each key's stream; those of the call before are used again."""
         found, pool, start, state = [], self._pool, self._start, self._state
         inner = state["state"]
         for number, key in enumerate(keys):
@@ -280,22 +228,7 @@ def _side_by_side(words: NDArray[np.uint64]) -> int:
 
 
 class _Lanes:
-    """Constants of Philox4x32-10 for counters that lie side by side in one whole number, 64 bits each.
-
-    Parameters
-    ----------
-    keys : of streams, two 32-bit words each
-    size : number of counters of each stream
-
-    Attributes
-    ----------
-    size : number of lanes
-    ones : a whole number with 1 in each lane
-    low, short : masks of the 32 and of the 20 lowest bits of each lane
-    one : the bits of the floating-point number 1 in each lane
-    keys : the first eight round keys, two words each, in each lane
-    ninth, tenth : the one word that is needed of each of the last two round keys
-    """
+    """Constants of Philox4x32-10 for counters that lie side by side in one whole number, 64 bits each."""
 
     def __init__(self, keys: tuple[tuple[int, int], ...], size: int) -> None:
         self.size = size * len(keys)
@@ -313,11 +246,6 @@ def _in_lanes(client: bytes, block: bytes | int, lanes: _Lanes) -> FloatArray:
     """Return the numbers of a few counters, shape (n,): `_uniform` in the lanes of whole numbers.
 
     A product of two 32-bit words fits into a lane, so that one multiplication of whole numbers is one of all lanes.
-
-    Parameters
-    ----------
-    client, block : n words each, or one block for all
-    lanes : for n counters
     """
     low, short = lanes.low, lanes.short
     first, odd = int.from_bytes(client, "little"), 0

@@ -43,17 +43,6 @@ def read_pickle(path: str | Path, *, max_bytes: int = MAX_BYTES, max_instruction
 
     It takes about two microseconds per instruction: 10 s for the capacities of half a million devices, 17 s for
     the online intervals of 107,749 devices, the sizes of FedScale's two files.
-
-    Parameters
-    ----------
-    path : file
-    max_bytes, max_instructions : limits; a larger file is refused
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, is no pickle, is too large, or holds anything but numbers of at most 64 bits,
-        strings, lists, tuples and dictionaries with simple keys.
     """
     content = read_bytes(path, max_bytes, DataError)
     reader = _Reader()
@@ -189,14 +178,7 @@ def _fill(target: dict[Any, Any], items: list[Any]) -> dict[Any, Any]:
 
 
 def read_columns(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Return the columns of a table by name: ``.csv`` with a header line, ``.parquet`` or ``.npz``, in any letters.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, is of another kind or has two columns of one name; arrays of objects in an NPZ,
-        which are pickles, are refused unread.
-    """
+    """Return the columns of a table by name: ``.csv`` with a header line, ``.parquet`` or ``.npz``, in any letters."""
     kinds: Mapping[str, Callable[[str | Path], dict[str, NDArray[Any]]]]
     kinds = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": read_npz}
     suffix = Path(path).suffix.lower()
@@ -245,18 +227,7 @@ def _columns_of(table: Any) -> dict[str, NDArray[Any]]:
 
 
 def entries_of(clients: int, entries: int, mapping: Assignment, name: str, streams: Streams) -> IntArray:
-    """Return the entry of a trace that each of K clients gets, shape (K,).
-
-    Parameters
-    ----------
-    clients : K
-    entries : number of entries, at least 1
-    mapping : ``"random"``: each client any entry, drawn from the stream `name`, so that several clients may share one
-        ``"sequential"``: client i the entry i modulo their number, as in FedScale. FedScale's behaviour trace seems
-        to be sorted by falling time online, so that a few clients in sequence are all highly available.
-    name : random stream, by client
-    streams : random streams of the run
-    """
+    """Return the entry of a trace that each of K clients gets, shape (K,)."""
     client = np.arange(clients, dtype=np.int64)
     if mapping == "sequential":
         return client % entries
@@ -264,19 +235,7 @@ def entries_of(clients: int, entries: int, mapping: Assignment, name: str, strea
 
 
 def read_capacities(path: str | Path) -> tuple[FloatArray, FloatArray]:
-    """Return compute times in ms per sample and bandwidths in kbit/s of the n devices of a file, both of shape (n,).
-
-    Parameters
-    ----------
-    path : file
-        FedScale's ``client_device_capacity`` (``.pkl``, ``.pickle`` or no suffix), a dictionary of devices with
-        ``computation`` and ``communication``; or ``.csv``, ``.parquet`` or ``.npz`` with columns of these names.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read or does not hold such numbers.
-    """
+    """Return compute times in ms per sample and bandwidths in kbit/s of the n devices of a file, both of shape (n,)."""
     names = ("computation", "communication")
     if Path(path).suffix in PICKLES:
         found = read_pickle(path)

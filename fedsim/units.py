@@ -36,19 +36,6 @@ def linear_to_db(ratio: ArrayLike) -> FloatArray:
 
 
 def thermal_noise_dbm(bandwidth_hz: ArrayLike, noise_figure_db: float = 0.0) -> FloatArray:
-    """Return the noise power k T B of a receiver at 290 K, raised by its noise figure, in dBm.
-
-    Parameters
-    ----------
-    bandwidth_hz : number or array of any shape
-    noise_figure_db : noise figure of the receiver
-
-    Examples
-    --------
-    One hertz at 290 K is the familiar -174 dBm:
-
-    >>> round(float(thermal_noise_dbm(1.0)), 2)
-    -173.98
-    """
+    """Return the noise power k T B of a receiver at 290 K, raised by its noise figure, in dBm."""
     power_w = BOLTZMANN_J_PER_K * REFERENCE_TEMPERATURE_K * np.asarray(bandwidth_hz, dtype=np.float64)
     return linear_to_db(power_w * 1e3) + noise_figure_db

@@ -12,13 +12,7 @@ ENVIRONMENT_VARIABLE: Final = "FEDSIM_CACHE"
 
 
 def user_cache() -> Path:
-    """Return the folder: ``FEDSIM_CACHE``, else ``~/.cache/fedsim``. It need not exist.
-
-    Raises
-    ------
-    StoreError
-        If there is no home folder.
-    """
+    """Return the folder: ``FEDSIM_CACHE``, else ``~/.cache/fedsim``. It need not exist."""
     named = os.environ.get(ENVIRONMENT_VARIABLE)
     if named:
         return expanded(named, StoreError)

@@ -52,14 +52,7 @@ _PARTS: Final = {
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a simulation is.
-
-    Attributes
-    ----------
-    time_s : simulated second; None while the simulation is built
-    rounds : number of finished rounds
-    process : name of the process at work; empty if it is not known
-    """
+    """How far a simulation is."""
 
     time_s: float | None = None
     rounds: int = 0
@@ -67,20 +60,7 @@ class Standing:
 
 
 class Watchdog:
-    """Looks after the simulation of the thread that enters this context.
-
-    Parameters
-    ----------
-    standing : returns how far the simulation is; called by another thread
-    limit_s : seconds of real time without progress after which it speaks; FEDSIM_WATCHDOG_S or 60 by default, 0 for
-        never. It speaks again after twice that time, and so on
-    tell : called with a paragraph; the logger ``fedsim`` by default
-
-    Raises
-    ------
-    FedsimError
-        If FEDSIM_WATCHDOG_S is no number of at least 0.
-    """
+    """Looks after the simulation of the thread that enters this context."""
 
     def __init__(
         self,
@@ -134,13 +114,7 @@ class Watchdog:
 
 
 class _Wait:
-    """How long something has stood, and when that is said next.
-
-    Parameters
-    ----------
-    seen : when it moved last
-    limit_s : seconds of real time after which it is said
-    """
+    """How long something has stood, and when that is said next."""
 
     def __init__(self, seen: Standing, limit_s: float) -> None:
         self.seen, self._limit_s = seen, limit_s
@@ -158,13 +132,7 @@ class _Wait:
 
 
 def limit_of_environment() -> float:
-    """Return FEDSIM_WATCHDOG_S, or 60 s.
-
-    Raises
-    ------
-    FedsimError
-        If the variable is no number of at least 0.
-    """
+    """Return FEDSIM_WATCHDOG_S, or 60 s."""
     text = os.environ.get(VARIABLE, "")
     try:
         limit_s = float(text) if text else DEFAULT_S
@@ -197,14 +165,7 @@ def _has_moved(before: Standing, now: Standing) -> bool:
 
 
 def _paragraph(now: Standing, stood: str, at_work: str) -> str:
-    """Return what is said after a time without progress.
-
-    Parameters
-    ----------
-    now : how far the simulation is
-    stood : what has not happened for how long, in words
-    at_work : the part at work
-    """
+    """Return what is said after a time without progress."""
     where = "the simulation is still being built"
     if now.time_s is not None:
         where = f"the simulated clock stands at {now.time_s:.9g} s, in round {now.rounds + 1}"

@@ -29,18 +29,7 @@ def whole_name(part: str) -> str | None:
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file beside its place and move it there.
-
-    Parameters
-    ----------
-    path : of the file
-    write : writes to a path
-
-    Raises
-    ------
-    RunError
-        If it cannot be written; what stood there before is not touched. See `not_written`.
-    """
+    """Write a file beside its place and move it there."""
     part = part_of(path)
     try:
         try:

@@ -66,19 +66,7 @@ def build_server(
     audit: bool = False,
     decisions: Decisions | None = None,
 ) -> Server:
-    """Return the server process of a run, on a clock of its own.
-
-    Parameters
-    ----------
-    context : what the server and its clients depend on
-    stopping : when the run is over
-    recorder : records the run
-    hierarchy : edge servers between the clients and the server; None for a flat federation
-    on_round : called after every round, if given
-    plan : which models are evaluated; by default the first one, and that of each round
-    audit : whether to check of each participation that bits, time and energy are conserved
-    decisions : that come from outside, for a flat federation; None for those of the selector
-    """
+    """Return the server process of a run, on a clock of its own."""
     env = Clock()
     dispatcher = Dispatcher(env, context.clients)
     checks = None

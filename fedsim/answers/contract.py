@@ -21,39 +21,7 @@ T = TypeVar("T")
 
 
 class Contract:
-    """What the members of a kind of parts may return.
-
-    Parameters
-    ----------
-    noun : what the part is, for messages: ``"latency law"``
-    protocol : class that declares the members
-    members : kind of the answer of each member, of methods and of properties
-    inherited : methods of the protocol's own that call other members; they run on the checked part, where a part has
-        not replaced them
-
-    Attributes
-    ----------
-    noun, protocol, members : as given
-
-    Examples
-    --------
-    >>> from typing import Protocol
-    >>> from fedsim.answers import Numbers, shaped
-    >>> class Law(Protocol):
-    ...     def factor(self, staleness):
-    ...         ...
-    >>> law = Contract("staleness law", Law, {"factor": Numbers(shaped("staleness"), least=0.0)})
-    >>> class Mine:
-    ...     __module__ = "own_parts"  # fedsim's own parts are not checked
-    ...     def factor(self, staleness):
-    ...         return 1 / (1 + staleness)
-    >>> law.checked(Mine()).factor(np.array([0, 1, 3])).tolist()
-    [1.0, 0.5, 0.25]
-    >>> law.checked(Mine()).factor(np.array([0, -3]))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    fedsim.errors.PartError: staleness law own_parts:Mine.factor returned -0.5
-      allowed: an array of numbers of shape (2,) of at least 0, finite...
-    """
+    """What the members of a kind of parts may return."""
 
     def __init__(self, noun: str, protocol: type, members: Mapping[str, Kind], inherited: tuple[str, ...] = ()) -> None:
         self.noun, self.protocol, self.members = noun, protocol, dict(members)
@@ -67,13 +35,7 @@ class Contract:
         return [name for name in self.members if not _is_attribute(self.protocol, name, None)]
 
     def checked(self, part: T, **known: object) -> T:
-        """Return a part whose answers are checked; fedsim's own, and a part that is checked, as it is.
-
-        Parameters
-        ----------
-        part : with the members of the protocol
-        **known : sizes that the shape of answers depends on, and that no argument tells
-        """
+        """Return a part whose answers are checked; fedsim's own, and a part that is checked, as it is."""
         kind = type(part)
         if is_builtin(kind):
             return part
@@ -133,12 +95,7 @@ class Contract:
         return property(read)
 
     def name_of(self, part: object) -> str:
-        """Return the noun and the class of a part, for messages.
-
-        Parameters
-        ----------
-        part : of the user's own
-        """
+        """Return the noun and the class of a part, for messages."""
         return f"{self.noun} {place_of_class(type(part))}"
 
     def _lie(self, part: object, member: str, lie: AnswerError, given: Mapping[str, Any]) -> PartError:
@@ -150,24 +107,7 @@ class Contract:
 
 @dataclass(frozen=True)
 class PartOf:
-    """A part of a type, whose own answers are checked in turn.
-
-    Attributes
-    ----------
-    type : of the part; object for parts that are known by their members
-    contract : of the part
-    none : whether None is allowed
-
-    Examples
-    --------
-    >>> from fedsim.per_client.laws import CLIENT_LAW, CLIENT_LAWS
-    >>> law = PartOf(object, CLIENT_LAW, none=True)
-    >>> law(CLIENT_LAWS.make({"kind": "uniform", "least": 1.0, "greatest": 2.0}), {}).limits().greatest
-    2.0
-    >>> law(5, {})
-    Traceback (most recent call last):
-    fedsim.answers.kinds.AnswerError: ('5', 'a part of type fedsim.per_client.laws.ClientLaw, or None')
-    """
+    """A part of a type, whose own answers are checked in turn."""
 
     type: type
     contract: Contract
@@ -210,50 +150,12 @@ class _Guarded:
 
 
 def unchecked(part: object) -> object:
-    """Return the part itself, without the checker around it.
-
-    Parameters
-    ----------
-    part : with a checker around it, or without
-
-    Examples
-    --------
-    >>> from fedsim.answers import Free
-    >>> mine = [1, 2]
-    >>> checked = Contract("reader", list, {"index": Free()}).checked(mine)
-    >>> checked is mine, unchecked(checked) is mine, unchecked(mine) is mine
-    (False, True, True)
-    """
+    """Return the part itself, without the checker around it."""
     return part._part if isinstance(part, _Guarded) else part
 
 
 def refuse_uncalled(kind: type, base: type, **told_by: str) -> None:
-    """Refuse a class that replaces a method of its base, but not the flag that lets this method be called.
-
-    Parameters
-    ----------
-    kind : of a part
-    base : declares the methods and their flags, all of which are False
-    told_by : name of the flag of each method
-
-    Raises
-    ------
-    ValueError
-        Naming method and flag.
-
-    Examples
-    --------
-    >>> class Base:
-    ...     keeps = False
-    ...     def kept(self):
-    ...         return None
-    >>> class Mine(Base):
-    ...     def kept(self):
-    ...         return 3
-    >>> refuse_uncalled(Mine, Base, kept="keeps")
-    Traceback (most recent call last):
-    ValueError: Mine.kept is never called, since keeps is False; allowed: keeps that is True
-    """
+    """Refuse a class that replaces a method of its base, but not the flag that lets this method be called."""
     for method, flag in told_by.items():
         same = [inspect.getattr_static(kind, name) is inspect.getattr_static(base, name) for name in (method, flag)]
         if same == [False, True]:

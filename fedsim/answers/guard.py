@@ -28,31 +28,7 @@ _LIBRARIES: Final = frozenset({"fedsim", "numpy", "torch", "simpy", "pydantic", 
 
 
 def asked(part: str, member: str, call: Callable[..., T], *arguments: object, error: type[PartError] = PartError) -> T:
-    """Return what a part's member returns.
-
-    Parameters
-    ----------
-    part, member : names, for messages
-    call : the member
-    *arguments : of the call
-    error : of a member that fails
-
-    Raises
-    ------
-    PartError
-        If the member fails, whatever it raises.
-
-    Examples
-    --------
-    >>> from fedsim.errors import PartError
-    >>> asked("MySelector", "select", max, 3, 8)
-    8
-    >>> try:
-    ...     asked("MySelector", "select", max, 3)
-    ... except PartError as error:
-    ...     print(error.what)
-    MySelector.select failed with TypeError: 'int' object is not iterable
-    """
+    """Return what a part's member returns."""
     try:
         return call(*arguments)
     except RAISED_ON_PURPOSE:
@@ -68,21 +44,7 @@ def failed(
     error: type[PartError] = PartError,
     clients: Sequence[int] | IntArray = (),
 ) -> PartError:
-    """Return the error about a member that has failed; the failure becomes its cause.
-
-    Parameters
-    ----------
-    part, member : names
-    failure : what was raised
-    error : type of the error
-    clients : ids that the call was about; none for a call that names no clients
-
-    Examples
-    --------
-    >>> error = failed("MySelector", "select", ValueError("too few"), clients=[3, 5, 6])
-    >>> error.what, error.of
-    ('MySelector.select failed with ValueError: too few', 3)
-    """
+    """Return the error about a member that has failed; the failure becomes its cause."""
     text = in_a_line(str(failure))
     what = f"{part}.{member} failed with {type(failure).__name__}{f': {text}' if text else ''}"
     fault = error(what, f"where: {place_of(failure.__traceback__)}")
@@ -91,44 +53,14 @@ def failed(
 
 
 def in_a_line(text: str) -> str:
-    r"""Return a text without breaks between its lines, and cut where it is long.
-
-    Parameters
-    ----------
-    text : such as that of an error
-
-    Examples
-    --------
-    >>> in_a_line("two\n  lines"), len(in_a_line("many words " * 80))
-    ('two lines', 300)
-    """
+    r"""Return a text without breaks between its lines, and cut where it is long."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
 
 @contextmanager
 def attributing() -> Iterator[None]:
-    """Raise what a part of the user's own raises in here as the error about this part.
-
-    Raises
-    ------
-    PartError
-        In the place of an error in whose traceback there is such a part.
-
-    Examples
-    --------
-    >>> from fedsim.errors import PartError
-    >>> class Law:
-    ...     __module__ = "__main__"  # a user's own class, not fedsim's
-    ...     def factor(self):
-    ...         return 1 / 0
-    >>> try:
-    ...     with attributing():
-    ...         Law().factor()
-    ... except PartError as error:
-    ...     print(error.what)
-    __main__:Law.factor failed with ZeroDivisionError: division by zero
-    """
+    """Raise what a part of the user's own raises in here as the error about this part."""
     try:
         yield
     except FedsimError:
@@ -168,20 +100,7 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def attributed(failure: BaseException) -> PartError | None:
-    """Return the error about the part of the user's own in whose code something was raised; None if there is none.
-
-    Parameters
-    ----------
-    failure : with the traceback of the calls that it went through
-
-    Examples
-    --------
-    >>> try:
-    ...     int("one")
-    ... except ValueError as error:
-    ...     print(attributed(error))  # no class of the user's took part
-    None
-    """
+    """Return the error about the part of the user's own in whose code something was raised; None if there is none."""
     found = None
     for frame, _ in traceback.walk_tb(failure.__traceback__):
         # A method's object or class names the part, also where a library that it calls has failed.

@@ -11,19 +11,6 @@ class ShortTraceback:
 
     What a part of the user's own has raised becomes the error's `failure`, and the whole traceback its `origin`. Other
     errors stay as they are, and so do all where FEDSIM_TRACEBACK is set.
-
-    Examples
-    --------
-    >>> from fedsim.errors import PartError
-    >>> try:
-    ...     with ShortTraceback():
-    ...         try:
-    ...             1 / 0
-    ...         except ZeroDivisionError as failure:
-    ...             raise PartError("Mine.factor failed") from failure
-    ... except PartError as error:
-    ...     print(error.__cause__, error.failure, "ZeroDivisionError" in error.origin)
-    None division by zero True
     """
 
     def __enter__(self) -> None:

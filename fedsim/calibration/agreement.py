@@ -12,23 +12,7 @@ LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two samples of times side by side.
-
-    Attributes
-    ----------
-    title : what was measured
-    measured_s, simulated_s : quantiles at `LEVELS`
-    means_s : of the measured and of the simulated times
-    distance : largest distance between the two empirical distribution functions
-    p_value : probability of at least that distance if both came from one law, all times being independent
-    sizes : of the two samples
-
-    Examples
-    --------
-    >>> same = Agreement.of("compute", np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.0, 8.0]))
-    >>> same.means_s, same.distance, same.sizes  # the two distribution functions differ by 1/4, between 4 and 8
-    ((2.5, 3.5), 0.25, (4, 4))
-    """
+    """Two samples of times side by side."""
 
     title: str
     measured_s: tuple[float, ...]
@@ -40,13 +24,7 @@ class Agreement:
 
     @classmethod
     def of(cls, title: str, measured_s: FloatArray, simulated_s: FloatArray) -> Self:
-        """Return the comparison of two samples, shape (n,) and (m,), both at least of size 1.
-
-        Parameters
-        ----------
-        title : what is compared
-        measured_s, simulated_s : both samples in seconds
-        """
+        """Return the comparison of two samples, shape (n,) and (m,), both at least of size 1."""
         from scipy.stats import ks_2samp
 
         test = ks_2samp(measured_s, simulated_s, method="asymp")

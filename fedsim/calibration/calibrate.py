@@ -25,26 +25,7 @@ _LONGER: Final = 1.0 + 1e-9
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a log gave.
-
-    Attributes
-    ----------
-    scenario : with laws fitted to all rounds of the log
-    phases : fits of downlink, compute and uplink
-    presence : availability and dropout
-    agreements : measured times beside those of a simulation; its laws are fitted to the rounds that are not held out
-    notes : sentences on what was taken where the log says nothing
-
-    Examples
-    --------
-    >>> from fedsim.calibration import read_log
-    >>> rows = [[i % 3, 2 + i % 3] for i in range(12)]
-    >>> np.savetxt("phones.csv", rows, "%d", ",", header="client,uplink_s", comments="")
-    >>> found = calibrate(read_log("phones.csv"), by="client", rounds=20)
-    >>> uplink, factor = found.scenario.network.uplink, found.scenario.network.uplink_factor
-    >>> [round(uplink.value_s * one, 3) for one in factor], found.notes[0]
-    ([2.0, 3.0, 4.0], 'downlink_s and compute_s missing: taken as 0')
-    """
+    """What a log gave."""
 
     scenario: Scenario
     phases: tuple[PhaseFit, ...]
@@ -64,42 +45,7 @@ def calibrate(
     rounds: int = 500,
     name: str = "calibrated",
 ) -> Calibration:
-    """Fit laws to a log, and compare it with a simulation of them.
-
-    Parameters
-    ----------
-    log : Log
-    by : whether laws hold for the crowd, with clients drawn around them, or up to a factor for each class or client
-    clients : K; those of the log by default, or as many as were candidates at once if those are more
-    samples : of each client, where the log does not say; speeds are told in samples per second
-    base : gives policy and selector; by default the server waits for all, or until the longest round of the log where
-        updates were late or lost, and selects uniformly as many clients as the log has in a round
-    held_out : share of the rounds, the last ones, that the compared laws are not fitted to
-    rounds : that are simulated
-    name : of the scenario
-
-    Returns
-    -------
-    Calibration
-
-    Raises
-    ------
-    FedsimError
-        If the log does not fit what is asked for.
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, run
-    >>> from fedsim.calibration import read_log
-    >>> uplink = {"kind": "shifted-exponential", "shift_s": 1.0, "scale_s": 0.5}
-    >>> network = {"kind": "latency", "downlink": "zero", "uplink": uplink}
-    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
-    >>> known = scenario.replace({"rounds.count": 100, "learning": "none", "network": network})
-    >>> history = run(known, "runs/known")
-    >>> fitted = calibrate(read_log("runs/known"), rounds=20).scenario.network.uplink
-    >>> round(fitted.shift_s, 2), round(fitted.scale_s, 1)
-    (1.0, 0.5)
-    """
+    """Fit laws to a log, and compare it with a simulation of them."""
     _check(log, by, clients, held_out)
     most = int(log.candidates.max(initial=0)) if log.candidates is not None else 0
     crowd = max(len(log.names), most) if clients is None else clients

@@ -22,18 +22,7 @@ _LARGEST_SIGMA: Final = 10.0
 
 @dataclass(frozen=True)
 class Effects:
-    """How times split into clients' factors and a law.
-
-    Attributes
-    ----------
-    factor : of each client, or of its class, shape (K,); 1 for all with one law for the crowd
-    spread_sigma : standard deviation of the logarithms of clients' factors beside it; 0 where each client has its own
-    spread_error : its standard error
-    noise_sigma : standard deviation of the logarithm of a draw
-    drawn_s : times with the clients' factors taken away, of the shape of the times
-    centre : of each client on the scale of logarithms, shape (K,); the mean of all for one without times
-    significant : whether the clients differ by more than chance
-    """
+    """How times split into clients' factors and a law."""
 
     factor: FloatArray
     spread_sigma: float
@@ -45,16 +34,7 @@ class Effects:
 
 
 def effects(times_s: FloatArray, cut: BoolArray, client: IntArray, group: IntArray, clients: int, by: By) -> Effects:
-    """Return how times split into factors of clients and draws from one law.
-
-    Parameters
-    ----------
-    times_s : at least 0, shape (n,)
-    cut : times that were cut short, shape (n,)
-    client, group : numbers of the clients and of their classes, shape (n,)
-    clients : K
-    by : whether one law holds for the crowd, one for each class, or one for each client, up to a factor
-    """
+    """Return how times split into factors of clients and draws from one law."""
     present, row = np.unique(client, return_inverse=True)
     count = np.bincount(row)
     one = np.ones(clients)
@@ -88,14 +68,7 @@ def effects(times_s: FloatArray, cut: BoolArray, client: IntArray, group: IntArr
 
 
 def _centres(logs: FloatArray, cut: BoolArray, row: IntArray) -> tuple[FloatArray, float]:
-    """Return the centre of each client, shape (k,), and the scatter around the centres.
-
-    Parameters
-    ----------
-    logs : logarithms of times, shape (n,)
-    cut : which of them are too small, shape (n,)
-    row : client of each, 0..k-1, shape (n,)
-    """
+    """Return the centre of each client, shape (k,), and the scatter around the centres."""
     from scipy.stats import norm
 
     count = np.bincount(row)
@@ -118,15 +91,7 @@ def _centres(logs: FloatArray, cut: BoolArray, row: IntArray) -> tuple[FloatArra
 
 
 def _between(centre: FloatArray, noise: float, count: IntArray, group: IntArray) -> tuple[float, bool, float]:
-    """Return the variance of centres within classes, whether it is above 0, and the error of its root.
-
-    Parameters
-    ----------
-    centre : of each client, shape (k,)
-    noise : scatter of single times
-    count : times of each client, shape (k,)
-    group : class of each client, shape (k,)
-    """
+    """Return the variance of centres within classes, whether it is above 0, and the error of its root."""
     from scipy.stats import f
 
     groups = np.unique(group).size

@@ -31,18 +31,7 @@ _MASS: Final = 0.01
 
 @dataclass(frozen=True)
 class Fit:
-    """A law of times with its parameters.
-
-    Attributes
-    ----------
-    kind : of `fedsim.network.LATENCY_LAWS`
-    options : its parameters by name
-    errors : their standard errors by name, where the size of the sample gives one
-    aic : Akaike's criterion of each law that was tried; the least one explains the sample best
-    distance : Kolmogorov-Smirnov distance of the sample from the law
-    size : of the sample
-    cut : how many of its times were cut short
-    """
+    """A law of times with its parameters."""
 
     kind: str
     options: Mapping[str, Any]
@@ -69,14 +58,7 @@ class _Tried:
 
 
 def fit_law(times_s: FloatArray, cut: BoolArray, *, kinds: tuple[str, ...] | None = None) -> Fit:
-    """Return the law that explains times best.
-
-    Parameters
-    ----------
-    times_s : at least 0, shape (n,)
-    cut : times that were cut short, shape (n,)
-    kinds : of fedsim's laws that may be chosen beside the empirical one; None for all
-    """
+    """Return the law that explains times best."""
     whole = times_s[~cut]
     if not whole.size:
         raise ValueError("times_s: every time was cut short; at least one must be whole")
@@ -223,13 +205,7 @@ def _other(law: Any, times_s: FloatArray, cut: BoolArray) -> _Tried | None:
 
 
 def kaplan_meier(times_s: FloatArray, cut: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return the whole times, ascending and each once, and the share of times beyond each, shape (m,) both.
-
-    Parameters
-    ----------
-    times_s : shape (n,)
-    cut : times that were cut short, shape (n,)
-    """
+    """Return the whole times, ascending and each once, and the share of times beyond each, shape (m,) both."""
     steps_s, ends = np.unique(times_s[~cut], return_counts=True)
     at_risk = times_s.size - np.searchsorted(np.sort(times_s), steps_s, side="left")
     return steps_s, np.asarray(np.cumprod(1.0 - ends / at_risk), dtype=np.float64)

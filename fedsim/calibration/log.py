@@ -26,33 +26,7 @@ _LEAST_WORK: Final = 1e-9
 
 @dataclass(frozen=True)
 class Log:
-    """The n participations of a log, in the order of their rounds.
-
-    Attributes
-    ----------
-    client : number of the client, 0..K-1, shape (n,)
-    group : number of its class, shape (n,); all 0 without classes
-    names, groups : of the clients and of the classes
-    round : number of the round, shape (n,); None if the log does not say
-    start_s, end_s : of each participation, shape (n,); None if the log does not say
-    spent_s : time in each phase, shape (3, n); NaN where it is not known
-    cut_in : phase in which a participation was cut short, `NOT_CUT` for the others, shape (n,)
-    work : share of the local work that was done, shape (n,)
-    samples : training samples of each client, shape (K,); None if the log does not say
-    outcome : codes of `Outcome`, shape (n,)
-    candidates : clients that could be selected in each round, shape (r,); None if it is not known
-    notes : sentences on what is missing, and what is taken instead
-
-    Examples
-    --------
-    >>> rows = [[i % 3, i // 3, 10 * (i // 3), 10 * (i // 3) + 2 + i % 3] for i in range(12)]
-    >>> np.savetxt("rounds.csv", rows, "%d", ",", header="client,round,start_s,end_s", comments="")
-    >>> log = read_log("rounds.csv")
-    >>> log.rounds, log.round_times_s().tolist()  # each until the slowest of its three clients has ended
-    (4, [4.0, 4.0, 4.0, 4.0])
-    >>> log.part(log.client == 0).spent_s[2].tolist()
-    [2.0, 2.0, 2.0, 2.0]
-    """
+    """The n participations of a log, in the order of their rounds."""
 
     client: IntArray
     group: IntArray
@@ -80,12 +54,7 @@ class Log:
         return 0 if self.candidates is None else int(self.candidates.size)
 
     def part(self, rows: BoolArray) -> "Log":
-        """Return the log of some of the participations; clients keep their numbers.
-
-        Parameters
-        ----------
-        rows : whether each participation is kept, shape (n,)
-        """
+        """Return the log of some of the participations; clients keep their numbers."""
         changed: dict[str, Any] = {
             name: None if (values := getattr(self, name)) is None else values[rows]
             for name in ("client", "group", "round", "start_s", "end_s", "cut_in", "work", "outcome")
@@ -108,30 +77,7 @@ def round_times_s(number: IntArray, start_s: FloatArray, end_s: FloatArray) -> F
 
 
 def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
-    """Return the log of a file, or of a run folder.
-
-    Parameters
-    ----------
-    path : ``.csv`` or ``.parquet`` with columns as in the table ``participations``, or a run folder
-        Needed are ``client`` and one of ``downlink_s``, ``compute_s``, ``uplink_s``, or both ``start_s`` and ``end_s``.
-        ``class`` and ``samples``, which fedsim's own table does not have, tell the class of a client and its samples.
-    rounds : table of rounds, whose column ``candidates`` tells how many clients were available
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, or a column is missing or holds what it must not.
-
-    Examples
-    --------
-    >>> rows = [[7 + i % 3, 2 + i % 3] for i in range(12)]
-    >>> np.savetxt("log.csv", rows, "%d", ",", header="client,uplink_s", comments="")
-    >>> log = read_log("log.csv")
-    >>> log.names, log.client[:4].tolist(), log.spent_s[2, :4].tolist()
-    (('7', '8', '9'), [0, 1, 2, 0], [2.0, 3.0, 4.0, 2.0])
-    >>> log.notes[0]
-    'downlink_s and compute_s missing: taken as 0'
-    """
+    """Return the log of a file, or of a run folder."""
     place, beside = Path(path), dict[str, NDArray[Any]]()
     if place.is_dir():
         rounds = place / "rounds.parquet" if rounds is None else rounds

@@ -21,14 +21,7 @@ _LARGEST_FACTOR: Final = 1e6
 
 @dataclass(frozen=True)
 class PhaseFit:
-    """The law of one phase.
-
-    Attributes
-    ----------
-    phase : code
-    fit : law of what is left when the clients' factors are taken away
-    effects : the clients' factors
-    """
+    """The law of one phase."""
 
     phase: int
     fit: Fit
@@ -46,15 +39,7 @@ class Fitted(NamedTuple):
 
 
 def fitted_phases(log: Log, by: By, crowd: int, samples: int) -> Fitted:
-    """Return the laws of a log's phases.
-
-    Parameters
-    ----------
-    log : Log
-    by : whether laws hold for the crowd, or up to a factor for each class or client
-    crowd : K
-    samples : of each client where the log does not say
-    """
+    """Return the laws of a log's phases."""
     down, up = (_phase(log, phase, by, np.ones(log.client.size)) for phase in (DOWNLINK, UPLINK))
     per_client = np.full(len(log.names), samples) if log.samples is None else log.samples
     work = _phase(log, COMPUTE, by, log.work * per_client[log.client])

@@ -18,16 +18,7 @@ from fedsim.history.outcomes import PHASES, Outcome
 
 @dataclass(frozen=True)
 class Presence:
-    """Availability and dropout of the crowd.
-
-    Attributes
-    ----------
-    availability, dropout : tables of a scenario
-    errors : standard errors of their parameters by name
-    share : share of clients that were available at the start of a round; None if the log does not say
-    lost : participations whose client was lost
-    notes : sentences on what was taken
-    """
+    """Availability and dropout of the crowd."""
 
     availability: dict[str, Any]
     dropout: dict[str, Any]
@@ -38,13 +29,7 @@ class Presence:
 
 
 def presence(log: Log, clients: int) -> Presence:
-    """Return availability and dropout of a log.
-
-    Parameters
-    ----------
-    log : Log
-    clients : K, available or not
-    """
+    """Return availability and dropout of a log."""
     spent_s = np.nan_to_num(log.spent_s)
     lost = log.outcome == Outcome.DROPPED
     number, total_s = int(lost.sum()), float(spent_s.sum())

@@ -29,12 +29,7 @@ _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EBADF}
 
 
 def guarded(command: Callable[[], object]) -> int:
-    """Run a command and return the exit code of its process; nothing that it raises goes further.
-
-    Parameters
-    ----------
-    command : may end by SystemExit, whose code counts
-    """
+    """Run a command and return the exit code of its process; nothing that it raises goes further."""
     for stream in (sys.stdout, sys.stderr):
         # Where a terminal lacks a character, its number is printed instead.
         if isinstance(stream, io.TextIOWrapper):

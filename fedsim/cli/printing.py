@@ -6,15 +6,7 @@ from collections.abc import Iterable
 def print_table(
     title: str, lines: Iterable[tuple[str, ...]], header: tuple[str, ...] = (), *, markup: bool = False
 ) -> None:
-    """Print a table; a narrow terminal wraps all columns but the first.
-
-    Parameters
-    ----------
-    title : above the table
-    lines : cells of each line
-    header : of the columns; without one no header is printed
-    markup : whether cells hold the markup of rich, else they are printed as they are
-    """
+    """Print a table; a narrow terminal wraps all columns but the first."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -121,14 +121,7 @@ def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlu
 
 
 def load_scenario(file: Path, assignments: list[str] | None, *, plugins: bool) -> Any:
-    """Return the scenario of a file; its parts of the form ``module:Class`` may lie beside it or in this folder.
-
-    Parameters
-    ----------
-    file : in TOML
-    assignments : values that are replaced, as ``a.b=value``
-    plugins : whether parts of the form ``module:Class`` may be imported
-    """
+    """Return the scenario of a file; its parts of the form ``module:Class`` may lie beside it or in this folder."""
     from fedsim.scenario import Scenario, parse_assignment
 
     values = dict(parse_assignment(text) for text in assignments or [])

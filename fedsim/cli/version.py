@@ -41,12 +41,7 @@ def version_lines() -> Iterator[str]:
 
 
 def code_of(folder: Path) -> str:
-    """Return the digest of the Python files of a package, 16 hexadecimal digits.
-
-    Parameters
-    ----------
-    folder : of the package; names and contents of all ``.py`` files in it count
-    """
+    """Return the digest of the Python files of a package, 16 hexadecimal digits."""
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted(folder.rglob("*.py")):
         for part in (path.relative_to(folder).as_posix().encode(), path.read_bytes()):

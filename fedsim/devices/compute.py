@@ -146,16 +146,7 @@ class ZeroTimes:
 
 @dataclass(frozen=True)
 class WorkTimes:
-    """Compute times that are proportional to the samples passed, with a jitter and a load drawn for each participation.
-
-    Attributes
-    ----------
-    s_per_sample : mean time for one sample on an idle device, shape (K,)
-    jitter : law of a factor for each (client, draw)
-    load : mean share of time for which a device is busy with other work, in [0, 1/2), or one for each, shape (K,)
-    streams : random streams of the run
-    fixed_samples : samples that count for every client and draw; None for the samples given
-    """
+    """Compute times that are proportional to the samples passed, with jitter and load drawn for each participation."""
 
     s_per_sample: FloatArray
     jitter: HeterogeneityLaw
@@ -220,13 +211,7 @@ class Flops(Component):
         return self
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
-        """Return the compute times of one run; the learner counts `flops_per_sample`.
-
-        Raises
-        ------
-        ScenarioError
-            If the learner cannot say how many operations a sample takes.
-        """
+        """Return the compute times of one run; the learner counts `flops_per_sample`."""
         if flops_per_sample is None:
             raise ScenarioError("devices.compute: flops needs a learner that counts the operations per sample")
         factor = HETEROGENEITY_LAW.checked(self.spread).factor(

@@ -183,13 +183,7 @@ class Battery(Component):
         return self
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> Batteries:
-        """Return the batteries of one run.
-
-        Raises
-        ------
-        ScenarioError
-            If the cost of work follows from its operations and the learner does not count them.
-        """
+        """Return the batteries of one run."""
 
         def of(name: str) -> Values:
             return values_of(self, name, clients, streams, "devices.energy")

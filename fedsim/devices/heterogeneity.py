@@ -178,11 +178,6 @@ def slowdown(u: FloatArray, load: Values) -> FloatArray:
 
     The idle share is Beta(b, 1) with ``b = (1 - load) / load``, so that its mean is ``1 - load``; the slowdown is
     then a Pareto law from 1 on, with the exponent b.
-
-    Parameters
-    ----------
-    u : uniform numbers in (0, 1), shape (n,)
-    load : mean share of time for which the device is busy with other things, in [0, 1/2); one for all, or shape (n,)
     """
     if isinstance(load, float) and load == 0:
         return np.ones_like(u)

@@ -20,13 +20,7 @@ _LEAST_AGENDA: Final = 256
 
 
 class AvailabilityTracker(ABC):
-    """The availability of n clients at the last look; positions are places among these clients.
-
-    Attributes
-    ----------
-    available : whether each client is available, shape (n,)
-    count : number of available clients
-    """
+    """The availability of n clients at the last look; positions are places among these clients."""
 
     def __init__(self, clients: int) -> None:
         self.available: BoolArray = np.zeros(clients, dtype=np.bool_)
@@ -34,13 +28,7 @@ class AvailabilityTracker(ABC):
 
     @abstractmethod
     def update(self, time_s: float, draw: int) -> IntArray:
-        """Look at an instant of a draw, and return the positions of clients that have come or gone, shape (m,).
-
-        Parameters
-        ----------
-        time_s : instant, >= 0; instants may also go back, which costs a look at each client
-        draw : key of the random numbers that holds at the instant, from 1
-        """
+        """Look at an instant of a draw, and return the positions of clients that have come or gone, shape (m,)."""
 
     def _set(self, place: IntArray, available: BoolArray) -> IntArray:
         """Take the present state of some clients, and return the positions of those that have come or gone."""
@@ -52,14 +40,7 @@ class AvailabilityTracker(ABC):
 
 
 class PlainTracker(AvailabilityTracker):
-    """Looks at each client again when the answer may have changed: O(n) then, and nothing otherwise.
-
-    Parameters
-    ----------
-    available : the law's answer for clients, instant and draw
-    client : ids of the clients, shape (n,)
-    holds_for : how long an answer holds: for a ``"run"``, a ``"draw"``, an ``"instant"`` or one ``"look"``
-    """
+    """Looks at each client again when the answer may have changed: O(n) then, and nothing otherwise."""
 
     def __init__(
         self,
@@ -98,11 +79,6 @@ class OnOffTracker(AvailabilityTracker):
     The agenda holds all changes before its horizon, about ``4 sqrt(n)`` of them. When it is over, one pass over all
     clients makes the next one. Where so much changes between two looks that an agenda would not last, each look is a
     pass over the instants of all clients.
-
-    Parameters
-    ----------
-    look_up : returns for clients and an instant whether each is available, and the later instant of its next change
-    client : ids of the clients, shape (n,)
     """
 
     def __init__(self, look_up: Callable[[IntArray, float], tuple[BoolArray, FloatArray]], client: IntArray) -> None:
@@ -154,12 +130,7 @@ class OnOffTracker(AvailabilityTracker):
 
 
 class JointTracker(AvailabilityTracker):
-    """Clients that are available by each of several trackers of the same clients.
-
-    Parameters
-    ----------
-    parts : at least one, with positions of n clients each
-    """
+    """Clients that are available by each of several trackers of the same clients."""
 
     def __init__(self, parts: Sequence[AvailabilityTracker]) -> None:
         super().__init__(parts[0].available.size)

@@ -18,13 +18,7 @@ _BITS: Final = ("downlink_bits", "uplink_bits")
 
 
 class SpentByFate:
-    """Seconds, bits and joules of participations by their `Fate`, added up row after row.
-
-    Attributes
-    ----------
-    count : participations of each fate, shape (fates,)
-    sums : seconds, bits and joules of each fate by the name of their column, each of shape (fates,)
-    """
+    """Seconds, bits and joules of participations by their `Fate`, added up row after row."""
 
     def __init__(self) -> None:
         self.count = np.zeros(len(Fate), dtype=np.int64)
@@ -76,15 +70,7 @@ def by_fate(tables: Tables, participations: Iterable[pa.RecordBatch] | None = No
 
 
 class Spent(NamedTuple):
-    """What clients have spent in all, probes included, and the shares of it that did not serve.
-
-    Attributes
-    ----------
-    downlink_bits, uplink_bits : carried
-    energy_j : drawn from batteries
-    wasted_time, wasted_bits, wasted_work, wasted_energy : shares of the seconds, of the bits both ways, of the seconds
-        of computing and of the energy that participations took whose updates were not used; 0 where there are none
-    """
+    """What clients have spent in all, probes included, and the shares of it that did not serve."""
 
     downlink_bits: float
     uplink_bits: float

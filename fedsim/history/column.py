@@ -24,19 +24,7 @@ _FIRST_NUMBERED: Final = 2
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table.
-
-    Attributes
-    ----------
-    name : in the table
-    type : Arrow type; labels are a dictionary of strings
-    doc : what it holds
-    unit : of its numbers; empty for counts, indices, shares and labels
-    labels : the enumeration whose codes are given and whose labels are stored; None for numbers
-    null : when it has no value, in words; empty for a column that always has one. In an array no value is a number
-        below 0 (NaN for a float), in a row it is None
-    since : format of run folders that has the column first
-    """
+    """One column of a table."""
 
     name: str
     type: pa.DataType
@@ -118,15 +106,7 @@ def _texts(values: Sequence[str]) -> pa.Array:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """One table of a run.
-
-    Attributes
-    ----------
-    name : of the table, and of its file in a run folder
-    row : what a row stands for
-    columns : in their order
-    optional : whether a run without such rows has no such table
-    """
+    """One table of a run."""
 
     name: str
     row: str
@@ -143,13 +123,7 @@ class TableSchema:
         return frozenset(column.name for column in self.columns)
 
     def check(self, given: Iterable[str]) -> list[Column]:
-        """Return the columns that are not given and may be null.
-
-        Raises
-        ------
-        RunError
-            If a column is given that the table does not have, or one is missing that always has a value.
-        """
+        """Return the columns that are not given and may be null."""
         names = frozenset(given)
         if names == self._names:
             return []
@@ -176,18 +150,7 @@ class TableSchema:
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
     def read(self, table: pa.Table, version: int) -> pa.Table:
-        """Return a table of a run folder in the present format; columns that are newer than its format are null.
-
-        Parameters
-        ----------
-        table : as it was read
-        version : format of the folder
-
-        Raises
-        ------
-        ValueError, pyarrow.ArrowException
-            If the table lacks a column of its own format, or has another one.
-        """
+        """Return a table of a run folder in the present format; columns that are newer than its format are null."""
         if unknown := sorted(set(table.column_names) - self._names):
             raise ValueError(f"there is no column {', '.join(unknown)}")
         for column in self.columns:

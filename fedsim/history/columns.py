@@ -30,16 +30,7 @@ def edges_of(tables: Tables, table: Literal["participations", "probes"] = "parti
 
 @dataclass(frozen=True)
 class RoundColumns:
-    """The R rounds that participations belong to, ordered by edge server and number.
-
-    Attributes
-    ----------
-    edge : index of the edge server, -1 without edge servers, shape (R,)
-    round : number, shape (R,)
-    start_s, end_s : beginning and end, shape (R,)
-    missing : participations that were late or dropped, shape (R,)
-    ended_by : codes of `RoundEnd`, shape (R,)
-    """
+    """The R rounds that participations belong to, ordered by edge server and number."""
 
     edge: IntArray
     round: IntArray
@@ -82,12 +73,7 @@ class RoundColumns:
         return np.where(first_s == last_s, first_s, np.append(self.start_s, 0.0))[:-1]
 
     def numbered(self, edge: IntArray, number: IntArray) -> IntArray:
-        """Return the place of each edge server's round of a number, shape (n,); R for a round that was not over.
-
-        Parameters
-        ----------
-        edge, number : of the rounds wanted, shape (n,)
-        """
+        """Return the place of each edge server's round of a number, shape (n,); R for a round that was not over."""
         width = max(int(number.max(initial=0)), int(self.round.max(initial=0))) + 1
         key = self.edge * width + self.round
         at = np.searchsorted(key, edge * width + number)
@@ -96,12 +82,7 @@ class RoundColumns:
         return np.where(known, at, key.size)
 
     def ending_at(self, edge: IntArray, time_s: FloatArray) -> IntArray:
-        """Return the place of each edge server's round that ended at an instant, shape (n,); -1 if none did.
-
-        Parameters
-        ----------
-        edge, time_s : edge servers and instants in seconds, shape (n,)
-        """
+        """Return the place of each edge server's round that ended at an instant, shape (n,); -1 if none did."""
         found = np.full(time_s.size, -1)
         for one in np.unique(edge):
             low, high = np.searchsorted(self.edge, [one, one + 1])

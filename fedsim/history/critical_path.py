@@ -24,10 +24,6 @@ def critical_path(tables: Tables) -> pa.Table:
     * ``"restart"``: the server crashed.
 
     With edge servers these are the rounds of the edge servers; `cloud_path` has those of the cloud.
-
-    Parameters
-    ----------
-    tables : of the run
     """
     rounds = RoundColumns.of(tables)
     seconds = np.stack([*(tables.column("participations", name) for name in SECONDS), _probe_s(tables)], axis=1)
@@ -62,10 +58,6 @@ def cloud_path(tables: Tables) -> pa.Table | None:
       phase: downlink from the cloud, edge rounds with their waits, or uplink to the cloud;
     * ``"restart"``: the server crashed;
     * ``"wait"``: no model of an edge server arrived.
-
-    Parameters
-    ----------
-    tables : of the run
     """
     if tables.edge_participations is None:
         return None
@@ -93,14 +85,7 @@ def cloud_path(tables: Tables) -> pa.Table | None:
 
 
 def _causes(ended_by: IntArray, named: BoolArray, cause: str) -> NDArray[np.str_]:
-    """Return the causes of rounds, shape (R,).
-
-    Parameters
-    ----------
-    ended_by : codes of `RoundEnd`, shape (R,)
-    named : rounds that an arrival ended, shape (R,)
-    cause : of these rounds
-    """
+    """Return the causes of rounds, shape (R,)."""
     enough = ended_by == RoundEnd.ENOUGH
     return np.where(named, cause, np.where(enough, "wait", np.array(RoundEnd.labels())[ended_by]))
 

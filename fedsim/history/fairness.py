@@ -13,17 +13,7 @@ _DECILE: Final = 0.1
 
 
 class Spread(NamedTuple):
-    """Accuracies of clients in a few numbers, each client counted once, whatever its samples.
-
-    Attributes
-    ----------
-    clients : number of clients with samples
-    mean : of their accuracies
-    std, variance : of the clients, not of a sample of them
-    worst_decile, best_decile : means of the tenth of the clients with the lowest and the highest accuracies, at least
-        one client (Li et al., "Fair resource allocation in federated learning", ICLR 2020, table 1)
-    jain : index of Jain, Chiu and Hawe (1984), 1 where all are equal, and at least 1 / clients; 1 if all are 0
-    """
+    """Accuracies of clients in a few numbers, each client counted once, whatever its samples."""
 
     clients: int
     mean: float
@@ -35,12 +25,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, accuracy: FloatArray) -> "Spread":
-        """Return the spread of accuracies.
-
-        Parameters
-        ----------
-        accuracy : of n clients, n at least 1, shape (n,)
-        """
+        """Return the spread of accuracies."""
         ascending = np.sort(accuracy)
         few = int(np.ceil(_DECILE * ascending.size))
         variance, squares = float(ascending.var()), float(np.square(ascending).sum())
@@ -104,13 +89,7 @@ def judged_by(tables: Tables) -> str:
 
 
 def last_spread(tables: Tables, y: str) -> Spread | None:
-    """Return the spread of a quantity in the last evaluation on the clients' own samples; None without one.
-
-    Parameters
-    ----------
-    tables : of the run
-    y : as of `fairness`
-    """
+    """Return the spread of a quantity in the last evaluation on the clients' own samples; None without one."""
     if tables.client_evaluations is None:
         return None
     number, values = _values(tables, y)

@@ -27,16 +27,6 @@ class GrowingTable:
     Rows are given one by one, or several as columns, whose numbers are written into arrays with room for a batch. An
     interrupt may come at any instant. The rows stay in order and none is put on disk twice, because the spool knows how
     many it has.
-
-    Parameters
-    ----------
-    schema : of the table
-    make : makes the place of its rows on disk
-    check : told of rows once they are on disk: name of the table, number of the rows before them, the rows
-
-    Attributes
-    ----------
-    rows : how many it has
     """
 
     def __init__(self, schema: TableSchema, make: MakeSpool, check: Callable[[str, int, pa.Table], None]) -> None:
@@ -152,13 +142,7 @@ class GrowingTable:
         return self._latest
 
     def _built(self, rows: int) -> pa.Table:
-        """Return the rows in memory as a table; rows that no table can hold are thrown away with those after them.
-
-        Raises
-        ------
-        RunError
-            If there are such rows; the rows before them stay.
-        """
+        """Return the rows in memory as a table; rows that no table can hold are thrown away with those after them."""
         try:
             return self._first(rows)
         except RunError as error:

@@ -20,14 +20,7 @@ NEARLY_SPENT: Final = 0.99
 
 
 def notes_of(tables: Tables, rates: "Rates | None" = None, budget: float | None = None) -> list[str]:
-    """Return sentences on what went wrong without ending the run; none if nothing did.
-
-    Parameters
-    ----------
-    tables : of the run
-    rates : of its transfers; None if they were not looked at
-    budget : greatest epsilon that a client may leak; None without privacy
-    """
+    """Return sentences on what went wrong without ending the run; none if nothing did."""
     found = [
         *(_not_finite(tables), _not_delivered(tables), _no_model(tables)),
         *(rates.note() if rates else "", _spent(tables, budget)),
@@ -86,12 +79,7 @@ class Rates:
         self._fastest, self._slowest = (0.0, ""), (np.inf, "")
 
     def see(self, batch: pa.RecordBatch) -> None:
-        """Look at some participations.
-
-        Parameters
-        ----------
-        batch : rows of the table of participations
-        """
+        """Look at some participations."""
         delivered = np.asarray(pc.equal(batch.column("outcome"), "delivered").to_numpy(zero_copy_only=False))
         for way in ("downlink", "uplink"):
             bits, took_s = (

@@ -26,13 +26,7 @@ class Coded(IntEnum):
 
 
 class Phase(Coded):
-    """Phase of a participation. A participation that was not cut short has none as its ``cut_in``.
-
-    Examples
-    --------
-    >>> Phase(1).label, Phase.labels()
-    ('compute', ('downlink', 'compute', 'uplink'))
-    """
+    """Phase of a participation. A participation that was not cut short has none as its ``cut_in``."""
 
     DOWNLINK = 0
     COMPUTE = 1
@@ -47,18 +41,7 @@ PHASES: Final = Phase.labels()
 
 
 class Outcome(Coded):
-    """How a participation ended.
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
-    >>> policy = {"kind": "deadline", "deadline_s": 0.5}
-    >>> history = simulate(scenario.replace({"rounds.count": 2, "rounds.policy": policy, "learning": "none"}))
-    >>> outcome = history.column("participations", "outcome").tolist()
-    >>> {one.label: outcome.count(one.label) for one in Outcome}
-    {'delivered': 4, 'late': 6, 'dropped': 0}
-    """
+    """How a participation ended."""
 
     DELIVERED = 0
     LATE = 1
@@ -66,18 +49,7 @@ class Outcome(Coded):
 
 
 class Fate(Coded):
-    """Whether the time and the bits of a participation served.
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
-    >>> policy = {"kind": "deadline", "deadline_s": 0.5}
-    >>> history = simulate(scenario.replace({"rounds.count": 2, "rounds.policy": policy, "learning": "none"}))
-    >>> fate = history.column("participations", "fate").tolist()
-    >>> {one.label: fate.count(one.label) for one in Fate}
-    {'used': 4, 'stale-used': 0, 'wasted-late': 6, 'wasted-dropped': 0, 'wasted-unmerged': 0}
-    """
+    """Whether the time and the bits of a participation served."""
 
     USED = 0
     """The update was in time, and went into the next model after the version that it started from."""
@@ -105,17 +77,7 @@ class SecureStep(Coded):
 
 
 class RoundEnd(Coded):
-    """What ended a round.
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
-    >>> policy = {"kind": "deadline", "deadline_s": 0.5}
-    >>> history = simulate(scenario.replace({"rounds.count": 2, "rounds.policy": policy, "learning": "none"}))
-    >>> history.column("rounds", "ended_by").tolist() == 2 * [RoundEnd.DEADLINE.label]
-    True
-    """
+    """What ended a round."""
 
     ENOUGH = 0
     """The policy had what it waited for."""

@@ -29,39 +29,16 @@ from fedsim.history.spool import Spool
 
 
 class TableCheck(Protocol):
-    """Checks the rows of a run's tables, each of them once, and in their order.
-
-    Attributes
-    ----------
-    spent_s : seconds of real time that it has taken so far
-    """
+    """Checks the rows of a run's tables, each of them once, and in their order."""
 
     spent_s: float
 
     def check(self, name: str, at: int, table: pa.Table) -> None:
-        """Check rows of a table.
-
-        Parameters
-        ----------
-        name : of the table
-        at : number of the rows of the table before the first of them
-        table : the rows
-
-        Raises
-        ------
-        AuditError
-            If one of them is wrong.
-        """
+        """Check rows of a table."""
         ...
 
     def end(self) -> None:
-        """Check the tables of a run that is over as a whole, after all their rows.
-
-        Raises
-        ------
-        AuditError
-            If they contradict one another.
-        """
+        """Check the tables of a run that is over as a whole, after all their rows."""
         ...
 
 
@@ -70,25 +47,6 @@ class Recorder:
 
     A column that may be null can be left out; a name that the schema does not have is refused. The newest rows are in
     memory, the others on disk, so that memory does not grow with the rounds.
-
-    Parameters
-    ----------
-    name : name of the scenario
-    spool : makes the place of a table's rows on disk when the first of them leave memory; a temporary file by default
-
-    Attributes
-    ----------
-    accounts : returns the columns of `ACCOUNTS` up to now; None for none
-    clients : the table `CLIENTS`; None for none
-    audit : checks rows when they leave memory, after they were put on disk; None for no checks, and after an error
-
-    Examples
-    --------
-    >>> recorder = Recorder("own-loop")
-    >>> for number, accuracy in enumerate([0.1, 0.5, 0.75]):
-    ...     recorder.add_evaluation(round=number, time_s=2.5 * number, model_version=number, accuracy=accuracy)
-    >>> recorder.history().time_to_accuracy(0.5)
-    2.5
     """
 
     def __init__(self, name: str, spool: MakeSpool | None = None) -> None:
@@ -105,92 +63,43 @@ class Recorder:
         """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes.
 
         A number stands for a column with one value; ``client`` is an array.
-
-        Parameters
-        ----------
-        columns : by name, arrays of shape (n,) or numbers for all rows
         """
         self._tables[PARTICIPATIONS.name].add_columns(columns)
 
     def add_probes(self, **columns: Piece) -> None:
-        """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`.
-
-        Parameters
-        ----------
-        **columns : by name, arrays of shape (n,) or numbers for all rows
-        """
+        """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`."""
         self._tables[PROBES.name].add_columns(columns)
 
     def add_secure_steps(self, **columns: Piece) -> None:
-        """Record clients in a step of secure aggregation as columns of `SECURE_STEPS`, as in `add_participations`.
-
-        Parameters
-        ----------
-        **columns : by name, arrays of shape (n,) or numbers for all rows
-        """
+        """Record clients in a step of secure aggregation as columns of `SECURE_STEPS`, as in `add_participations`."""
         self._tables[SECURE_STEPS.name].add_columns(columns)
 
     def add_releases(self, **columns: Piece) -> None:
-        """Record private releases as columns of `RELEASES`, given as in `add_participations`.
-
-        Parameters
-        ----------
-        **columns : by name, arrays of shape (n,) or numbers for all rows
-        """
+        """Record private releases as columns of `RELEASES`, given as in `add_participations`."""
         self._tables[RELEASES.name].add_columns(columns)
 
     def add_round(self, values: Row) -> None:
-        """Record a round as a row of `ROUNDS`.
-
-        Parameters
-        ----------
-        values : by name of the column; what is left out is null
-        """
+        """Record a round as a row of `ROUNDS`."""
         self._tables[ROUNDS.name].add_row(values)
 
     def add_edge_round(self, **values: Any) -> None:
-        """Record a round of an edge server as a row of `EDGE_ROUNDS`.
-
-        Parameters
-        ----------
-        **values : by name of the column; what is left out is null
-        """
+        """Record a round of an edge server as a row of `EDGE_ROUNDS`."""
         self._tables[EDGE_ROUNDS.name].add_row(values)
 
     def add_edge_participation(self, **values: Any) -> None:
-        """Record a cycle of an edge server as a row of `EDGE_PARTICIPATIONS`.
-
-        Parameters
-        ----------
-        **values : by name of the column; what is left out is null
-        """
+        """Record a cycle of an edge server as a row of `EDGE_PARTICIPATIONS`."""
         self._tables[EDGE_PARTICIPATIONS.name].add_row(values)
 
     def add_evaluation(self, **values: Any) -> None:
-        """Record an evaluation as a row of `EVALUATIONS`.
-
-        Parameters
-        ----------
-        **values : by name of the column; what is left out is null
-        """
+        """Record an evaluation as a row of `EVALUATIONS`."""
         self._tables[EVALUATIONS.name].add_row(values)
 
     def add_evaluation_later(self, row: Callable[[], Row]) -> None:
-        """Record an evaluation that may still run, in its place among the others.
-
-        Parameters
-        ----------
-        row : returns the row of `EVALUATIONS`, waiting for it if need be; called when the row is put on disk or read
-        """
+        """Record an evaluation that may still run, in its place among the others."""
         self._tables[EVALUATIONS.name].add_row_later(row)
 
     def add_client_evaluation(self, **values: Any) -> None:
-        """Record an evaluation on a client's samples as a row of `CLIENT_EVALUATIONS`.
-
-        Parameters
-        ----------
-        **values : by name of the column; what is left out is null
-        """
+        """Record an evaluation on a client's samples as a row of `CLIENT_EVALUATIONS`."""
         self._tables[CLIENT_EVALUATIONS.name].add_row(values)
 
     @property
@@ -209,13 +118,7 @@ class Recorder:
                 others.callback(table.spill)
 
     def end(self) -> None:
-        """Check what has not been checked, as the run is over.
-
-        Raises
-        ------
-        AuditError
-            If a row is wrong, or the tables contradict one another.
-        """
+        """Check what has not been checked, as the run is over."""
         if self.audit is not None:
             for table in self._tables.values():
                 table.check()
@@ -234,16 +137,7 @@ class Recorder:
         )
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
-        """Read a table batch by batch, with few rows in memory at a time; its rows are put on disk first.
-
-        Parameters
-        ----------
-        name : of the table: ``"participations"``
-
-        Returns
-        -------
-        iterator of record batches
-        """
+        """Read a table batch by batch, with few rows in memory at a time; its rows are put on disk first."""
         return self._tables[name].batches()
 
     def _check(self, name: str, at: int, table: pa.Table) -> None:

@@ -40,24 +40,7 @@ EMPTY: Final = Extent(0, 0)
 
 
 class Spool:
-    """Rows of one table in a file.
-
-    Parameters
-    ----------
-    schema : of the table
-    file : open for reading and writing, in bytes and without a buffer
-    where : name of the file in messages
-    extent : what the file holds already; what stands behind is cut off
-
-    Attributes
-    ----------
-    extent : rows that are in the file
-
-    Raises
-    ------
-    RunError
-        If the file does not hold what the extent says; nothing is changed then.
-    """
+    """Rows of one table in a file."""
 
     def __init__(self, schema: pa.Schema, file: BinaryIO, where: str, extent: Extent = EMPTY) -> None:
         self.schema, self.where = schema, where
@@ -79,18 +62,7 @@ class Spool:
         return spool
 
     def append(self, table: pa.Table, at: int) -> None:
-        """Append rows that are not in the file yet.
-
-        Parameters
-        ----------
-        table : rows
-        at : number of the rows before the first of them, at most as many as the file has
-
-        Raises
-        ------
-        RunError
-            If they cannot be written; the rows before them are not touched, and these can be appended later.
-        """
+        """Append rows that are not in the file yet."""
         new = table.slice(max(0, self.extent.rows - at))
         for batch in new.combine_chunks().to_batches(max_chunksize=ROWS_IN_A_BATCH):
             sink = pa.BufferOutputStream()
@@ -122,13 +94,7 @@ class Spool:
         return pa.concat_tables(tables)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows batch by batch, with one batch in memory; rows may be appended meanwhile.
-
-        Raises
-        ------
-        RunError
-            When the first is read, if the file does not hold what was written.
-        """
+        """Read the rows batch by batch, with one batch in memory; rows may be appended meanwhile."""
         return self._batches(self.extent)
 
     def close(self) -> None:
@@ -161,13 +127,7 @@ class Spool:
 
 
 def check_bytes(file: BinaryIO, extent: Extent) -> int:
-    """Return the CRC-32 of the bytes that an extent says a file holds.
-
-    Raises
-    ------
-    OSError, ValueError
-        If the file is shorter, or holds other bytes.
-    """
+    """Return the CRC-32 of the bytes that an extent says a file holds."""
     crc32 = have = 0
     file.seek(0)
     while have < extent.nbytes:
@@ -181,13 +141,7 @@ def check_bytes(file: BinaryIO, extent: Extent) -> int:
 
 
 def read_batches(file: BinaryIO, extent: Extent) -> Iterator[pa.RecordBatch]:
-    """Check the bytes of a spool's file, and read its segments, with one batch in memory.
-
-    Raises
-    ------
-    OSError, ValueError, pyarrow.ArrowException
-        If the file does not hold what was written; the checksum is compared before the first batch.
-    """
+    """Check the bytes of a spool's file, and read its segments, with one batch in memory."""
     check_bytes(file, extent)
     position = 0
     while position < extent.nbytes:

@@ -192,18 +192,7 @@ class Tables:
 
 
 def causal_mean(values: FloatArray, window: int) -> FloatArray:
-    """Return the mean of each value and up to ``window - 1`` values before it, shape (n,).
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-    window : int >= 1
-
-    Examples
-    --------
-    >>> causal_mean(np.array([1.0, 3.0, 5.0, 7.0]), 2).tolist()
-    [1.0, 2.0, 4.0, 6.0]
-    """
+    """Return the mean of each value and up to ``window - 1`` values before it, shape (n,)."""
     if not values.size:
         return values
     window = min(window, values.size)

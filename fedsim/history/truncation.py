@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 
 
 def truncated(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return the tables without the rows of rounds that are not in the table of rounds.
-
-    Parameters
-    ----------
-    tables : by name; with edge servers, `edge_rounds` holds their rounds, and `rounds` those of the cloud
-    """
+    """Return the tables without the rows of rounds that are not in the table of rounds."""
     rounds = tables["rounds"]
     last = _largest(rounds, "round")
     cut = {name: table.filter(_upto(table, "round", last)) for name, table in tables.items() if name == "evaluations"}

@@ -21,16 +21,6 @@ class DeadlineWhatIf:
     A round that lasted longer than the deadline would have ended then, and would have lost the used updates that
     arrived later. The rounds after it would have been different: simulate the deadline to see these. A deadline that
     is longer than the round saves and loses nothing here.
-
-    Attributes
-    ----------
-    deadlines_s : seconds after the cohort was sent, as the policy ``deadline`` counts them, shape (X,)
-    edge : edge server of each round, shape (R,); -1 without edge servers
-    round : number of each round, shape (R,)
-    duration_s : length of each round, shape (R,)
-    used : updates that went into each round's model, shape (R,)
-    saved_s : seconds by which each round would have been shorter, shape (R, X)
-    lost : used updates that each round would have lost, shape (R, X)
     """
 
     deadlines_s: FloatArray
@@ -119,12 +109,6 @@ def _used(tables: Tables, rounds: RoundColumns, sent_s: FloatArray) -> tuple[Int
     """Return the place of the round that used each update, and the seconds from dispatch to arrival, shape (U,).
 
     The seconds are without rounding errors upwards, because an arrival at the deadline's own instant is in time.
-
-    Parameters
-    ----------
-    tables : of the run
-    rounds : its R rounds
-    sent_s : when each sent its cohort, shape (R,)
     """
     used = np.flatnonzero(codes_of(tables.participations.column("fate"), Fate) <= Fate.STALE_USED)
     served = tables.column("participations", "served_round")[used].astype(np.int64)

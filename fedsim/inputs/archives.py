@@ -46,13 +46,7 @@ _DAMAGE: Final = (
 
 
 def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an NPZ file by name.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, is damaged or too large, or holds anything but arrays of numbers and texts.
-    """
+    """Return the arrays of an NPZ file by name."""
     content = read_bytes(path, MAX_BYTES, DataError)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -18,13 +18,7 @@ MOST_PAIRS: Final = 2**28
 
 
 class Bound(NamedTuple):
-    """The numbers that are allowed: 0, and those whose absolute value lies between two limits.
-
-    Attributes
-    ----------
-    least : smallest absolute value of a number that is not 0
-    greatest : greatest absolute value
-    """
+    """The numbers that are allowed: 0, and those whose absolute value lies between two limits."""
 
     least: float
     greatest: float
@@ -133,14 +127,7 @@ def unit_bound(name: str) -> Bound | None:
 
 
 def out_of_bounds(name: str, value: object, *, own: bool = True) -> tuple[object, Bound] | None:
-    """Return the first number of a field that is not allowed, with the bound; None where all are.
-
-    Parameters
-    ----------
-    name : of the field
-    value : a number, or numbers in lists and tuples; anything else is allowed
-    own : whether the field is of one of fedsim's own parts; others are bounded by their units alone
-    """
+    """Return the first number of a field that is not allowed, with the bound; None where all are."""
     known = unit_bound(name)
     for number in _numbers(value):
         whole = isinstance(number, int)

@@ -8,15 +8,7 @@ from fedsim.inputs.bounds import NUMBER, unit_bound
 
 
 def check_column(values: NDArray[np.float64], name: str, where: str, error: type[FedsimError]) -> None:
-    """Refuse a column of a file with a number out of the bounds of its name.
-
-    Parameters
-    ----------
-    values : finite numbers, any shape
-    name : of the column, with its unit
-    where : the file, for the message
-    error : class of the error
-    """
+    """Refuse a column of a file with a number out of the bounds of its name."""
     bound = unit_bound(name) or NUMBER
     size = np.abs(values)
     wrong = values[(values != 0) & ((size < bound.least) | (size > bound.greatest))]

@@ -15,20 +15,7 @@ STRICT: Final = ConfigDict(
 
 
 def parameters_of(constructor: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotation and the default of each parameter by name, as `pydantic.create_model` takes them.
-
-    Parameters
-    ----------
-    constructor : class, or function that makes an object
-
-    Examples
-    --------
-    >>> class Halved:
-    ...     def __init__(self, factor: float = 0.5):
-    ...         self.factor = factor
-    >>> parameters_of(Halved)
-    {'factor': (<class 'float'>, 0.5)}
-    """
+    """Return the annotation and the default of each parameter by name, as `pydantic.create_model` takes them."""
     called: Any = typing.cast(Any, constructor).__init__ if inspect.isclass(constructor) else constructor
     if called == object.__init__:
         return {}
@@ -44,13 +31,7 @@ def parameters_of(constructor: Callable[..., Any]) -> dict[str, Any]:
 
 
 def table_of(title: str, constructor: Callable[..., Any]) -> type[BaseModel]:
-    """Return the table of a constructor's options.
-
-    Parameters
-    ----------
-    title : of the table, for messages
-    constructor : as in `parameters_of`
-    """
+    """Return the table of a constructor's options."""
     return create_model(title, __config__=STRICT, **parameters_of(constructor))
 
 

@@ -21,14 +21,7 @@ _LONGEST_PATH: Final = 4095
 
 
 def check_path(path: str | Path, error: type[FedsimError], field: str = "") -> Path:
-    """Return a path, refusing one that no file system takes.
-
-    Parameters
-    ----------
-    path : of a file or folder, which need not exist
-    error : class of the error
-    field : name of the field or option, for the message
-    """
+    """Return a path, refusing one that no file system takes."""
     text, where = str(path), f"{field}: " if field else ""
     if "\0" in text:
         raise error(f"{where}{text!r} is not allowed; a path holds no null character")
@@ -52,15 +45,7 @@ def expanded(path: str | Path, error: type[FedsimError]) -> Path:
 
 
 def read_bytes(path: str | Path, max_bytes: int, error: type[FedsimError], where: str | None = None) -> bytes:
-    """Return the content of a regular file.
-
-    Parameters
-    ----------
-    path : of the file
-    max_bytes : size of the largest file that is read
-    error : class of the error
-    where : what the message begins with; the path by default
-    """
+    """Return the content of a regular file."""
     where = str(path) if where is None else where
     check_path(path, error)
     try:

@@ -21,14 +21,7 @@ _PACKED: Final = b"\x1f\x8b"
 
 
 def read_lines(path: Path, error: type[FedsimError], max_bytes: int = MAX_BYTES) -> Iterator[str]:
-    """Yield the lines of a file of UTF-8 text, without their ends.
-
-    Parameters
-    ----------
-    path : of the file; one that begins as gzip's do is unpacked
-    error : class of the error
-    max_bytes : of all lines together
-    """
+    """Yield the lines of a file of UTF-8 text, without their ends."""
     check_file(path, max_bytes, error)
     left, number = max_bytes, 0
     try:

@@ -10,13 +10,7 @@ _OF_MODULES: Final[dict[str, str]] = {}
 
 @dataclass(frozen=True)
 class Registered:
-    """A kind that installed packages register under one name.
-
-    Attributes
-    ----------
-    places : ``"module:Class"``, as each package says it, all different
-    packages : name and version of the package of each place
-    """
+    """A kind that installed packages register under one name."""
 
     places: tuple[str, ...]
     packages: tuple[str, ...]
@@ -27,12 +21,7 @@ class Registered:
 
 
 def registered(group: str) -> Mapping[str, Registered]:
-    """Return what installed packages register in a group, by name.
-
-    Parameters
-    ----------
-    group : of entry points, such as the group `fedsim.networks`
-    """
+    """Return what installed packages register in a group, by name."""
     found: dict[str, dict[str, str]] = {}
     for point in entry_points(group=group):
         package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
@@ -41,23 +30,11 @@ def registered(group: str) -> Mapping[str, Registered]:
 
 
 def note_package(module: str, package: str) -> None:
-    """Note the package that a module is from, for messages about its classes.
-
-    Parameters
-    ----------
-    module : whole name of the module; all modules within its outermost one are from the package
-    package : its name and version
-    """
+    """Note the package that a module is from, for messages about its classes."""
     _OF_MODULES[module.partition(".")[0]] = package
 
 
 def with_package(name: str, module: str) -> str:
-    """Return the name of a class with the package that it is from: ``"sats:Links (package fedsim-sats 1.0)"``.
-
-    Parameters
-    ----------
-    name : as messages have it
-    module : of the class; a module that no entry point has named changes nothing
-    """
+    """Return the name of a class with the package that it is from: ``"sats:Links (package fedsim-sats 1.0)"``."""
     package = _OF_MODULES.get(module.partition(".")[0])
     return name if package is None else f"{name} (package {package})"

@@ -47,24 +47,7 @@ def imported_plugins() -> dict[str, str]:
 
 
 def load_kind(group: str, kind: str, *, functions: bool = False) -> Any:
-    """Return what a kind names that is not fedsim's: ``"module:Class"``, or the name of an installed package's part.
-
-    Parameters
-    ----------
-    group : of the entry points of such parts
-    kind : in a scenario
-    functions : whether it may name a function too
-
-    Returns
-    -------
-    class or function
-        None if no package registers the name.
-
-    Raises
-    ------
-    PluginError
-        If two packages register the name, or as `load_plugin`; it names the package.
-    """
+    """Return what a kind names that is not fedsim's: ``"module:Class"``, or the name of an installed package's part."""
     installed = Registered((kind,), ("",)) if ":" in kind else registered(group).get(kind)
     if installed is None:
         return None
@@ -80,20 +63,7 @@ def load_kind(group: str, kind: str, *, functions: bool = False) -> Any:
 
 
 def load_plugin(place: str, *, package: str = "", functions: bool = False) -> Any:
-    """Return what ``"module:Class"`` names, importing its module.
-
-    Parameters
-    ----------
-    place : ``"module:Class"``
-    package : name and version of the installed package that has registered the place as an entry point, so that it may
-        be compiled; empty for none
-    functions : whether it may name a function too
-
-    Raises
-    ------
-    PluginError
-        If plug-ins are switched off, there is no such class, or the module fails or ends the program on import.
-    """
+    """Return what ``"module:Class"`` names, importing its module."""
     module, _, name = place.partition(":")
     if not all(step.isidentifier() for step in (*module.split("."), *name.split("."))):
         raise PluginError("it is not of the form 'module:Class' with the whole name of a module")
@@ -133,14 +103,7 @@ def _import(module: str) -> None:
 
 @dataclass(frozen=True)
 class _Bound:
-    """What the source of a module says of its names.
-
-    Attributes
-    ----------
-    classes : names of classes, and of what calls and other names are assigned to
-    functions : names of functions
-    origins : name -> (module, name there), for names imported from others
-    """
+    """What the source of a module says of its names."""
 
     classes: frozenset[str]
     functions: frozenset[str]

@@ -41,16 +41,7 @@ _CONSTANT: Final = "constant."
 
 @dataclass(frozen=True)
 class Blueprint:
-    """What a model and an executor say of themselves.
-
-    Attributes
-    ----------
-    layout : of the model, with its initial numbers
-    numerics : what results depend on beside the scenario
-    used : description of the executor
-    max_batch : of the executor
-    narrow : the model at each width of the local algorithm, the whole one first
-    """
+    """What a model and an executor say of themselves."""
 
     layout: ModelLayout
     numerics: str
@@ -102,15 +93,7 @@ class Blueprint:
 def prepare(
     setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray, store: Store
 ) -> tuple[Blueprint, Executor]:
-    """Return what is known of a run's model and executor, and the executor, which may be built later.
-
-    Parameters
-    ----------
-    setup : what all trainings have in common
-    choice : of the executor
-    samples : of every client, shape (K,)
-    store : keeps blueprints
-    """
+    """Return what is known of a run's model and executor, and the executor, which may be built later."""
     if not _of_fedsim(choice):
         return _built(setup, choice, samples)
     kept = store.arrays(_digest(setup, choice, samples))

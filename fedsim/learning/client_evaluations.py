@@ -28,16 +28,7 @@ def evaluate_clients(
     local: LocalWork,
     kept: Mapping[int, StateHandle],
 ) -> ClientEvaluations:
-    """Return accuracy, loss and metrics of a model on all training samples of each client.
-
-    Parameters
-    ----------
-    results : of the learner
-    model : the server's
-    samples : of each client, shape (K,)
-    local : the local algorithm
-    kept : what clients keep from one training to the next, by client
-    """
+    """Return accuracy, loss and metrics of a model on all training samples of each client."""
     states = kept if local.algorithm.personal else {}
     clients = np.flatnonzero(samples).tolist()
     # Of those that use the server's model: who passes through it together decides the last bits.

@@ -13,22 +13,7 @@ _NEXT_ROUND: Final = 2**32
 
 
 class Drawn(NamedTuple):
-    """How many samples the clients of a cohort have drawn, and which participation it was.
-
-    Attributes
-    ----------
-    probability : by which each client draws each of its samples, in (0, 1]
-    number : of the participation: no client has the same number twice
-    taken : samples that each client has drawn, shape (n,)
-    divisor : each client sends its update times ``taken / divisor``; None for the update itself
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> drawn = Drawn(probability=0.5, number=3, taken=np.array([12, 9]), divisor=10.0)
-    >>> drawn.part(np.array([1])).taken.tolist(), [one.scale for one in drawn.each()]
-    ([9], [1.2, 0.9])
-    """
+    """How many samples the clients of a cohort have drawn, and which participation it was."""
 
     probability: float
     number: int
@@ -36,12 +21,7 @@ class Drawn(NamedTuple):
     divisor: float | None = None
 
     def part(self, kept: IntArray) -> "Drawn":
-        """Return those of the clients at these positions.
-
-        Parameters
-        ----------
-        kept : positions among the clients, shape (k,)
-        """
+        """Return those of the clients at these positions."""
         return self._replace(taken=self.taken[kept])
 
     @property
@@ -59,13 +39,7 @@ class Drawn(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """What one client has drawn for one training; see `Drawn`.
-
-    Attributes
-    ----------
-    probability, number, taken : as of `Drawn`
-    scale : by which the client multiplies its update
-    """
+    """What one client has drawn for one training; see `Drawn`."""
 
     probability: float
     number: int
@@ -79,48 +53,20 @@ class SampleDraws:
     Sample i of client k is drawn in participation t if the number of the stream ``"drawn-samples"`` for
     (k, t 2^32 + i) is below the probability. So what a client draws depends on nothing else, and what it draws with a
     probability it draws with any higher one.
-
-    Parameters
-    ----------
-    streams : of the run
-    samples : of each client, shape (K,)
-
-    Examples
-    --------
-    >>> from fedsim.streams import Streams
-    >>> draws, client = SampleDraws(Streams(0), np.array([6, 4])), np.array([0, 1])
-    >>> few, many = (draws.places(client, probability, number=1) for probability in (0.3, 0.8))
-    >>> few[0].tolist(), many[0].tolist()  # what is drawn with 0.3 is drawn with 0.8 too
-    ([4, 5], [0, 2, 4, 5])
-    >>> draws.counts(client, 1.0, number=1).tolist()
-    [6, 4]
     """
 
     def __init__(self, streams: Streams, samples: IntArray) -> None:
         self._streams, self._samples = streams, samples
 
     def counts(self, client: IntArray, probability: float, number: int) -> IntArray:
-        """Return how many samples each client draws, shape (n,); arguments as of `places`.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        probability : with which a sample is drawn, in [0, 1]
-        number : of the participation, the key of its draws
-        """
+        """Return how many samples each client draws, shape (n,); arguments as of `places`."""
         sizes = self._samples[client]
         ends = np.concatenate(([0], np.cumsum(self._drawn(client, sizes, probability, number))))
         last = np.cumsum(sizes)
         return np.asarray(ends[last] - ends[last - sizes], dtype=np.int64)
 
     def places(self, client: IntArray, probability: float, number: int) -> list[IntArray]:
-        """Return which of its samples each client draws, ascending places among its own, n arrays.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        probability, number : of the participation, see `Drawn`
-        """
+        """Return which of its samples each client draws, ascending places among its own, n arrays."""
         sizes = self._samples[client]
         drawn, last = np.flatnonzero(self._drawn(client, sizes, probability, number)), np.cumsum(sizes)
         ends = np.searchsorted(drawn, last)

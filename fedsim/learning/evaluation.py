@@ -10,25 +10,7 @@ from fedsim.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How good a model is on some samples.
-
-    Attributes
-    ----------
-    accuracy : share of right answers; NaN where the task has no such metric
-    loss : mean loss
-    metrics : all metrics of the task by their names, accuracy included
-    sums : what the metrics are made of, in their order; sums of several evaluations make the metrics of all their
-        samples together, see `fedsim.learning.tasks.scores`
-    samples : number of samples; 0 if it is not stated
-    parts : evaluations of the parts of the samples, where a job states them and the executor gives them
-    has_loss : whether the loss is known; a report from outside may have none
-
-    Examples
-    --------
-    >>> found = Evaluation(accuracy=0.75, loss=0.5, metrics={"accuracy": 0.75, "top-5": 0.9})
-    >>> found.value("top-5"), found.value("loss"), found.value("perplexity")
-    (0.9, 0.5, nan)
-    """
+    """How good a model is on some samples."""
 
     accuracy: float
     loss: float
@@ -39,32 +21,13 @@ class Evaluation:
     has_loss: bool = True
 
     def value(self, name: str) -> float:
-        """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name.
-
-        Parameters
-        ----------
-        name : ``"loss"``, ``"accuracy"`` or the name of a metric
-        """
+        """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name."""
         known = {"accuracy": self.accuracy, **self.metrics, "loss": self.loss}
         return known.get(name, float("nan"))
 
 
 class ClientEvaluations(NamedTuple):
-    """How good a model is on each client's own samples.
-
-    Attributes
-    ----------
-    accuracy : share of right answers, shape (K,); NaN without samples, and where the task has no such metric
-    loss : mean loss, shape (K,); NaN without samples
-    metrics : all metrics of the task by their names, shape (K,) each; NaN without samples
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = ClientEvaluations(np.array([0.9, 0.5, np.nan]), np.array([0.2, 1.1, np.nan]), {})
-    >>> float(np.nanmin(found.accuracy))  # the third client has no samples
-    0.5
-    """
+    """How good a model is on each client's own samples."""
 
     accuracy: FloatArray
     loss: FloatArray
@@ -92,17 +55,7 @@ class PendingEvaluation(Protocol):
 
 @dataclass(frozen=True)
 class KnownEvaluation:
-    """A `PendingEvaluation` whose result is there from the start.
-
-    Attributes
-    ----------
-    evaluation : the result
-
-    Examples
-    --------
-    >>> KnownEvaluation(Evaluation(accuracy=0.75, loss=0.5)).result().value("accuracy")
-    0.75
-    """
+    """A `PendingEvaluation` whose result is there from the start."""
 
     evaluation: Evaluation
 

@@ -92,26 +92,14 @@ class LocalTraining(Settings):
         return self
 
     def batches_per_epoch(self, samples: ArrayLike, smallest_batch: int = 1) -> IntArray:
-        """Return how many batches one pass over the data has.
-
-        Parameters
-        ----------
-        samples : number of samples of each client, any shape
-        smallest_batch : 1, or 2 for a model with batch normalisation
-        """
+        """Return how many batches one pass over the data has."""
         size = np.asarray(samples, dtype=np.int64)
         full, rest = np.divmod(size, self.batch_size)
         kept = (rest >= smallest_batch) & ((self.short_batch == "keep") | (full == 0))
         return np.asarray(full + kept)
 
     def batches(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> IntArray:
-        """Return how many batches each client does for a share of the work: ``ceil(work * all of them)``.
-
-        Parameters
-        ----------
-        samples, smallest_batch : as in `batches_per_epoch`
-        work : shares in (0, 100], of the shape of ``samples``; with more than 1 the epochs go on
-        """
+        """Return how many batches each client does for a share of the work: ``ceil(work * all of them)``."""
         each = self.batches_per_epoch(samples, smallest_batch)
         planned = self.epochs * each if self.steps is None else np.where(each > 0, self.steps, 0)
         if self.max_batches is not None:
@@ -120,23 +108,12 @@ class LocalTraining(Settings):
         return np.where(planned > 0, np.maximum(share.astype(np.int64), 1), 0)
 
     def single_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1) -> BoolArray:
-        """Return which clients do one step on all their samples, and no other, of the shape of ``samples``.
-
-        Parameters
-        ----------
-        samples, work, smallest_batch : as in `batches`
-        """
+        """Return which clients do one step on all their samples, and no other, of the shape of ``samples``."""
         fitting = np.asarray(samples, dtype=np.int64) <= self.batch_size
         return np.asarray(fitting & (self.batches(samples, work, smallest_batch) == 1))
 
     def whole_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1, *, up: bool) -> FloatArray:
-        """Return the share of the work nearest to a wish that is a whole number of batches, at least one, same shape.
-
-        Parameters
-        ----------
-        samples, work, smallest_batch : as in `batches`
-        up : whether to round up, as `batches` does, or down
-        """
+        """Return the nearest share of the work that is a whole number of batches, at least one; of the same shape."""
         planned = self.batches(samples, 1.0, smallest_batch)
         done = self.batches(samples, work, smallest_batch)
         wished = np.asarray(work, dtype=np.float64) * planned
@@ -144,14 +121,7 @@ class LocalTraining(Settings):
         return np.asarray((done if up else np.maximum(below, 1)) / np.maximum(planned, 1), dtype=np.float64)
 
     def work_samples(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> FloatArray:
-        """Return how many samples each client passes through its model, of their shape.
-
-        Parameters
-        ----------
-        samples : of each client, any shape
-        work : shares in (0, 100], of the shape of ``samples`` or one for all
-        smallest_batch : 1, or 2 for a model with batch normalisation
-        """
+        """Return how many samples each client passes through its model, of their shape."""
         size = np.asarray(samples, dtype=np.int64)
         each = self.batches_per_epoch(size, smallest_batch)
         per_epoch = np.minimum(size, each * self.batch_size)
@@ -160,13 +130,7 @@ class LocalTraining(Settings):
 
 
 def probe_samples(samples: IntArray, most: int | None) -> FloatArray:
-    """Return the work of evaluating a model on each client's data, as a number of samples trained on, shape (n,).
-
-    Parameters
-    ----------
-    samples : how many each client has, shape (n,)
-    most : how many are evaluated of them at most; None for all
-    """
+    """Return the work of evaluating a model on each client's data, as a number of samples trained on, shape (n,)."""
     passed = samples if most is None else np.minimum(samples, checked_probe(most))
     return np.asarray(passed / FORWARD_AND_BACKWARD, dtype=np.float64)
 
@@ -179,20 +143,7 @@ def checked_probe(samples: int) -> int:
 
 
 def check_batches(local: LocalTraining, samples: IntArray, least: int, *, allow_empty: bool) -> None:
-    """Refuse clients without a batch.
-
-    Parameters
-    ----------
-    local : local training
-    samples : of each client, shape (K,)
-    least : fewest samples that a batch of the model must have
-    allow_empty : whether clients may have too few samples for one batch, or none; at least one must have enough
-
-    Raises
-    ------
-    ScenarioError
-        If a batch, or the data of a client, is smaller.
-    """
+    """Refuse clients without a batch."""
     if local.batch_size < least:
         raise ScenarioError(
             f"learning.local.batch_size: {local.batch_size} is not allowed; a model with batch normalisation needs "

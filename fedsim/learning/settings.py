@@ -164,15 +164,7 @@ class Supervised(Component):
         executor: ExecutorChoice | None = None,
         keeping: Keeping | None = None,
     ) -> Learner:
-        """Return a fresh learner; loads the data. What the store does not know of the model imports torch.
-
-        Raises
-        ------
-        DataError
-            If the data set is not there.
-        ScenarioError
-            If the parts do not fit together: too few samples for the clients, images too small for the model.
-        """
+        """Return a fresh learner; loads the data. What the store does not know of the model imports torch."""
         from fedsim.learning.blueprint import prepare
         from fedsim.learning.supervised import SupervisedLearner
 
@@ -218,14 +210,7 @@ LEARNERS: Final = Registry(
 
 
 def _check_users(split: NaturalPartition, users: int, clients: int) -> None:
-    """Refuse more clients than there are users for them.
-
-    Parameters
-    ----------
-    split : by users
-    users : with samples enough
-    clients : K
-    """
+    """Refuse more clients than there are users for them."""
     if users < clients:
         enough = f" with min_samples = {split.min_samples} training samples or more" if split.min_samples > 1 else ""
         raise ScenarioError(

@@ -66,27 +66,6 @@ class SupervisedLearner:
     repeats the same training (one digest, one result), unless ``repeat`` differs. Models of the same version in
     different branches (edge servers, asynchronous rounds, another policy) are different bases: the digests of their
     trainings differ, while the order of the batches is the same, so that branches can be compared in pairs.
-
-    Parameters
-    ----------
-    setup : what all trainings have in common
-    rows : every client's samples in the training set, K arrays of shape (n,)
-    layout, executor, server, streams : of the run
-    mechanism : what makes updates private, or None
-    aggregator : makes one update of those of an aggregation; the weighted mean by default
-    compressor : what makes updates smaller; nothing by default
-    store : of results; none by default
-    keeping : which models stay in the store; all of them by default
-    numerics : what results depend on beside the scenario, see `fedsim.learning.models.numerics`
-    model_bits, flops_per_sample : stand for a bigger network, if given
-    executor_used : describes the executor, if it is known
-    narrow : the model at each width of the local algorithm, the whole one first; none for the whole one alone
-    allow_empty : whether clients may have too few samples for one batch, or none; at least one must have enough
-
-    Attributes
-    ----------
-    samples : training samples of every client, shape (K,)
-    store : where results of trainings and probes are kept
     """
 
     def __init__(

@@ -102,14 +102,7 @@ class TimingUpdate(NamedTuple):
 
 
 class TimingLearner:
-    """Counts versions of a model that has no numbers; measurements are NaN, zero or empty.
-
-    Parameters
-    ----------
-    model_bits, flops_per_sample : as they are given; None if unknown
-    samples : training samples of every client, shape (K,)
-    update_bits : of an update; those of the model if None
-    """
+    """Counts versions of a model that has no numbers; measurements are NaN, zero or empty."""
 
     remembers: Final = False
     widths: Final = None

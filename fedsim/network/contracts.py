@@ -35,32 +35,14 @@ from fedsim.streams import Streams
 
 
 class Directions(NamedTuple):
-    """Whether something holds for the downlink and for the uplink.
-
-    Attributes
-    ----------
-    down : for the downlink
-    up : for the uplink
-
-    Examples
-    --------
-    >>> Directions(up=True), any(Directions())
-    (Directions(down=False, up=True), False)
-    """
+    """Whether something holds for the downlink and for the uplink."""
 
     down: bool = False
     up: bool = False
 
 
 class Connection(NamedTuple):
-    """What keeps a client connected, and what it pays when it is not.
-
-    Attributes
-    ----------
-    inactivity_s : time without a message after which a client is released
-    setup_s : time that the set-up of a connection takes, before the next message of a client that has been released
-    by_downlink : whether a downlink needs a connection and keeps it; a broadcast reaches clients without one
-    """
+    """What keeps a client connected, and what it pays when it is not."""
 
     inactivity_s: float
     setup_s: float
@@ -69,23 +51,7 @@ class Connection(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkFacts:
-    """What is known of the clients' links before a run begins; None for what a network does not have.
-
-    Attributes
-    ----------
-    positions_m : place of each client at time 0, shape (K, 2)
-    distance_m : distance of each client to the site that serves it, shape (K,)
-    snr : linear signal-to-noise ratio of downlink and uplink, averaged over fading, interference included, shape (2, K)
-    rate_bps : mean rate of downlink and uplink of a client that has the medium to itself, shape (2, K)
-
-    Examples
-    --------
-    >>> from fedsim.network import Cell
-    >>> from fedsim.streams import Streams
-    >>> facts = Cell(shadowing_sigma_db=0.0).build(np.array([[30.0, 40.0], [0.0, 500.0]]), Streams(0)).describe()
-    >>> facts.distance_m.tolist(), bool(np.all(facts.snr[:, 0] > facts.snr[:, 1]))
-    ([50.0, 500.0], True)
-    """
+    """What is known of the clients' links before a run begins; None for what a network does not have."""
 
     positions_m: FloatArray | None = None
     distance_m: FloatArray | None = None
@@ -348,13 +314,7 @@ class Network(Capable, Protocol):
 
 
 def build_links(network: Network, positions_m: FloatArray, streams: Streams) -> Links:
-    """Return the links that a network builds for one run; `positions_m` has shape (K, 2), as in `Network.build`.
-
-    Raises
-    ------
-    PartError
-        If the result does not derive from `Links`, or shares a direction without a medium to open.
-    """
+    """Return the links that a network builds for one run; `positions_m` has shape (K, 2), as in `Network.build`."""
     links: object = NETWORK.checked(network).build(positions_m, streams)
     built = f"network: {type(network).__name__}.build returned a {type(links).__name__}"
     if not isinstance(links, Links):

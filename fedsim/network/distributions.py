@@ -76,12 +76,6 @@ def floored_normal_mean(centre: FloatArray, std: float, floor: float) -> FloatAr
 
     With ``z = (centre - floor) / std`` it is ``floor + std * (z Phi(z) + phi(z))``.
 
-    Parameters
-    ----------
-    centre : mean of X, any shape
-    std : standard deviation of X, >= 0
-    floor : least value
-
     >>> float(floored_normal_mean(np.array(0.0), 1.0, 0.0)) == 1 / math.sqrt(2 * math.pi)
     True
     """

@@ -89,12 +89,7 @@ class FedScaleNetwork(Component):
 
 @dataclass(frozen=True)
 class RateLinks(Links):
-    """Links of a constant rate.
-
-    Attributes
-    ----------
-    rate_bps : of each client in bit/s, shape (K,)
-    """
+    """Links of a constant rate."""
 
     rate_bps: FloatArray
 

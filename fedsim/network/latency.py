@@ -75,14 +75,7 @@ class LatencyNetwork(Component):
 
 @dataclass(frozen=True)
 class LatencyLinks(Links):
-    """The links of a `LatencyNetwork`.
-
-    Attributes
-    ----------
-    downlink, uplink : latency laws
-    down_factor, up_factor : of each client, shape (K,)
-    streams : random streams of the run
-    """
+    """The links of a `LatencyNetwork`."""
 
     downlink: LatencyLaw
     uplink: LatencyLaw
@@ -175,14 +168,7 @@ def _climb(low: float, high: float, number: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class TwoSpeedLinks(Links):
-    """The links of a `TwoSpeed` population.
-
-    Attributes
-    ----------
-    centre_s : centre of each client's law in seconds, shape (K,)
-    std_s, floor_s : as in `TwoSpeed`
-    streams : random streams of the run
-    """
+    """The links of a `TwoSpeed` population."""
 
     centre_s: FloatArray
     std_s: float

@@ -45,19 +45,6 @@ def airtime_s(
 
     Semtech, "LoRa modem designer's guide", AN1200.13, section 4: ``preamble + 4.25`` symbols, and
     ``8 + max(ceil((8 PL - 4 SF + 28 + 16) / (4 (SF - 2 DE))) (CR + 4), 0)``, where DE is 1 for symbols above 16 ms.
-
-    Parameters
-    ----------
-    payload_bytes : of the physical layer, with the header of LoRaWAN
-    factor : spreading factor
-    bandwidth_hz : of the channel
-    coding_rate : 1 for 4/5 to 4 for 4/8
-    preamble : symbols of the preamble
-
-    Examples
-    --------
-    >>> airtime_s(np.array([20, 20]), np.array([7, 12]), 125e3, 1, 8).round(6).tolist()
-    [0.056576, 1.318912]
     """
     symbol_s = 2.0**factor / bandwidth_hz
     slow = np.where(symbol_s > _LONG_SYMBOL_S, 2, 0)
@@ -152,26 +139,14 @@ class LoRa(Component):
         return LoRaLinks(self, down, up, facts, Directions(up=self.collisions == "aloha"))
 
     def factors(self, snr: FloatArray) -> IntArray:
-        """Return the spreading factor of each client, 0 for those that are not received at all, shape (K,).
-
-        Parameters
-        ----------
-        snr : mean linear SNRs, shape (K,)
-        """
+        """Return the spreading factor of each client, 0 for those that are not received at all, shape (K,)."""
         with np.errstate(divide="ignore"):
             above_db = linear_to_db(snr)[:, None] - LEAST_SNR_DB
         fast = np.where((above_db >= self.margin_db).any(axis=1), (above_db >= self.margin_db).argmax(axis=1), -1)
         return np.where(fast >= 0, FACTORS[fast], np.where(above_db[:, -1] >= 0, FACTORS[-1], 0)).astype(np.int64)
 
     def message_s(self, bits: float, factor: IntArray, duty_cycle: float) -> FloatArray:
-        """Return the time from the first to the last bit of a message, `inf` for a factor of 0, of the factors' shape.
-
-        Parameters
-        ----------
-        bits : size of the message
-        factor : spreading factors, any shape
-        duty_cycle : share of time in which packets are sent
-        """
+        """Return the seconds from the first to the last bit of a message; `inf` for a factor of 0."""
         before_s, last_s = self._packets_s(bits, factor, duty_cycle)
         return before_s + last_s
 
@@ -199,15 +174,7 @@ class LoRa(Component):
 
 @dataclass(frozen=True)
 class LoRaLinks(Links):
-    """The links of a `LoRa` network.
-
-    Attributes
-    ----------
-    network : LoRa
-    down, up : spreading factor of each client's downlink and uplink, 0 for none, shape (K,)
-    facts : places, distances and SNRs
-    shared : whether uplinks collide
-    """
+    """The links of a `LoRa` network."""
 
     network: LoRa
     down: IntArray

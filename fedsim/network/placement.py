@@ -153,13 +153,7 @@ class FromFile(Component):
     path: Annotated[str, Field(min_length=1)]
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
-        """Return the positions of the first rows, shape (clients, 2).
-
-        Raises
-        ------
-        ScenarioError
-            If the file cannot be read, lacks a column, has too few rows or holds a value that is not a number.
-        """
+        """Return the positions of the first rows, shape (clients, 2)."""
         rows = self._rows()
         if len(rows) < clients:
             raise ScenarioError(
@@ -212,13 +206,7 @@ class Given(Component):
     ]
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
-        """Return the given positions, shape (clients, 2).
-
-        Raises
-        ------
-        ScenarioError
-            If there is not one position per client.
-        """
+        """Return the given positions, shape (clients, 2)."""
         if len(self.positions_m) != clients:
             raise ScenarioError(
                 f"positions_m: {len(self.positions_m)} positions are not allowed; "

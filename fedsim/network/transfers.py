@@ -65,18 +65,7 @@ class Transfer(ABC):
 
 @dataclass(frozen=True)
 class SpectrumBook:
-    """The work of a medium up to now, each entry counted on its own; work in Hz s.
-
-    Attributes
-    ----------
-    carried : work done, counted on the medium's clock
-    received, lost, under_way : work done for transfers that have ended, were cancelled, or are in progress
-    most : work that the bandwidth would have allowed
-    presence_s : integral over time of the number of transfers in progress
-    sojourn_s : sum over all transfers of the time for which they have been in progress
-    rounding : bound on how far rounding can have moved the work of transfers; large where much is left of a transfer
-        compared with what was done, since a medium knows the work done as a difference
-    """
+    """The work of a medium up to now, each entry counted on its own; work in Hz s."""
 
     carried: float
     received: float
@@ -166,47 +155,15 @@ class SharedMedium(ABC):
 
 
 class RoutedMedium(SharedMedium):
-    """A shared medium that joins any two nodes of a network.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fedsim.clock import Clock
-    >>> from fedsim.network.graph.graph import Graph
-    >>> from fedsim.streams import Streams
-    >>> wire = {"capacity_bps": 1e6, "delay_s": 0.5}
-    >>> tiers = {"kind": "two-tier", "cells": 1, "site_distance_m": 500, "fronthaul": wire, "backhaul": wire}
-    >>> clock = Clock()
-    >>> graph = Graph(topology=tiers, access={"kind": "radio", "delay_s": 0.0})
-    >>> medium = graph.build(np.zeros((1, 2)), Streams(0)).open(clock).routed()
-    >>> clock.run(until=medium.transfer("edge-0", "cloud", bits=1e6).done)
-    >>> clock.now
-    1.5
-    """
+    """A shared medium that joins any two nodes of a network."""
 
     @abstractmethod
     def transfer(self, source: str, target: str, bits: float) -> Transfer:
-        """Start a transfer between two nodes.
-
-        Parameters
-        ----------
-        source, target : names of the nodes
-        bits : size of the message, >= 0
-
-        Returns
-        -------
-        Transfer
-        """
+        """Start a transfer between two nodes."""
 
     @abstractmethod
     def edge_routes(self) -> tuple[list[str], str]:
-        """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud.
-
-        Raises
-        ------
-        ScenarioError
-            If there is not exactly one cloud, or no route between it and one of the edge servers.
-        """
+        """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud."""
 
     def routed(self) -> "RoutedMedium":
         """Return the medium itself."""

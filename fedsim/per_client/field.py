@@ -28,22 +28,7 @@ Values = float | FloatArray
 
 @dataclass(frozen=True)
 class PerClient(Slot):
-    """Annotation of a field with a value for each client.
-
-    Attributes
-    ----------
-    registry : of the laws
-    gt, ge, lt, le : bounds of every value
-    whole : whether values are whole numbers; what a law draws is rounded
-
-    Examples
-    --------
-    >>> speed = PerClient(gt=0, le=1000)
-    >>> speed.allowed()
-    'numbers above 0 and at most 1000'
-    >>> speed.admits(np.array([10.0, 0.0, 2000.0])).tolist()
-    [True, False, False]
-    """
+    """Annotation of a field with a value for each client."""
 
     registry: Any = CLIENT_LAWS
     gt: float | None = None
@@ -76,12 +61,7 @@ class PerClient(Slot):
         return f"{kind} {' and '.join(told)}" if told else kind
 
     def admits(self, values: FloatArray) -> Any:
-        """Return whether each value is within the bounds, of the shape of the values.
-
-        Parameters
-        ----------
-        values : any shape
-        """
+        """Return whether each value is within the bounds, of the shape of the values."""
         fits = np.isfinite(values)
         for limit, holds in (
             (self.gt, np.greater),
@@ -147,48 +127,12 @@ def _at_place(line: dict[str, Any], place: int) -> InitErrorDetails:
 
 
 def one_number(value: object) -> bool:
-    """Return whether a value of a table of a scenario is one number for all clients.
-
-    Parameters
-    ----------
-    value : as the table has it
-
-    Examples
-    --------
-    >>> one_number(100.0), one_number([100.0, 50.0]), one_number({"kind": "uniform", "least": 1.0, "greatest": 2.0})
-    (True, False, False)
-    """
+    """Return whether a value of a table of a scenario is one number for all clients."""
     return isinstance(value, int | float)
 
 
 def values_of(part: BaseModel, name: str, clients: int, streams: Streams, path: str) -> Values:
-    """Return the value of a field in a run: a number for all clients, or one for each, shape (clients,).
-
-    Parameters
-    ----------
-    part : the settings that have the field
-    name : of the field
-    clients : K
-    streams : random streams of the run
-    path : dotted path of the part in the scenario
-
-    Raises
-    ------
-    ScenarioError, DataError
-        If there is not one value for each client, or a value is not allowed; it names the field and the client.
-
-    Examples
-    --------
-    >>> from fedsim.devices import Rate
-    >>> from fedsim.streams import Streams
-    >>> values_of(Rate(samples_per_s=[100.0, 50.0]), "samples_per_s", 2, Streams(0), "devices.compute").tolist()
-    [100.0, 50.0]
-    >>> values_of(Rate(samples_per_s=100.0), "samples_per_s", 2, Streams(0), "devices.compute")
-    100.0
-    >>> values_of(Rate(samples_per_s=[100.0, 50.0]), "samples_per_s", 3, Streams(0), "compute")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    fedsim.errors.ScenarioError: compute.samples_per_s: a list of 2 values is not allowed; there must be one for each...
-    """
+    """Return the value of a field in a run: a number for all clients, or one for each, shape (clients,)."""
     given: Any = getattr(part, name)
     if one_number(given):
         return float(given)
@@ -210,71 +154,22 @@ def values_of(part: BaseModel, name: str, clients: int, streams: Streams, path: 
 
 
 def at(values: Values, client: IntArray) -> Values:
-    """Return the values of some clients: the number for all, or shape (n,).
-
-    Parameters
-    ----------
-    values : one number for all, or shape (K,)
-    client : ids, shape (n,)
-
-    Examples
-    --------
-    >>> at(np.array([1.0, 2.0, 4.0]), np.array([2, 0])).tolist()
-    [4.0, 1.0]
-    >>> at(3.0, np.array([2, 0]))
-    3.0
-    """
+    """Return the values of some clients: the number for all, or shape (n,)."""
     return values[client] if isinstance(values, np.ndarray) else values
 
 
 def of_one(values: Values, i: int) -> float:
-    """Return the value of one client.
-
-    Parameters
-    ----------
-    values : one number for all, or shape (K,)
-    i : id of the client
-
-    Examples
-    --------
-    >>> of_one(np.array([1.0, 2.0, 4.0]), 2), of_one(3.0, 2)
-    (4.0, 3.0)
-    """
+    """Return the value of one client."""
     return float(values[i]) if isinstance(values, np.ndarray) else values
 
 
 def is_one(values: Values) -> TypeGuard[float]:
-    """Return whether there is one value for all clients.
-
-    Parameters
-    ----------
-    values : one number for all, or shape (K,)
-
-    Examples
-    --------
-    >>> is_one(3.0), is_one(np.array([3.0, 3.0]))
-    (True, False)
-    """
+    """Return whether there is one value for all clients."""
     return not isinstance(values, np.ndarray)
 
 
 def by_value(values: Values, ask: Callable[[IntArray | slice, float], FloatArray]) -> FloatArray:
-    """Return what a function of one value gives for clients of several values, shape (n,).
-
-    Parameters
-    ----------
-    values : of each client, shape (n,); or one for all, which is asked for once
-    ask : called with positions of clients, of shape (m,) or all of them, and their value; returns shape (m,)
-
-    Examples
-    --------
-    >>> calls = []
-    >>> def twice(position, value):
-    ...     calls.append(value)
-    ...     return np.full(np.size(position), 2 * value)
-    >>> by_value(np.array([5.0, 1.0, 5.0]), twice).tolist(), calls
-    ([10.0, 2.0, 10.0], [1.0, 5.0])
-    """
+    """Return what a function of one value gives for clients of several values, shape (n,)."""
     if not isinstance(values, np.ndarray):
         return ask(slice(None), values)
     found = np.empty(values.size)

@@ -222,13 +222,7 @@ class Column(Component):
     path: Annotated[str, Field(min_length=1)]
 
     def values(self, clients: int, streams: Streams, field: str) -> FloatArray:
-        """Return the number of each client, shape (clients,).
-
-        Raises
-        ------
-        DataError
-            If the file cannot be read, has no such column or not a finite number for each client.
-        """
+        """Return the number of each client, shape (clients,)."""
         columns = read_columns(self.path)
         if self.column not in columns:
             raise DataError(

@@ -124,16 +124,7 @@ class Privacy(Settings):
         rate: float | None = None,
         reserved: float = 0.0,
     ) -> PrivacyAccountant:
-        """Return the accounts of a run's clients.
-
-        Parameters
-        ----------
-        clients : how many there are
-        numbers_share : share of the budget that pays for numbers beside updates, in [0, 1)
-        declared : epsilon of what each client declares once
-        rate : probability with which the selector draws each client, where amplification is counted
-        reserved : most epsilon that a client's answers about the number of its samples may cost
-        """
+        """Return the accounts of a run's clients."""
         if self.composition is None:
             return PrivacyAccountant(
                 self.budget, clients, numbers_share, declared, self.least_epsilon, reserved=reserved

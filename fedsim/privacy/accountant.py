@@ -31,37 +31,6 @@ class PrivacyAccountant:
     What clients declare once, before the first round, may cost epsilon of its own. It is spent from the beginning, and
     the budget's terms shrink by the factor that leaves the rest of the total to all releases. What clients answer about
     the number of their samples is reserved in the same way, and spent as they answer.
-
-    Parameters
-    ----------
-    budget : costs of the successive releases of one client, the same for all
-    clients : number of clients K, >= 0
-    numbers_share : share of the budget that pays for numbers, in [0, 1); 0 where none are sent
-    declared : epsilon of what each client declares once, in [0, total)
-    reserved : most epsilon that a client's answers about the number of its samples may cost, beside what is declared
-    least_epsilon : an account with less than this left closes, >= 0
-    ledger : composes the updates of a client, one after the other; None for summation
-    most_epsilon : limit of what a client leaks under a ledger; None for the budget's total
-
-    Attributes
-    ----------
-    releases : updates whose upload each client has started, shape (K,); a read-only view of the present state
-    numbers : uploads of numbers that each client has started, shape (K,); a read-only view
-    spent : epsilon that each client has spent, shape (K,), never above the budget; a read-only view
-    largest : the largest epsilon that any client has spent
-    total : the most that a client may spend
-    adds_up : whether the costs of all releases of a client add up to what it has spent
-    closed : clients whose accounts have closed, in this order: less than `least_epsilon` is left, or the next term for
-        an update is 0. Closed accounts stay closed.
-
-    Examples
-    --------
-    >>> from fedsim.privacy import UniformBudget
-    >>> accountant = PrivacyAccountant(UniformBudget(epsilon=3.0, releases=2), clients=4)
-    >>> accountant.charge(1), accountant.charge(1)
-    ((1.5, 1), (1.5, 2))
-    >>> accountant.spent.tolist(), accountant.closed, accountant.why_closed
-    ([0.0, 3.0, 0.0, 0.0], [1], 'the privacy budget of each client is spent')
     """
 
     def __init__(
@@ -116,58 +85,15 @@ class PrivacyAccountant:
         """Note that a cohort is sent; clients pay at their uploads."""
 
     def charge(self, client: int) -> tuple[float, int]:
-        """Charge a client for the update whose upload it starts now.
-
-        Parameters
-        ----------
-        client : id of the client
-
-        Returns
-        -------
-        epsilon : cost of this release
-        index : number of the release among those of the client, from 1
-
-        Raises
-        ------
-        IndexError
-            If the id is not in 0..K-1.
-        ScenarioError
-            If the terms of the budget policy exceed its total.
-        """
+        """Charge a client for the update whose upload it starts now."""
         return self._charge(client, self._releases, 1.0 - self.numbers_share)
 
     def charge_numbers(self, client: int) -> tuple[float, int]:
-        """Charge a client for the numbers whose upload it starts now; returns and errors as of `charge`.
-
-        Parameters
-        ----------
-        client : id of the client
-
-        Returns
-        -------
-        epsilon : cost of this release
-        index : number of the release among those of the client, from 1
-        """
+        """Charge a client for the numbers whose upload it starts now; returns and errors as of `charge`."""
         return self._charge(client, self._numbers, self.numbers_share)
 
     def charge_size(self, client: int, epsilon: float, *, once: bool = False) -> float:
-        """Charge a client for its answer about the number of its samples, and return what it costs.
-
-        Parameters
-        ----------
-        client : id
-        epsilon : of an answer
-        once : whether all answers of the client together cost one
-
-        Returns
-        -------
-        epsilon
-
-        Raises
-        ------
-        ScenarioError
-            If it costs more than is reserved.
-        """
+        """Charge a client for its answer about the number of its samples, and return what it costs."""
         cost = 0.0 if once and self._sizes[client] else epsilon
         spent = float(self._sizes[client]) + cost
         if spent > self.reserved * (1 + 1e-9):
@@ -253,12 +179,7 @@ class PrivacyAccountant:
         return "the privacy budget of each client is spent"
 
     def is_open(self, client: IntArray) -> BoolArray:
-        """Return whether the accounts of clients are open, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        """
+        """Return whether the accounts of clients are open, shape (n,)."""
         return self._open[client]
 
     def _is_last(self, releases: int) -> bool:
@@ -294,24 +215,6 @@ class SampledAccountant(PrivacyAccountant):
 
     Each cohort is a release that concerns all clients, those that were not drawn too: what a client leaks depends on
     the number of cohorts alone, and the ledger knows the probability. All accounts are equal and close together.
-
-    Parameters
-    ----------
-    budget, clients, least_epsilon, ledger, most_epsilon : as in `PrivacyAccountant`
-
-    Examples
-    --------
-    >>> from fedsim.privacy import UnlimitedBudget
-    >>> class Sum:
-    ...     total = 0.0
-    ...     def add(self, epsilon):
-    ...         self.total += epsilon
-    ...         return self.total
-    >>> accountant = SampledAccountant(UnlimitedBudget(epsilon=0.5), clients=3, ledger=Sum(), most_epsilon=1.2)
-    >>> for _ in range(2):
-    ...     accountant.cohort_sent()
-    >>> accountant.spent.tolist(), accountant.closed  # a third cohort would leak 1.5
-    ([1.0, 1.0, 1.0], [0, 1, 2])
     """
 
     def __init__(

@@ -99,11 +99,6 @@ class GeometricBudget(Component):
         """Return the epsilon that the i-th release costs, of the shape of ``i``.
 
         Late terms fall below the smallest float and are 0 (from about ``745 / eta`` on).
-
-        Raises
-        ------
-        ValueError
-            If an index is below 1.
         """
         index = _counts("i", i, lowest=1)
         return np.asarray(self.epsilon * -np.expm1(-self.eta) * np.exp(-self.eta * (index - 1.0)))
@@ -112,11 +107,6 @@ class GeometricBudget(Component):
         """Return the epsilon that n releases cost together, of the shape of ``n``; 0 for none.
 
         A closed form, not a running sum, so that rounding never carries it above ``epsilon``.
-
-        Raises
-        ------
-        ValueError
-            If a number is below 0.
         """
         return np.asarray(self.epsilon * -np.expm1(-self.eta * _counts("n", n, lowest=0)))
 

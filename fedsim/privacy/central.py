@@ -19,15 +19,7 @@ from fedsim.registry import Component, Slot
 
 
 class ServerNoise(NamedTuple):
-    """The noise of one aggregate.
-
-    Attributes
-    ----------
-    epsilon : of the release, the least of those of the updates in it
-    clipping_norm : of the updates
-    sensitivity : most by which two neighbouring aggregates differ
-    scale : of the noise
-    """
+    """The noise of one aggregate."""
 
     epsilon: float
     clipping_norm: float
@@ -36,19 +28,7 @@ class ServerNoise(NamedTuple):
 
 
 class NoiseAtServer(Component):
-    """A mechanism whose clipping is done by clients and whose noise is added by the server, once an aggregate.
-
-    Attributes
-    ----------
-    mechanism : states its clipping and its noise
-
-    Examples
-    --------
-    >>> central = NoiseAtServer(mechanism={"kind": "laplace-l1", "clip": 4.0})
-    >>> noise = central.noise_of([2.0, 2.0], client=[5, 9], weight=[0.25, 0.75])
-    >>> noise.sensitivity, noise.scale  # clip times the greatest weight, and that over epsilon
-    (3.0, 1.5)
-    """
+    """A mechanism whose clipping is done by clients and whose noise is added by the server, once an aggregate."""
 
     mechanism: Annotated[Mechanism, Slot(MECHANISMS)]
 
@@ -61,13 +41,7 @@ class NoiseAtServer(Component):
         return self._checked.clipped(update, buffers)
 
     def noise_energy(self, epsilon: float, buffers: Mask) -> float:
-        """Return the expected squared norm of the noise of an update of weight 1; NaN if the mechanism states none.
-
-        Parameters
-        ----------
-        epsilon : cost of the release, >= 0
-        buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
-        """
+        """Return the expected squared norm of the noise of an update of weight 1; NaN if the mechanism states none."""
         if not isinstance(self.mechanism, StatedNoise):
             return math.nan
         # Half the noise of the mechanism, see `noise_of`.
@@ -76,14 +50,7 @@ class NoiseAtServer(Component):
     def noise_of(
         self, epsilon: Sequence[float], client: IntArray | Sequence[int], weight: FloatArray | Sequence[float]
     ) -> ServerNoise:
-        """Return what the noise of an aggregate is.
-
-        Parameters
-        ----------
-        epsilon : of the releases of its updates, n of them
-        client : ids, shape (n,); a client may occur twice
-        weight : of the updates in the aggregate, shape (n,)
-        """
+        """Return what the noise of an aggregate is."""
         calibrated, least = self._checked, float(min(epsilon))
         share = largest_weight(client, weight)
         # The mechanism's own noise is for two updates of which none is zero: twice the clipping norm apart.
@@ -98,14 +65,7 @@ class NoiseAtServer(Component):
         buffers: Mask,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Return the noise of an aggregate, shape (d,).
-
-        Parameters
-        ----------
-        epsilon, client, weight : as in `noise_of`
-        buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
-        rng : random generator of this aggregate
-        """
+        """Return the noise of an aggregate, shape (d,)."""
         share = largest_weight(client, weight)
         return np.asarray(0.5 * share * self._checked.noise(float(min(epsilon)), buffers, rng), dtype=np.float64)
 

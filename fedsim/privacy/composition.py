@@ -90,12 +90,7 @@ COMPOSITION: Final = Contract(
 
 
 class _ByLibrary(Component, ABC):
-    """An accountant of dp-accounting.
-
-    Attributes
-    ----------
-    least_multiplier : least noise over sensitivity for which the library's numbers are of use
-    """
+    """An accountant of dp-accounting."""
 
     least_multiplier: ClassVar[float]
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
@@ -156,16 +151,7 @@ class PrivacyLoss(_ByLibrary):
 
 
 class GaussianLedger:
-    """Releases with normal noise, composed by an accountant of dp-accounting.
-
-    Parameters
-    ----------
-    accountant : of the library
-    delta : at which epsilon is stated
-    release_delta : delta of each release by itself
-    rate : probability with which a client takes part in a release, drawn for each by itself; None for 1
-    least_multiplier : releases with less noise over sensitivity are refused
-    """
+    """Releases with normal noise, composed by an accountant of dp-accounting."""
 
     def __init__(
         self, accountant: Any, delta: float, release_delta: float, rate: float | None, least_multiplier: float
@@ -174,13 +160,7 @@ class GaussianLedger:
         self._least_multiplier = least_multiplier
 
     def add(self, epsilon: float) -> float:
-        """Return the epsilon of all releases so far and one more; see `Ledger.add`.
-
-        Raises
-        ------
-        ScenarioError
-            If there is so little noise that no composition is of use.
-        """
+        """Return the epsilon of all releases so far and one more; see `Ledger.add`."""
         library, multiplier = _library(), noise_multiplier(epsilon, self._release_delta)
         if multiplier < self._least_multiplier:
             raise ScenarioError(
@@ -194,23 +174,7 @@ class GaussianLedger:
 
 
 def gaussian_epsilon(multipliers: Iterable[float], delta: float, accountant: Literal["rdp", "pld"] = "rdp") -> float:
-    """Return the epsilon of all releases of a client together, at one delta for all of them.
-
-    Parameters
-    ----------
-    multipliers : standard deviation of each release's noise over its sensitivity, > 0: `noise_multiplier` of its
-        epsilon and delta; or `scale` over ``2 clip``
-    delta : in (0, 1)
-    accountant : ``"rdp"``, by Renyi divergences (Mironov, "Renyi differential privacy", CSF 2017); or ``"pld"``, by
-        distributions of the privacy loss, nearly exact and slower
-
-    Raises
-    ------
-    RunError
-        If dp-accounting is not installed.
-    ValueError
-        If a multiplier, delta or the accountant is not allowed.
-    """
+    """Return the epsilon of all releases of a client together, at one delta for all of them."""
     noise = [float(multiplier) for multiplier in multipliers]
     if not all(0 < multiplier < float("inf") for multiplier in noise):
         raise ValueError(f"multipliers: {noise!r} is not allowed; each must be a finite number above 0")

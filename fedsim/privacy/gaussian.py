@@ -60,12 +60,7 @@ class L2ClippedGaussian(Component):
         return 2.0 * self.clip
 
     def scale(self, epsilon: float) -> float:
-        """Return the standard deviation of the noise of a release.
-
-        Parameters
-        ----------
-        epsilon : cost of the release, >= 0; 0 has finite noise, for delta alone
-        """
+        """Return the standard deviation of the noise of a release."""
         return self.sensitivity * noise_multiplier(float(epsilon), self.delta)
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
@@ -95,18 +90,7 @@ class L2ClippedGaussian(Component):
 
 @lru_cache(maxsize=4096)
 def noise_multiplier(epsilon: float, delta: float) -> float:
-    """Return the least standard deviation of noise over the sensitivity that is (epsilon, delta)-DP.
-
-    Parameters
-    ----------
-    epsilon : >= 0
-    delta : in [1e-12, 1): for smaller ones rounding leaves no digits
-
-    Raises
-    ------
-    ValueError
-        If epsilon is negative or not finite, or delta is not in [1e-12, 1).
-    """
+    """Return the least standard deviation of noise over the sensitivity that is (epsilon, delta)-DP."""
     if not 0 <= epsilon < math.inf:
         raise ValueError(f"epsilon: {epsilon!r} is not allowed; it must be a finite number of at least 0")
     if not 1e-12 <= delta < 1:

@@ -60,12 +60,7 @@ LABEL_HISTOGRAM: Final = Contract(
 
 
 class _Paid(Component):
-    """A randomiser with an epsilon of its own.
-
-    Attributes
-    ----------
-    epsilon : cost of a client's histogram, below the budget; None for a tenth of the budget
-    """
+    """A randomiser with an epsilon of its own."""
 
     epsilon: Annotated[float, Field(gt=0)] | None = None
 
@@ -145,15 +140,7 @@ class ExactHistograms(Component):
 def released_histograms(
     part: LabelHistograms, counts: IntArray, epsilon: float, generators: Iterable[Generator]
 ) -> FloatArray:
-    """Return the shares of labels that K clients send, shape (K, labels).
-
-    Parameters
-    ----------
-    part : randomiser of histograms
-    counts : samples of each client with each label, shape (K, labels)
-    epsilon : cost of a histogram
-    generators : random generator of each client's release, K of them
-    """
+    """Return the shares of labels that K clients send, shape (K, labels)."""
     sent = np.empty(counts.shape)
     for row, rng in enumerate(generators):
         sent[row] = part.release(counts[row], epsilon, rng)

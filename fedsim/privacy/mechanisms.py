@@ -197,12 +197,7 @@ class _LaplaceNoise(Component):
         return 0.0
 
     def scale(self, epsilon: float) -> float:
-        """Return the mean size of the noise on a coordinate: the sensitivity over epsilon.
-
-        Parameters
-        ----------
-        epsilon : of the release, above 0
-        """
+        """Return the mean size of the noise on a coordinate: the sensitivity over epsilon."""
         return float(min(self.sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3))
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
@@ -243,20 +238,7 @@ class L1ClippedLaplace(_LaplaceNoise):
     exempt_buffers: bool = False
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        """Return the clipped and noised update.
-
-        Parameters
-        ----------
-        update : float32, shape (d,)
-        epsilon : cost of this release, >= 0; 0, an exhausted budget rounded down, leaves noise alone
-        buffers : coordinates that may be exempt, boolean, shape (d,); ignored unless ``exempt_buffers``
-        rng : random generator of this release, of which d Laplace numbers are drawn
-
-        Raises
-        ------
-        ValueError
-            If epsilon is negative or NaN, or the two vectors have different shapes.
-        """
+        """Return the clipped and noised update."""
         values = finite(update, epsilon, buffers)
         clear = self._clear(buffers)
         return with_noise(update, self._bounded(values, clear), self.noise(epsilon, buffers, rng), clear)
@@ -341,10 +323,6 @@ def with_noise(update: Vector, bounded: NDArray[np.float64], noise: NDArray[np.f
     """Return a release: bounded values with noise, and the update itself at the coordinates in clear.
 
     Noise is drawn for every coordinate, so that an exemption leaves the noise of the others as it is.
-
-    Parameters
-    ----------
-    update, bounded, noise, clear : shape (d,)
     """
     return in_clear(update, np.clip(bounded + noise, -_LARGEST, _LARGEST), clear)
 

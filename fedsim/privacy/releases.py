@@ -14,35 +14,14 @@ from fedsim.privacy.mechanisms import MECHANISM, CalibratedNoise, Mechanism
 
 @dataclass(frozen=True)
 class ReleaseFacts:
-    """What is known of a run's releases; NaN for what a mechanism of the user's own does not state.
-
-    Attributes
-    ----------
-    mechanism : of the scenario
-    composition : of the releases; None for summation
-    server : adds the noise to each aggregate; None where clients add it
-
-    Examples
-    --------
-    >>> from fedsim.privacy import L1ClippedLaplace
-    >>> facts = ReleaseFacts(L1ClippedLaplace(clip=3.0))
-    >>> columns = facts.columns(epsilon=np.array([2.0, 1.0]), number=np.array([1, 2]))
-    >>> columns["noise_scale"].tolist(), columns["sensitivity"]  # 2 clip / epsilon, and 2 clip
-    ([3.0, 6.0], 6.0)
-    """
+    """What is known of a run's releases; NaN for what a mechanism of the user's own does not state."""
 
     mechanism: Mechanism
     composition: Composition | None = None
     server: NoiseAtServer | None = None
 
     def columns(self, epsilon: FloatArray, number: IntArray) -> dict[str, NDArray[Any] | float]:
-        """Return the columns of releases by name, numbers or of shape (n,).
-
-        Parameters
-        ----------
-        epsilon : cost of each release, shape (n,)
-        number : of each among those of its client, shape (n,)
-        """
+        """Return the columns of releases by name, numbers or of shape (n,)."""
         calibrated = MECHANISM.checked(self.mechanism) if isinstance(self.mechanism, CalibratedNoise) else None
         composed = None if self.composition is None else self.composition.delta
         if calibrated is None:

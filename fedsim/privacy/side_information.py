@@ -84,13 +84,7 @@ class LaplaceNumbers(Component):
     clip: Annotated[float, Field(gt=0)] = 5.0
 
     def release(self, name: str, value: float, epsilon: float, rng: Generator) -> float:
-        """Return the clipped and noised number; NaN counts as the largest loss, or as an accuracy gain of -1.
-
-        Raises
-        ------
-        ValueError
-            If epsilon is negative or NaN.
-        """
+        """Return the clipped and noised number; NaN counts as the largest loss, or as an accuracy gain of -1."""
         if not epsilon >= 0:
             raise ValueError(f"epsilon: {epsilon!r} is not allowed; it must be at least 0")
         least, most = (-1.0, 1.0) if name == "accuracy_gain" else (0.0, self.clip)
@@ -123,15 +117,7 @@ class ExactNumbers(Component):
 def released_numbers(
     side: SideInformation, columns: Mapping[str, Numbers], epsilon: Sequence[float], generators: Iterable[Generator]
 ) -> dict[str, Numbers]:
-    """Return what m clients send in place of their numbers, by name, each of shape (m,).
-
-    Parameters
-    ----------
-    side : randomiser of the numbers
-    columns : the numbers by name, each of shape (m,)
-    epsilon : cost of all numbers of each client, which they share equally, shape (m,)
-    generators : random generator of each client's release, m of them
-    """
+    """Return what m clients send in place of their numbers, by name, each of shape (m,)."""
     names, sent = sorted(columns), {name: np.empty(len(epsilon)) for name in columns}
     for i, (cost, rng) in enumerate(zip(epsilon, generators, strict=True)):
         for name in names:

@@ -45,20 +45,7 @@ _PLANNED: Final = tuple(name for name in ALWAYS if name != STATE)
 
 
 class RunFolder:
-    """The folder of one run; a context in which no other process writes to it.
-
-    Parameters
-    ----------
-    path : of the folder; made by `begin` if it does not exist
-    scenario : of the run
-    replace : whether the run that the folder holds is replaced, be it another scenario's or a finished one
-    cohorts : where the cohorts of the run come from
-
-    Raises
-    ------
-    RunError
-        On entering, if the folder is in use, holds another scenario's run or something that is no run.
-    """
+    """The folder of one run; a context in which no other process writes to it."""
 
     def __init__(
         self, path: str | Path, scenario: Scenario, *, replace: bool = False, cohorts: Cohorts = "selector"
@@ -126,18 +113,7 @@ class RunFolder:
         self._put(state.model_copy(update={"written": again}))
 
     def begin(self, executor: Mapping[str, Any] | None = None, data: str | None = None) -> None:
-        """Make the folder ready for a run, or for the replay of the one that it holds.
-
-        Parameters
-        ----------
-        executor : what computes the run, as it is told in the state
-        data : digest of the data set; None without learning
-
-        Raises
-        ------
-        RunError
-            If the folder cannot be written, or another process has taken it. If the run before had other data.
-        """
+        """Make the folder ready for a run, or for the replay of the one that it holds."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -176,42 +152,18 @@ class RunFolder:
             self._spools[name] = self._open(TABLES[name], table.extent)
 
     def spool(self, schema: TableSchema) -> ReplayedSpool:
-        """Return the place of a table's rows in this folder.
-
-        Parameters
-        ----------
-        schema : of the table
-        """
+        """Return the place of a table's rows in this folder."""
         if schema.name not in self._spools:
             self._spools[schema.name] = self._open(schema, EMPTY)
         return self._spools[schema.name]
 
     def mark(self, counts: dict[str, int]) -> None:
-        """Take note of how many rows each table has at the end of a round.
-
-        Parameters
-        ----------
-        counts : rows of each table, by name
-        """
+        """Take note of how many rows each table has at the end of a round."""
         self._counts = counts
         self._marks.append(counts)
 
     def claim(self, name: str) -> Path:
-        """Take note that the run writes a file, before it does, and return its path.
-
-        Parameters
-        ----------
-        name : of the file in the folder
-
-        Returns
-        -------
-        path : of the file
-
-        Raises
-        ------
-        RunError
-            If there is such a file that no run wrote.
-        """
+        """Take note that the run writes a file, before it does, and return its path."""
         if name not in self._written:
             manifest.refuse_others(self.path, [name], self._held.files)
             self._written[name] = None
@@ -223,11 +175,6 @@ class RunFolder:
         """Write the state: how much of the tables is good, up to the last round whose rows are all on disk.
 
         While a replay is behind the run before, the rows of that run count.
-
-        Parameters
-        ----------
-        status : of the run
-        error : that has ended it
         """
         stored = {name: spool.extent for name, spool in self._spools.items()}
         whole = next((marked for marked in reversed(self._marks) if _within(marked, stored)), None)
@@ -247,17 +194,7 @@ class RunFolder:
         self._write_state(status, self._saved, executor, error)
 
     def write_tables(self, recorder: Recorder) -> None:
-        """Write the tables of a run that has ended as Parquet.
-
-        Parameters
-        ----------
-        recorder : of the run
-
-        Raises
-        ------
-        RunError
-            If they cannot be written, or the run before had more rows.
-        """
+        """Write the tables of a run that has ended as Parquet."""
         recorder.flush()
         self.mark(recorder.counts())
         self._audit_s += recorder.audited_s

@@ -11,14 +11,7 @@ from fedsim.results.state import STATE, Cohorts, RunState, read_state, state_in
 
 
 class Holding(NamedTuple):
-    """What a folder holds.
-
-    Attributes
-    ----------
-    place : where the run is written: the folder, or a folder inside for a run that replaces another one
-    state : of the run of the scenario, finished or to be gone on with; None for a new run
-    files : those of the run that the folder holds, be it another scenario's, by their path in it
-    """
+    """What a folder holds."""
 
     place: Path
     state: RunState | None = None
@@ -26,19 +19,7 @@ class Holding(NamedTuple):
 
 
 def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
-    """See what an existing folder holds.
-
-    Parameters
-    ----------
-    folder : exists
-    digest : of the scenario; None for one that cannot be told from others
-    replace : whether the run that it holds is replaced
-
-    Raises
-    ------
-    RunError
-        If the folder may not be used.
-    """
+    """See what an existing folder holds."""
     if not folder.is_dir():
         raise RunError(f"{folder}: is a file; a run needs a folder")
     if not located(folder, STATE).exists():
@@ -67,19 +48,7 @@ def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
 
 
 def refuse_outside(folder: Path, state: RunState | None, cohorts: Cohorts) -> None:
-    """Refuse to go on with a run, or to read it in its scenario's place, whose cohorts come from outside.
-
-    Parameters
-    ----------
-    folder : of the run
-    state : of the run of the scenario that the folder holds; None for a new run
-    cohorts : where those of the run come from that is to run there
-
-    Raises
-    ------
-    RunError
-        If either has cohorts from outside.
-    """
+    """Refuse to go on with a run, or to read it in its scenario's place, whose cohorts come from outside."""
     if state is None or "outside" not in (state.cohorts, cohorts):
         return
     held = "came from outside, by the calls of a testbed" if state.cohorts == "outside" else "were its selector's"
@@ -90,13 +59,7 @@ def refuse_outside(folder: Path, state: RunState | None, cohorts: Cohorts) -> No
 
 
 def exchange(folder: Path, held: Holding, state: RunState) -> Holding:
-    """Put a finished run that was written beside in the place of the one that the folder holds.
-
-    Raises
-    ------
-    RunError
-        If it would replace a file that no run wrote, or the folder cannot be written.
-    """
+    """Put a finished run that was written beside in the place of the one that the folder holds."""
     manifest.refuse_others(folder, manifest.files_of(held.place, state), held.files)
     commit(folder)
     complete_exchange(folder)

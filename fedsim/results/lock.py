@@ -23,25 +23,14 @@ _PATIENCE_S: Final = 0.5
 
 
 class FolderLock:
-    """The right to write to a run folder.
-
-    Parameters
-    ----------
-    folder : exists
-    """
+    """The right to write to a run folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = FileLock(folder / LOCK, is_singleton=False)
 
     def acquire(self) -> None:
-        """Take the lock.
-
-        Raises
-        ------
-        RunError
-            If another process has it, or the folder cannot be written.
-        """
+        """Take the lock."""
         try:
             self._lock.acquire(timeout=_PATIENCE_S)
         except Timeout:

@@ -42,13 +42,7 @@ def usual(folder: Path) -> set[str]:
 
 
 def refuse_others(folder: Path, names: Iterable[str], own: Iterable[str]) -> None:
-    """Refuse to write files where there are files that no run wrote.
-
-    Raises
-    ------
-    RunError
-        If there is one.
-    """
+    """Refuse to write files where there are files that no run wrote."""
     for name in sorted(set(names) - set(own)):
         if (folder / name).exists():
             raise RunError(
@@ -58,13 +52,7 @@ def refuse_others(folder: Path, names: Iterable[str], own: Iterable[str]) -> Non
 
 
 def described(path: Path) -> FileState:
-    """Return the size and the checksum of a file.
-
-    Raises
-    ------
-    RunError
-        If it cannot be read.
-    """
+    """Return the size and the checksum of a file."""
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -74,15 +62,7 @@ def described(path: Path) -> FileState:
 
 
 def checked_bytes(path: Path, name: str, state: RunState) -> bytes:
-    """Return the content of a file of a run; it is compared with the checksum in the state, if there is one.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    ValueError
-        If it is not what was written.
-    """
+    """Return the content of a file of a run; it is compared with the checksum in the state, if there is one."""
     content = path.read_bytes()
     kept = state.written.get(name)
     if kept is not None and kept != FileState(bytes=len(content), sha256=hashlib.sha256(content).hexdigest()):

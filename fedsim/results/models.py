@@ -37,15 +37,7 @@ def model_of_round(number: int) -> str:
 
 
 def write_model(path: Path, arrays: Mapping[str, NDArray[Any]], architecture: Architecture, number: int) -> None:
-    """Write a model with its settings.
-
-    Parameters
-    ----------
-    path : of the file; its folder is made
-    arrays : parameters and buffers, by their names in the module
-    architecture : the model without its numbers
-    number : of the round after which it was the newest
-    """
+    """Write a model with its settings."""
     about = {
         "model": MODELS.describe(architecture.model),
         "shape": _written(architecture.shape),

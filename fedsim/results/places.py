@@ -38,15 +38,7 @@ def commit(folder: Path) -> None:
 
 
 def complete(folder: Path, old: Iterable[str], new: Iterable[str], last: str) -> None:
-    """Move the files of the new run to their places, and remove those of the run before; it may be done again.
-
-    Parameters
-    ----------
-    folder : of the run, with a ``.swap``
-    old : files of the run before
-    new : files of the new one
-    last : file that is moved last
-    """
+    """Move the files of the new run to their places, and remove those of the run before; it may be done again."""
     names = [name for name in new if name != last]
     try:
         for name in sorted(set(old) - {*names, last}):

@@ -20,15 +20,7 @@ class _RoundsPerSecond(ProgressColumn):
 
 
 class RoundBar:
-    """The progress of a run on a terminal; nothing is shown on other outputs.
-
-    Parameters
-    ----------
-    title : name of the run
-    count : largest number of rounds
-    console : output
-    quiet : whether nothing is shown
-    """
+    """The progress of a run on a terminal; nothing is shown on other outputs."""
 
     def __init__(self, title: str, count: int, console: Console, *, quiet: bool = False) -> None:
         self._bar = Bar(

@@ -138,15 +138,7 @@ def write_results(
     history: History,
     participations: Iterable[pa.RecordBatch] | None = None,
 ) -> None:
-    """Write summary and figures of a run that has ended.
-
-    Parameters
-    ----------
-    place : folder of the files
-    scenario : of the run
-    history : of the run
-    participations : its participations batch by batch, where they are too many for memory
-    """
+    """Write summary and figures of a run that has ended."""
     settings = scenario.results
     budget = None if scenario.privacy is None else scenario.privacy.total
     summary = summarise(
@@ -166,13 +158,7 @@ def write_results(
 
 
 def _finished_before(folder: RunFolder) -> History:
-    """Return the history of a finished run; a summary or a figure that is gone is made again from its tables.
-
-    Raises
-    ------
-    RunError
-        If a file is gone that cannot be made again.
-    """
+    """Return the history of a finished run; a summary or a figure that is gone is made again from its tables."""
     history = read_run(folder.path)
     gone = folder.missing()
     if lost := sorted(set(gone) - {SUMMARY, *FIGURES}):

@@ -10,20 +10,7 @@ from fedsim.history.spool import EMPTY, Extent, Spool
 
 
 class ReplayedSpool(Spool):
-    """Rows of one table in a run folder, which a replay must give again.
-
-    Parameters
-    ----------
-    schema : of the table
-    file : open for reading and writing, in bytes
-    where : name of the file in messages
-    extent : what the file holds of the run before
-    hint : what a contradiction may come from, in words
-
-    Attributes
-    ----------
-    compared : rows of the run before that the replay has given again
-    """
+    """Rows of one table in a run folder, which a replay must give again."""
 
     def __init__(self, schema: pa.Schema, file: BinaryIO, where: str, extent: Extent = EMPTY, hint: str = "") -> None:
         super().__init__(schema, file, where, extent)
@@ -33,18 +20,7 @@ class ReplayedSpool(Spool):
         self._ahead = schema.empty_table()
 
     def append(self, table: pa.Table, at: int) -> None:
-        """Compare rows with those of the run before, as far as it has come; append those beyond.
-
-        Parameters
-        ----------
-        table : rows
-        at : number of the rows before the first of them
-
-        Raises
-        ------
-        RunError
-            If a row is not what it was in the run before, or rows cannot be written.
-        """
+        """Compare rows with those of the run before, as far as it has come; append those beyond."""
         if self.compared < self._kept_rows:
             again = table.slice(max(0, self.compared - at), self._kept_rows - max(at, self.compared))
             if again.num_rows:

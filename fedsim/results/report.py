@@ -39,25 +39,7 @@ class Page(NamedTuple):
 
 
 def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: bool = False) -> list[Page]:
-    """Return the report of a run.
-
-    Parameters
-    ----------
-    history : of the run
-    deadlines_s : deadlines whose effect is reported, in seconds after a cohort was sent; by default quantiles of the
-        arrival times of the used updates
-    every_round : whether to add a table with the cause of each round's length
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
-    >>> pages = report(simulate(scenario.replace({"rounds.count": 2, "learning": "none"})), [0.5])
-    >>> pages[0].header[1], pages[0].lines[0]  # all ten participations were used
-    ('used', ('participations', '10', '0', '0', '0', '0'))
-    >>> dict(zip(pages[-1].header, pages[-1].lines[0], strict=True))["used updates lost"]  # with a deadline of 0.5 s
-    '6'
-    """
+    """Return the report of a run."""
     critical, cloud = history.critical_path(), history.cloud_path()
     pages = [] if history.unfinished is None else [_unfinished(history.unfinished)]
     pages += [_fates(history), _causes("causes of the lengths of rounds", critical, "missing")]
@@ -132,14 +114,7 @@ def _fairness(history: History, by: str) -> Page:
 
 
 def _causes(title: str, critical: pa.Table, column: str) -> Page:
-    """Return the rounds and the seconds of each cause, and the mean of a column over its rounds.
-
-    Parameters
-    ----------
-    title : of the page
-    critical : causes of the rounds' lengths
-    column : ``"missing"`` or ``"phase_s"``
-    """
+    """Return the rounds and the seconds of each cause, and the mean of a column over its rounds."""
     rows = critical.to_pylist()
     causes = [row["cause"] if row["phase"] is None else f"{row['cause']}: {row['phase']}" for row in rows]
     total_s = sum(row["duration_s"] for row in rows)

@@ -25,17 +25,6 @@ class Saver:
 
     A write that fails as on a full disk is tried again at the next one; the run goes on meanwhile, with its rows in
     memory. It ends if writes have failed for ten minutes.
-
-    Parameters
-    ----------
-    folder : of the run
-    save_models : the model after each round whose number is a multiple of it is kept; None for none
-    say : called with lines of text for the user
-
-    Attributes
-    ----------
-    recorder : of the run
-    architecture : of its model; None without learning
     """
 
     recorder: Recorder

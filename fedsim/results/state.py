@@ -72,17 +72,7 @@ class Ended(_Record):
 
 
 class RunState(_Record):
-    """The content of ``run.json``.
-
-    Attributes
-    ----------
-    written : files of the run, by their path in the folder; None for one that is not complete yet
-    data : digest of the data set; None without learning
-    cohorts : where the cohorts of the run come from
-    planned : number of rounds of the scenario
-    wall_s : real time of the run
-    audit_s : part of it in which the tables were checked, see `fedsim.rounds.audit.tables`
-    """
+    """The content of ``run.json``."""
 
     format: Annotated[int, Field(strict=True)] = 1
     name: str
@@ -110,24 +100,12 @@ def _plain(text: str) -> str:
 
 
 def read_state(path: Path) -> RunState:
-    """Return the content of a run folder's ``run.json``.
-
-    Raises
-    ------
-    RunError
-        If there is no such file, or it is damaged or describes no run, or one of a newer format.
-    """
+    """Return the content of a run folder's ``run.json``."""
     return _read(path, located(path, STATE))
 
 
 def state_in(path: Path) -> RunState:
-    """Return the content of the ``run.json`` that lies in a folder, be an exchange under way or not.
-
-    Raises
-    ------
-    RunError
-        As `read_state`.
-    """
+    """Return the content of the ``run.json`` that lies in a folder, be an exchange under way or not."""
     return _read(path, path / STATE)
 
 
@@ -167,29 +145,7 @@ def seal(values: Mapping[str, Any]) -> str:
 
 
 def status_of(path: str | Path) -> Literal["running", "finished", "interrupted", "failed", "killed"]:
-    """Return how the run in a folder stands; one that says it is running, in a folder not in use, was killed.
-
-    Parameters
-    ----------
-    path : of the run folder
-
-    Raises
-    ------
-    RunError
-        If the folder holds no run.
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, run
-    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
-    >>> history = run(scenario.replace({"rounds.count": 2, "learning": "none"}), "runs/ended")
-    >>> status_of("runs/ended")
-    'finished'
-    >>> status_of("runs/none")
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.RunError: runs/none: holds no run (no readable run.json)
-    """
+    """Return how the run in a folder stands; one that says it is running, in a folder not in use, was killed."""
     folder = Path(path)
     status = read_state(folder).status
     if status == "running" and not in_use(folder):
@@ -200,13 +156,7 @@ def status_of(path: str | Path) -> Literal["running", "finished", "interrupted",
 
 
 def shortfall(path: str | Path) -> str | None:
-    """Return in words what a run lacks to be whole, and why; None for a finished run.
-
-    Raises
-    ------
-    RunError
-        If the folder holds no run.
-    """
+    """Return in words what a run lacks to be whole, and why; None for a finished run."""
     folder = Path(path)
     status, state = status_of(folder), read_state(folder)
     if state.status == "finished":

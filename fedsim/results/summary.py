@@ -31,26 +31,7 @@ def summarise(
     budget: float | None = None,
     side_information: str = "none",
 ) -> dict[str, Any]:
-    """Return the summary of a run by the names of its quantities; None for one that does not exist.
-
-    Parameters
-    ----------
-    history : of the run
-    target_accuracy : accuracy whose time is stated, a share
-    smoothing : window of the causal mean over evaluations
-    participations : the participations batch by batch, where they are too many for memory
-    budget : greatest epsilon that a client may leak; None without privacy, where no leakage is stated
-    side_information : ``"none"``, ``"private"`` or ``"exact"``: how the numbers beside updates are sent
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
-    >>> history = simulate(scenario.replace({"rounds.count": 2, "learning": "none"}))
-    >>> summary = summarise(history)
-    >>> summary["rounds"], summary["participations"], summary["delivered_share"], summary["final_accuracy"]
-    (2, 10, 1.0, None)
-    """
+    """Return the summary of a run by the names of its quantities; None for one that does not exist."""
     durations_s = history.column("rounds", "duration_s")
     ends_s = history.column("rounds", "end_s")
     selected = int(history.column("rounds", "selected").sum())
@@ -133,26 +114,7 @@ def _noting(batches: Iterable[pa.RecordBatch], reached: set[int], rates: Rates) 
 
 
 def read_summary(path: str | Path) -> dict[str, Any]:
-    """Return the summary in the folder of a finished run.
-
-    Parameters
-    ----------
-    path : of the run folder
-
-    Raises
-    ------
-    RunError
-        If there is none.
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, run
-    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
-    >>> history = run(scenario.replace({"rounds.count": 2, "learning": "none"}), "runs/summed")
-    >>> summary = read_summary("runs/summed")
-    >>> summary["rounds"], summary["simulated_s"] == float(history.column("rounds", "end_s")[-1])
-    (2, True)
-    """
+    """Return the summary in the folder of a finished run."""
     folder = Path(path)
     file = located(folder, SUMMARY)
     try:
@@ -166,19 +128,6 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Return a summary as lines of a table: quantity, and value with its unit.
 
     Summaries of older releases lack some quantities; their lines are left out, or show a dash.
-
-    Parameters
-    ----------
-    summary : as `read_summary` returns it
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
-    >>> history = simulate(scenario.replace({"rounds.count": 2, "learning": "none"}))
-    >>> table = dict(rows(summarise(history)))
-    >>> table["rounds"], table["delivered"], table["final accuracy"]
-    ('2', '100.0%', '-')
     """
 
     def shown(name: str, form: str) -> str:

@@ -39,14 +39,7 @@ def parquet_file(folder: Path, name: str) -> Path:
 
 
 def write_parquet(path: Path, schema: TableSchema, batches: Iterator[pa.RecordBatch]) -> None:
-    """Write a table as Parquet, with one row group in memory; the file depends on the rows alone.
-
-    Parameters
-    ----------
-    path : of the file
-    schema : of the table
-    batches : its rows, divided in any way
-    """
+    """Write a table as Parquet, with one row group in memory; the file depends on the rows alone."""
 
     def write(part: Path) -> None:
         # Opened here: pyarrow takes the path of a folder that is called `seed:3` for a URI.
@@ -58,13 +51,7 @@ def write_parquet(path: Path, schema: TableSchema, batches: Iterator[pa.RecordBa
 
 
 def read_parquet(content: bytes) -> pa.Table:
-    """Return the table of a Parquet file; the checksums of its pages are compared, if it has any.
-
-    Raises
-    ------
-    OSError, ValueError, pyarrow.ArrowException
-        If it is damaged.
-    """
+    """Return the table of a Parquet file; the checksums of its pages are compared, if it has any."""
     with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as opened:
         return opened.read()
 

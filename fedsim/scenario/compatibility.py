@@ -49,15 +49,7 @@ _CATALOGUES: Final = {
 
 @dataclass(frozen=True)
 class _Requirement:
-    """What stands behind a name, for messages.
-
-    Attributes
-    ----------
-    meaning : what a part that requires it needs
-    by : field that provides it or not
-    allowed : values that help
-    refused : the field that is refused; None for the one of the part that requires it
-    """
+    """What stands behind a name, for messages."""
 
     meaning: str
     by: str
@@ -185,15 +177,7 @@ def _about_task(tables: ScenarioTables) -> Iterator[Problem]:
 
 
 def _lacking(name: str, path: str, parts: Mapping[str, names.Capable], provided: frozenset[str]) -> Problem:
-    """Return the problem of a part that requires what no part provides.
-
-    Parameters
-    ----------
-    name : what is required
-    path : field of the part
-    parts : path of a field -> its part
-    provided : all names that are provided
-    """
+    """Return the problem of a part that requires what no part provides."""
     known = _REQUIREMENTS.get(name)
     if known is None:
         hint, all_names = suggest(name, provided), ", ".join(sorted(provided)) or "none"

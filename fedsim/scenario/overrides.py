@@ -21,24 +21,7 @@ from fedsim.scenario.toml import DEEPEST, NoTomlError, parse_toml
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """Return path and value of ``a.b=value``; the value is read as TOML, or as a string if it is no TOML.
-
-    Parameters
-    ----------
-    text : such as ``"rounds.count=20"``
-
-    Raises
-    ------
-    ScenarioError
-        If the text has another form.
-
-    Examples
-    --------
-    >>> parse_assignment("rounds.count=20")
-    ('rounds.count', 20)
-    >>> parse_assignment("selector.kind=uniform")
-    ('selector.kind', 'uniform')
-    """
+    """Return path and value of ``a.b=value``; the value is read as TOML, or as a string if it is no TOML."""
     path, equals, value = text.partition("=")
     steps, source = path.split("."), f"--set {text if len(text) <= 80 else text[:77] + '...'}"
     if not equals or not all(step.strip() for step in steps):
@@ -57,23 +40,6 @@ def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, v
     """Set one value in the tables of a model; parts on the path become tables.
 
     A field that does not exist is set too: the scenario refuses it with a message of its own.
-
-    Parameters
-    ----------
-    model : class that describes the tables; None if it is unknown
-    tables : name -> value; changed in place
-    path : dotted path of the field
-    value : of the field
-
-    Returns
-    -------
-    str
-        Which options a changed kind has kept and removed; empty where none of either.
-
-    Raises
-    ------
-    ScenarioError
-        If the path leads through a value that is no table, or an object that was handed over.
     """
     *way, last = path.split(".")
     table = tables

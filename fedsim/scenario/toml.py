@@ -16,20 +16,7 @@ class NoTomlError(ScenarioError):
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
-    """Return the tables that TOML text describes.
-
-    Parameters
-    ----------
-    text : TOML
-    source : name of the text in messages
-
-    Raises
-    ------
-    NoTomlError
-        If the text is no TOML.
-    ScenarioError
-        If it is longer or deeper than any scenario, or holds a whole number of more than 64 bits.
-    """
+    """Return the tables that TOML text describes."""
     if len(text) > MAX_TEXT_BYTES:
         raise ScenarioError(f"{source}: has {len(text)} characters; allowed: at most {MAX_TEXT_BYTES}")
     try:

@@ -41,36 +41,7 @@ _DEFAULTS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class SelectorInfo:
-    """What a selector's class states about the method.
-
-    Attributes
-    ----------
-    name : name of the class, for messages
-    needs : measurements of delivered updates that the server must supply, some of `fedsim.measurements.MEASUREMENTS`
-    oracle : whether its views are `OracleView`
-    uses_features : whether clients declare features to the selector
-    uses_labels : whether clients declare the shares of their labels to the selector
-    asks_losses : whether a question may be for losses
-    asks_norms : whether a question may be for norms of updates
-    draws_samples : whether clients of its cohorts draw samples
-    asks_sizes : whether a question may be for numbers of samples
-    sizes_cost : epsilon of an answer to it; 0 for one that tells the number for certain
-    sizes_paid_once : whether all such answers of a client cost one
-    sizes_unlinked : whether they are drawn anew each time nevertheless
-    probes : whether the selector has a method ``probe``
-    paper : where the method was published; empty if not stated
-    communication : messages besides the cohort's models and updates; empty if not stated
-    may_stall : why many rounds may have no delivery where half of the crowd never delivers; empty if they are few
-
-    Examples
-    --------
-    >>> from fedsim.selectors import SELECTORS
-    >>> info = SelectorInfo.of(SELECTORS.load("oort"))
-    >>> info.knowledge
-    'loss_rms (measured of delivered updates); declared features'
-    >>> info.leaks, info.communication
-    (('loss_rms',), 'a number up per update')
-    """
+    """What a selector's class states about the method."""
 
     name: str
     needs: tuple[str, ...] = ()
@@ -113,17 +84,7 @@ class SelectorInfo:
 
     @classmethod
     def of(cls, selector: object) -> "SelectorInfo":
-        """Return what a selector, or the class of one, states about itself.
-
-        Parameters
-        ----------
-        selector : an object, or its class
-
-        Raises
-        ------
-        SelectorError
-            If there is no method ``select`` or ``observe``, or an attribute has a value that is not allowed.
-        """
+        """Return what a selector, or the class of one, states about itself."""
         found = selector if isinstance(selector, type) else type(selector)
         name = with_package(found.__name__, found.__module__)
         for method in ("select", "observe"):
@@ -153,35 +114,7 @@ def _stated(selector: object, attribute: str, default: object) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class SelectorPort(SelectorInfo):
-    """A selector on a server: its answers are checked, and its attributes are known.
-
-    Attributes
-    ----------
-    select : returns the cohort of a round, checked to consist of candidates
-    observe : hands the server's reports to the selector
-    probe : returns the question to clients before the selection, or None for no question; None if the selector has
-        no such method
-    cohort : number of clients per round that the selector is set to; None if it has no whole number ``cohort``
-    ignores_reports : whether `observe` does nothing, so that no report need be made
-
-    Examples
-    --------
-    >>> class Wrong:
-    ...     def select(self, view, rng):
-    ...         return [0, 41]
-    ...     def observe(self, reports):
-    ...         pass
-    >>> from fedsim import Testbed
-    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
-    ...     SelectorPort.of(Wrong()).select(testbed.view(), np.random.default_rng(0))
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.SelectorError: Wrong.select returned clients that are no candidates: array([41])
-      allowed: some of the 40 candidates
-      client: 41
-      round: before the first
-      simulated second: none, the clock has not begun
-    """
+    """A selector on a server: its answers are checked, and its attributes are known."""
 
     select: Callable[[RoundView, np.random.Generator], Cohort]
     observe: Callable[[Reports], None]
@@ -191,17 +124,7 @@ class SelectorPort(SelectorInfo):
 
     @classmethod
     def of(cls, selector: object) -> Self:
-        """Return the port of an object with the methods of a selector; a port is returned as it is.
-
-        Parameters
-        ----------
-        selector : an object, not its class
-
-        Raises
-        ------
-        SelectorError
-            If there is no method ``select`` or ``observe``, or an attribute has a value that is not allowed.
-        """
+        """Return the port of an object with the methods of a selector; a port is returned as it is."""
         if isinstance(selector, cls):
             return selector
         info = SelectorInfo.of(selector)
@@ -254,13 +177,6 @@ class SelectorPort(SelectorInfo):
 
         The selector sees ids, number of clients and total samples of the edge; its answers are in ids of the whole
         crowd.
-
-        Parameters
-        ----------
-        members : array of shape (n,), ascending
-            Ids of the edge's clients in the whole crowd.
-        samples : array of shape (K,)
-            Training samples of every client of the whole crowd.
         """
         total = int(samples[members].sum())
 

@@ -18,12 +18,7 @@ from fedsim.selectors.contracts import Cohort, RoundView
 
 
 class Candidates(Protocol):
-    """The candidates of one instant, in the order of their ids.
-
-    Attributes
-    ----------
-    count : number of candidates
-    """
+    """The candidates of one instant, in the order of their ids."""
 
     @property
     def count(self) -> int:
@@ -35,30 +30,15 @@ class Candidates(Protocol):
         ...
 
     def pick(self, place: IntArray) -> IntArray:
-        """Return the ids at given places among the candidates, shape (m,).
-
-        Parameters
-        ----------
-        place : positions among the candidates, shape (m,)
-        """
+        """Return the ids at given places among the candidates, shape (m,)."""
         ...
 
     def below(self, client: int) -> int:
-        """Return how many candidates have a lower id.
-
-        Parameters
-        ----------
-        client : id of any client
-        """
+        """Return how many candidates have a lower id."""
         ...
 
     def includes(self, client: IntArray) -> BoolArray:
-        """Return which ids are those of candidates, shape (m,).
-
-        Parameters
-        ----------
-        client : ids, shape (m,)
-        """
+        """Return which ids are those of candidates, shape (m,)."""
         ...
 
 
@@ -76,15 +56,7 @@ class CandidateView(RoundView):
     def of(
         cls, candidates: Candidates, crowd: Mapping[str, NDArray[Any]], members: IntArray | None = None, **known: Any
     ) -> Self:
-        """Return a view without columns yet.
-
-        Parameters
-        ----------
-        candidates : of the instant
-        crowd : for each column but ``client`` its values for all clients, each of shape (K, ...)
-        members : ids of an edge server's clients, which it shows as 0..n-1; None for ids of the crowd
-        known : every other field of `RoundView`
-        """
+        """Return a view without columns yet."""
         view = object.__new__(cls)
         vars(view).update(known, answers=None, _candidates=candidates, _crowd=crowd, _members=members)
         return view
@@ -99,12 +71,7 @@ class CandidateView(RoundView):
         return super().pick(place) if self._candidates is None else self._shown(self._candidates.pick(place))
 
     def below(self, client: int) -> int:
-        """Return how many candidates have a lower id.
-
-        Parameters
-        ----------
-        client : id of any client
-        """
+        """Return how many candidates have a lower id."""
         if self._candidates is None:
             return super().below(client)
         if self._members is None:
@@ -204,14 +171,7 @@ def _read_only(column: NDArray[Any]) -> NDArray[Any]:
 def ask(
     select: Callable[[RoundView, np.random.Generator], Cohort], shown: list[RoundView], rng: np.random.Generator
 ) -> Cohort:
-    """Return a selector's answer to a view, and let a view that the selector keeps take its columns.
-
-    Parameters
-    ----------
-    select : the selector's method
-    shown : the view alone; it is taken out of the list, so that only a selector can keep it
-    rng : the selector's generator
-    """
+    """Return a selector's answer to a view, and let a view that the selector keeps take its columns."""
     view = shown.pop()
     kept = weakref.ref(view)
     cohort = select(view, rng)

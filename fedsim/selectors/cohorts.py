@@ -9,60 +9,20 @@ from fedsim.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, kw_only=True)
 class Allocation:
-    """Resources that a method gives to the clients of a cohort; arrays of shape (m,), None for no change.
-
-    Attributes
-    ----------
-    bandwidth_hz : band of each client's uplink, > 0; it sends with its whole power in that band
-    transmit_power_dbm : power of each client's transmitter, at most its own; with a battery whose seconds on the air
-        cost energy it draws that power over the amplifier's efficiency and the power of the circuit
-    cpu_frequency : share of the device's full clock frequency at which it works, in (0, 1]; its work takes
-        ``1 / share`` times as long, and ``share ** 2`` times the energy
-
-    Examples
-    --------
-    >>> given = Allocation(bandwidth_hz=np.array([30e3, 60e3]), cpu_frequency=np.array([1.0, 0.5]))
-    >>> cohort = Cohort(np.array([3, 7]), allocation=given)
-    >>> kept = cohort.part(np.array([1])).allocation
-    >>> kept.bandwidth_hz.tolist(), kept.cpu_frequency.tolist(), kept.transmit_power_dbm is None
-    ([60000.0], [0.5], True)
-    """
+    """Resources that a method gives to the clients of a cohort; arrays of shape (m,), None for no change."""
 
     bandwidth_hz: FloatArray | None = None
     transmit_power_dbm: FloatArray | None = None
     cpu_frequency: FloatArray | None = None
 
     def part(self, kept: IntArray) -> "Allocation":
-        """Return the resources of the members at these positions.
-
-        Parameters
-        ----------
-        kept : positions among the clients, shape (k,)
-        """
+        """Return the resources of the members at these positions."""
         return Allocation(**{name: None if value is None else value[kept] for name, value in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Samples that each client of a cohort draws among its own, on which alone it works.
-
-    Attributes
-    ----------
-    probability : by which a client draws each of its samples, in (0, 1]
-    divisor : what the client divides by: it sends its update times the number of samples drawn over this, and the
-        server does not learn that number. None for the update itself, whose weight counts the samples drawn where
-        `rounds.weights` counts samples
-    bits : size of the message that tells the clients to draw
-    has_model : whether the clients have the model from a question of this round, and the message is all that they get
-
-    Examples
-    --------
-    >>> cohort = Cohort(np.array([3, 7]), sampling=Sampling(probability=0.5, divisor=100.0))
-    >>> 120 * cohort.sampling.probability  # samples that a client with 120 draws on average
-    60.0
-    >>> 60 / cohort.sampling.divisor  # factor of the update of a client that drew 60
-    0.6
-    """
+    """Samples that each client of a cohort draws among its own, on which alone it works."""
 
     probability: float
     divisor: float | None = None

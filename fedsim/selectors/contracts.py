@@ -225,33 +225,7 @@ class RoundView:
 
 @dataclass(frozen=True, kw_only=True)
 class OracleView(RoundView):
-    """A round view with knowledge that no server has.
-
-    Attributes
-    ----------
-    expected_duration_s : array of shape (n,)
-        Mean seconds of a whole participation (downlink, work, uplink) of each candidate.
-    coming_duration_s : callable without arguments
-        Returns the seconds that a participation starting now will take each candidate, shape (n,); over a shared
-        medium those of each client alone.
-    coming_uplink_s : callable without arguments
-        Returns the seconds that the upload of a participation starting now will take each candidate, shape (n,): the
-        fading that will hold then, for a client that has the medium to itself.
-    coming_energy_j : callable without arguments
-        Returns the joules that a participation starting now will take from each candidate's battery, shape (n,); None
-        without batteries.
-    stays : callable of two arrays of shape (n,), in seconds after now
-        Returns which candidates will be available from the first instant to the second, without a gap, shape (n,).
-
-    Examples
-    --------
-    >>> from fedsim import Testbed
-    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
-    ...     known = testbed.view()
-    >>> oracle = OracleView(**vars(known), expected_duration_s=np.linspace(4.0, 0.1, 40))
-    >>> int(oracle.client[oracle.expected_duration_s.argmin()]), oracle.coming_energy_j is None
-    (39, True)
-    """
+    """A round view with knowledge that no server has."""
 
     expected_duration_s: FloatArray
     coming_duration_s: Callable[[], FloatArray] | None = None
@@ -306,36 +280,14 @@ class Reports:
 
 @runtime_checkable
 class Selector(Protocol):
-    """The two methods of a selector; the optional attributes are those of `PublishedSelector`.
-
-    Examples
-    --------
-    >>> class Lowest:
-    ...     def select(self, view, rng):
-    ...         return view.client[:3]
-    ...     def observe(self, reports):
-    ...         pass
-    >>> isinstance(Lowest(), Selector), isinstance(print, Selector)
-    (True, False)
-    """
+    """The two methods of a selector; the optional attributes are those of `PublishedSelector`."""
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the cohort of the round that begins now.
-
-        Parameters
-        ----------
-        view : knowledge of the server
-        rng : generator of this selection; the server uses the object again for the next one, so it is not to be kept
-        """
+        """Return the cohort of the round that begins now."""
         ...
 
     def observe(self, reports: Reports) -> None:
-        """Learn from the outcomes of participations.
-
-        Parameters
-        ----------
-        reports : what the server knows of the participations that have ended
-        """
+        """Learn from the outcomes of participations."""
         ...
 
 

@@ -144,13 +144,7 @@ class CsUcbQ(CsUcb):
         self._chosen, self._round = self._chosen[:0], view.round
 
     def _learn_rates(self, view: RoundView) -> None:
-        """Set c_k of the candidates, and of clients that are new to the crowd.
-
-        Raises
-        ------
-        SelectorError
-            If the number of ``rates`` is not the number of clients.
-        """
+        """Set c_k of the candidates, and of clients that are new to the crowd."""
         if self.rates is not None and len(self.rates) != view.clients:
             raise SelectorError(
                 f"rates: {len(self.rates)} numbers are not allowed; there must be one for each of the "

@@ -135,21 +135,6 @@ def facility_location(
 
     The gain of a row never grows. So its gain in an earlier step is a bound, and only rows with a large bound are
     computed again, a batch at a time (lazy greedy); the answer is that of plain greedy choice.
-
-    Parameters
-    ----------
-    distance : array of shape (c, n), at least 0
-    size : int from 0 to c
-    rng : generator
-        Breaks ties, and draws the subsets.
-    subset : int or None
-        Number of rows, drawn anew, that each step compares (stochastic greedy); None for all.
-    nearest : array of shape (n,) or None
-        Distance of each column to the nearest row chosen before; None without such rows.
-
-    Returns
-    -------
-    array of shape (size,), in the order of the choice
     """
     rows, columns = distance.shape
     priority = rng.permutation(rows)

@@ -111,18 +111,6 @@ def serial_schedule(work_s: FloatArray, upload_s: FloatArray, budget_s: float, m
     A client that is not ready at Theta adds ``work + upload - Theta``, a ready one adds its upload. So the least sum
     among the former and the least upload among the latter are sufficient. If the client that adds least does not fit,
     no client fits.
-
-    Parameters
-    ----------
-    work_s, upload_s : arrays of shape (n,), finite, at least 0
-    budget_s : float
-        Upper limit of Theta, in seconds.
-    most : int >= 0
-        Largest number of clients.
-
-    Returns
-    -------
-    array of shape (clients taken,), positions
     """
     able = np.flatnonzero(work_s + upload_s < budget_s)
     work, upload = work_s[able], upload_s[able]

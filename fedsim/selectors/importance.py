@@ -107,17 +107,6 @@ def optimal_probabilities(norm: FloatArray, expected: int) -> FloatArray:
 
     With norms in ascending order and S_l the sum of the first l, the n - l largest have probability 1
     and the others ``(m + l - n) norm / S_l``, where l is the largest number with ``(m + l - n) norm_l <= S_l``.
-
-    Parameters
-    ----------
-    norm : array of shape (n,), at least 0
-        Weighted norms of the updates.
-    expected : int from 1 to n
-        Expected number of clients, the paper's m.
-
-    Returns
-    -------
-    array of shape (n,), in [0, 1], of sum m
     """
     n, order = norm.size, np.argsort(norm, kind="stable")
     rising = norm[order]

@@ -18,10 +18,6 @@ class InFlight:
     A synchronous server reports its cohort at the end of the round: no client is in flight at the next selection. An
     asynchronous server selects one client when another has ended. A rule for a cohort of K then holds for K such
     selections, see `share`. Its reports come later than its selections: a reported client may be in flight again.
-
-    Attributes
-    ----------
-    mask : array over all known clients, whether each is in flight
     """
 
     def __init__(self) -> None:

@@ -69,13 +69,7 @@ class PoissonSampling(PublishedSelector):
         return Cohort(client, weights=np.full(client.size, 1.0 / (self.rate * view.clients)))
 
     def _first(self, candidates: int, uniform: float) -> int:
-        """Return the first place drawn of a draw that has any, by the inverse of its distribution.
-
-        Parameters
-        ----------
-        candidates : how many there are
-        uniform : random number in [0, 1)
-        """
+        """Return the first place drawn of a draw that has any, by the inverse of its distribution."""
         missed = np.log1p(-self.rate)
         any_drawn = -np.expm1(candidates * missed)
         return min(int(np.log1p(-uniform * any_drawn) / missed), candidates - 1)

@@ -13,19 +13,7 @@ NOISES: Final[tuple[Noise, ...]] = ("as-sent", "corrected")
 
 
 def stated_energy(reports: Reports, known: BoolArray, name: str) -> FloatArray:
-    """Return the expected squared norm of the noise in each update, shape (m,); 0 where none was delivered.
-
-    Parameters
-    ----------
-    reports : with the measurement ``"noise_energy"``
-    known : which updates were delivered and measured, shape (m,)
-    name : of the selector, for messages
-
-    Raises
-    ------
-    SelectorError
-        If the mechanism of privacy does not state its noise.
-    """
+    """Return the expected squared norm of the noise in each update, shape (m,); 0 where none was delivered."""
     energy = np.asarray(reports.measured.get("noise_energy", np.zeros(reports.client.size)), dtype=np.float64)
     if np.isnan(energy[known]).any():
         raise SelectorError(

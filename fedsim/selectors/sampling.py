@@ -34,29 +34,12 @@ class CohortSelector(PublishedSelector):
         self.cohort = cohort
 
     def cohort_size(self, view: RoundView) -> int:
-        """Return the number of clients to select: the server's number, or else m; at most all candidates.
-
-        Parameters
-        ----------
-        view : knowledge of the server
-        """
+        """Return the number of clients to select: the server's number, or else m; at most all candidates."""
         return min(self.cohort if view.wanted is None else view.wanted, view.count)
 
 
 def grown(array: NDArray[T], clients: int, fill: Any = 0) -> NDArray[T]:
-    """Return an array over client ids with room for a crowd of this size; it never shrinks.
-
-    Parameters
-    ----------
-    array : array of shape (k,)
-    clients : int >= 0
-        Number of clients K.
-    fill : value of new elements
-
-    Returns
-    -------
-    array of shape (max(k, K),)
-    """
+    """Return an array over client ids with room for a crowd of this size; it never shrinks."""
     missing = clients - array.size
     return np.pad(array, (0, missing), constant_values=fill) if missing > 0 else array
 
@@ -85,16 +68,6 @@ def draw_distinct(weights: FloatArray | IntArray, size: int, rng: np.random.Gene
 
     Each position's key is an exponential number over its weight; the smallest keys are taken (Efraimidis and Spirakis,
     "Weighted random sampling with a reservoir", Information Processing Letters 97(5), 2006). O(n).
-
-    Parameters
-    ----------
-    weights : array of shape (n,), at least 0
-        Positions of weight 0 come last, in random order.
-    size : int from 0 to n
-
-    Returns
-    -------
-    array of shape (size,), unordered
     """
     keys = np.log(rng.standard_exponential(weights.size))
     heavy = np.flatnonzero(weights > 0)
@@ -111,11 +84,6 @@ def draw_places(count: int, size: int, rng: np.random.Generator) -> IntArray:
     From a fresh generator they are those of ``rng.choice(count, size, replace=False)``, which takes twice as long for a
     few places. Each is one bounded number of Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", CACM
     30(9), 1987), by Lemire's multiplication ("Fast random integer generation in an interval", 2019).
-
-    Parameters
-    ----------
-    count : number of places, more than ``size``
-    size : int >= 1
     """
     if size > _FEW or count > _LOW or not isinstance(rng.bit_generator, np.random.Philox):
         return np.sort(rng.choice(count, size, replace=False))
@@ -138,17 +106,7 @@ def _halves(rng: np.random.Generator, words: int) -> list[int]:
 
 
 def draw_again(sizes: IntArray, draws: int, rng: np.random.Generator) -> IntArray:
-    """Return positions drawn with replacement, with probabilities exactly in proportion to whole numbers. O(n).
-
-    Parameters
-    ----------
-    sizes : array of shape (n,), at least 0 and not all 0
-    draws : int >= 0
-
-    Returns
-    -------
-    array of shape (draws,)
-    """
+    """Return positions drawn with replacement, with probabilities exactly in proportion to whole numbers. O(n)."""
     ends = np.cumsum(sizes)
     return np.searchsorted(ends, rng.integers(ends[-1], size=draws), side="right")
 
@@ -160,17 +118,7 @@ def tally(client: IntArray) -> Cohort:
 
 
 def lowest(values: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
-    """Return the positions of the ``size`` lowest values, ties in random order. O(n).
-
-    Parameters
-    ----------
-    values : array of shape (n,), without NaN
-    size : int from 0 to n
-
-    Returns
-    -------
-    array of shape (size,), unordered
-    """
+    """Return the positions of the ``size`` lowest values, ties in random order. O(n)."""
     shuffled = rng.permutation(values.size)
     return np.asarray(shuffled[_first(values[shuffled], size)])
 

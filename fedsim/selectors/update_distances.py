@@ -26,22 +26,7 @@ _CITY_BLOCK: Final = "cityblock"
 
 
 class UpdateDistances:
-    """Distances between the last updates of clients.
-
-    Parameters
-    ----------
-    metric : ``"angle"``, ``"euclidean"``, ``"squared-euclidean"`` or ``"manhattan"``
-        The angle is the arccos of the cosine, and 0 if either update is zero.
-    noise : ``"as-sent"`` or ``"corrected"``
-        Updates as the server receives them; or the expected energy of the noise of privacy is taken from their squared
-        norms, on which squared distances and cosines depend. Independent noise adds nothing to inner products on
-        average. A squared norm or distance below 0 counts as 0. Not for ``"manhattan"``.
-
-    Attributes
-    ----------
-    heard : array of shape (n,)
-        Ids of the clients that have delivered, in the order of their first updates.
-    """
+    """Distances between the last updates of clients."""
 
     def __init__(self, metric: Metric, noise: Noise = "as-sent") -> None:
         check_choice("noise", noise, *NOISES)
@@ -55,13 +40,7 @@ class UpdateDistances:
         self._distance: FloatArray = np.zeros((0, 0))
 
     def learn(self, reports: Reports) -> None:
-        """Store the delivered updates that are finite; of several updates of a client the last one.
-
-        Parameters
-        ----------
-        reports : Reports
-            With ``measured["update"]`` of shape (m, parameters).
-        """
+        """Store the delivered updates that are finite; of several updates of a client the last one."""
         update = reports.measured.get("update", np.zeros(0))
         if update.ndim != 2 or not update.shape[1]:
             return
@@ -86,16 +65,7 @@ class UpdateDistances:
         return np.asarray(self._rows_of(client) >= 0)
 
     def between(self, one: IntArray, other: IntArray) -> FloatArray:
-        """Return distances between clients; the update of a client without a delivery is zero.
-
-        Parameters
-        ----------
-        one, other : arrays of shapes (a,) and (b,), client ids
-
-        Returns
-        -------
-        array of shape (a, b), perhaps a view of the matrix: not to be written
-        """
+        """Return distances between clients; the update of a client without a delivery is zero."""
         left, right = self._rows_of(one), self._rows_of(other)
         if not self.heard.size:
             return np.zeros((one.size, other.size))

@@ -43,19 +43,7 @@ _PROBE: Final[dict[str, Kind]] = {
 
 
 def check_whole_numbers(lowest: int, /, *, optional: bool = False, **values: object) -> None:
-    """Refuse arguments that are no whole number of at least ``lowest``.
-
-    Parameters
-    ----------
-    lowest : least value that is allowed
-    optional : whether None is allowed as well
-    **values : arguments by name
-
-    Raises
-    ------
-    ValueError
-        Naming the argument, its value and what is allowed.
-    """
+    """Refuse arguments that are no whole number of at least ``lowest``."""
     for name, value in values.items():
         if optional and value is None:
             continue
@@ -102,18 +90,6 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
     """Return a selector's answer as a valid cohort of the candidates, with arrays of its own.
 
     A selector may use its arrays again: the cohort is a copy.
-
-    Parameters
-    ----------
-    chosen : Cohort or array of client ids
-        What ``select`` has returned.
-    view : view of the selection
-    name : of the selector, for messages
-
-    Raises
-    ------
-    SelectorError
-        If the ids are no distinct candidates, or a column has the wrong type, length or range.
     """
     if not isinstance(chosen, Cohort):
         return Cohort(_distinct_candidates(f"{name}.select", chosen, view))
@@ -135,19 +111,7 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
 
 
 def as_probe(asked: object, view: RoundView, name: str) -> Probe:
-    """Return a selector's question to clients as a valid one to candidates, with an array of its own.
-
-    Parameters
-    ----------
-    asked : what ``probe`` has returned
-    view : view of the selection
-    name : of the selector, for messages
-
-    Raises
-    ------
-    SelectorError
-        If it is no `Probe`, the ids are no distinct candidates, or a size or time is out of range.
-    """
+    """Return a selector's question to clients as a valid one to candidates, with an array of its own."""
     name = f"{name}.probe"
     if not isinstance(asked, Probe):
         raise SelectorError(f"{name} returned {in_words(asked)}", "allowed: a Probe, or None for no question")

@@ -19,17 +19,6 @@ def refuse_stalling(fresh: Callable[[], Selector], clients: int, rounds: int, se
 
     In the last two thirds of the rounds there must not be many more than uniform cohorts of the same sizes would leave
     (by the hypergeometric law), unless the selector's attribute ``may_stall`` says why.
-
-    Parameters
-    ----------
-    fresh : returns a new selector
-    clients, rounds : size of the trial
-    seed : of the trial
-
-    Raises
-    ------
-    SelectorError
-        With the number of such rounds, and that of uniform cohorts.
     """
     trial = Trial(_NAME, clients, delivering=1.0, answering=1.0, silent=0.5, features=4)
     server = Server(trial, seed, fresh())

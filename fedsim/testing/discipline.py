@@ -66,14 +66,7 @@ def check_discipline(
 
 @dataclass(frozen=True)
 class _Trial:
-    """Jobs and the steps in which they come and go.
-
-    Attributes
-    ----------
-    works : of the jobs, in Hz s
-    steps : ``("join", 0)``, ``("leave", share)`` of the job at a share of those present, ``("part", share)`` of the
-        work until the next end, or ``("end", 0)``
-    """
+    """Jobs and the steps in which they come and go."""
 
     name: str
     works: Sequence[float]
@@ -104,12 +97,7 @@ class _Job:
 
 
 class _Medium(Examination):
-    """A medium without a clock: it takes the steps of a trial and keeps books of its own.
-
-    Attributes
-    ----------
-    answers : what the discipline has answered, step by step
-    """
+    """A medium without a clock: it takes the steps of a trial and keeps books of its own."""
 
     def __init__(self, discipline: Discipline, trial: _Trial) -> None:
         super().__init__(discipline, f"in the trial with {trial.name}, step 0")

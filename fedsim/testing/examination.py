@@ -15,13 +15,7 @@ T = TypeVar("T")
 
 
 class Examination:
-    """Questions to one part; every fault becomes an error that names the part's class and the place.
-
-    Attributes
-    ----------
-    name : of the part's class
-    place : trial, round, draw or the like of the present question, for messages; empty for none
-    """
+    """Questions to one part; every fault becomes an error that names the part's class and the place."""
 
     error: ClassVar[type[FedsimError]] = ContractError
     read_only: ClassVar[str] = "the arrays given must not be changed"

@@ -41,16 +41,7 @@ _ENDED: Final = (RoundEnd.ENOUGH, RoundEnd.DEADLINE)
 
 @dataclass(frozen=True)
 class _Trial:
-    """A small crowd.
-
-    Attributes
-    ----------
-    name : for messages
-    work_s : duration of each client's work, shape (K,)
-    lost : how many clients, those with the lowest ids, never deliver
-    varies : whether durations differ from one participation to the next
-    rounds : number of rounds
-    """
+    """A small crowd."""
 
     name: str
     work_s: tuple[float, ...]

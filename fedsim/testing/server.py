@@ -21,26 +21,7 @@ _ORACLES_ONLY: Final = ("expected_duration_s", "coming_duration_s", "coming_upli
 
 @dataclass(frozen=True)
 class Trial:
-    """One crowd and one kind of server.
-
-    Attributes
-    ----------
-    name : of the trial, for messages
-    clients : size of the crowd
-    present, delivering, answering : probabilities per client and round
-    silent : share of the clients, chosen at random, that never deliver
-    idle_every : period of rounds without candidates; 0 for none
-    silent_every : period of rounds without answers to a probe; 0 for none
-    feedback : whether the server reports outcomes
-    samples : whether clients have data
-    learning : whether updates have losses and values
-    budget : privacy budget; None for a run without privacy
-    features : number of declared features
-    radio : whether the base station knows the clients' channels
-    batteries : whether clients have batteries
-    wanted : number of clients that the server asks for, in turn
-    asynchronous : whether the server selects while clients are in flight
-    """
+    """One crowd and one kind of server."""
 
     name: str
     clients: int

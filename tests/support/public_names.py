@@ -1,4 +1,4 @@
-"""What users may import: the names of `fedsim` and of its rooms, with their members and what their docstrings say."""
+"""What users read docstrings of: exports, contracts that they derive from, and kinds of a scenario."""
 
 import ast
 import dataclasses
@@ -7,8 +7,8 @@ import importlib
 import inspect
 import pkgutil
 import re
-import sys
 import textwrap
+import typing
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -17,25 +17,18 @@ from pydantic import BaseModel
 
 import fedsim
 from fedsim.answers import Contract
+from fedsim.cli.kinds import catalogues
+from fedsim.scenario import Scenario
 
-_SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+DOORS = ("fedsim", "fedsim.testing", "fedsim.bridges")
+SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 _LISTED = ("Parameters", "Attributes")
 
 
 @dataclass(frozen=True)
 class Member:
-    """A function, a class, or a method or property of a class.
+    """A class or function that is public, or a method or property of one."""
 
-    Attributes
-    ----------
-    place : how it is named: ``"fedsim.History.plot"``
-    found : function or class; of a property the function that reads it
-    owner : class whose member it is; None for others
-    is_property : whether it is read, not called
-    is_bound : whether its first argument is the object or class that it belongs to
-    """
-
-    place: str
     found: Any
     owner: type | None = None
     is_property: bool = False
@@ -48,7 +41,7 @@ class Member:
 
     @property
     def home(self) -> str:
-        """Where its code is: the same for a name that two rooms export, and for a method of several classes."""
+        """Where its code is: the same for a method that several classes have."""
         return f"{self.found.__module__}.{self.found.__qualname__}"
 
     @property
@@ -61,47 +54,76 @@ class Member:
         return names[1:] if self.is_bound else names
 
 
-def rooms() -> list[str]:
-    """Return the modules whose names are public: fedsim itself, and what stands directly in it and says so."""
-    below = [f"fedsim.{found.name}" for found in pkgutil.iter_modules(fedsim.__path__) if found.name != "__main__"]
-    return ["fedsim", *(name for name in below if hasattr(importlib.import_module(name), "__all__"))]
+def exported() -> list[Any]:
+    """Return what the modules that users import from export."""
+    rooms = [importlib.import_module(door) for door in DOORS]
+    return [getattr(room, name) for room in rooms for name in room.__all__]
+
+
+@functools.cache
+def contracts() -> tuple[Contract, ...]:
+    """Return every declared contract, in the order of their nouns."""
+    names = [found.name for found in pkgutil.walk_packages(fedsim.__path__, "fedsim.") if "__main__" not in found.name]
+    values = [value for name in names for value in vars(importlib.import_module(name)).values()]
+    return tuple(
+        sorted(
+            {value for value in values if isinstance(value, Contract)},
+            key=lambda one: (one.noun, one.protocol.__name__),
+        )
+    )
+
+
+def kinds() -> list[Any]:
+    """Return the classes and functions that a table of a scenario may name, and those of the tables themselves."""
+    named = [catalogue.load(kind) for catalogue in catalogues().values() for kind in catalogue.builtin]
+    tables: dict[type, None] = {}
+    for root in (Scenario, *named):
+        _add_tables(root, tables)
+    return [*named, *tables]
+
+
+def _add_tables(annotation: Any, found: dict[type, None]) -> None:
+    for part in typing.get_args(annotation):
+        _add_tables(part, found)
+    if inspect.isclass(annotation) and issubclass(annotation, BaseModel) and annotation not in found:
+        found[annotation] = None
+        for field in annotation.model_fields.values():
+            _add_tables(field.annotation, found)
 
 
 @functools.cache
 def public() -> tuple[Member, ...]:
-    """Return every function and class that `fedsim` or one of its rooms exports, each once."""
-    found: dict[str, Member] = {}
-    for room in rooms():
-        module = importlib.import_module(room)
-        for name in module.__all__:
-            value = getattr(module, name)
-            if inspect.isclass(value) or inspect.isfunction(value):
-                member = Member(f"{room}.{name}", value)
-                if member.home.startswith("fedsim."):
-                    found.setdefault(member.home, member)
-    return tuple(found.values())
+    """Return every class and function whose docstring users read, each once."""
+    wanted = [*exported(), *(contract.protocol for contract in contracts()), *kinds()]
+    return tuple({Member(value).home: Member(value) for value in wanted if _is_ours(value)}.values())
+
+
+def bases() -> tuple[Member, ...]:
+    """Return what public classes derive from: what it says of fields holds for them too."""
+    found = [base for one in public() if inspect.isclass(one.found) for base in one.found.__mro__]
+    return tuple(Member(base) for base in found if _is_ours(base))
 
 
 @functools.cache
 def members() -> tuple[Member, ...]:
-    """Return the public methods and properties of all public classes, those of fedsim's own base classes included."""
+    """Return the public methods and properties of exports and contracts; those of kinds keep to a contract."""
+    owners = [value for value in exported() if inspect.isclass(value)]
+    owners += [contract.protocol for contract in contracts()]
     found: dict[str, Member] = {}
-    for one in public():
-        for base in one.found.__mro__ if inspect.isclass(one.found) else ():
-            if not base.__module__.startswith("fedsim"):
-                continue
+    for owner in owners:
+        for base in (base for base in owner.__mro__ if base.__module__.startswith("fedsim")):
             for name, value in vars(base).items():
                 code = _code_of(value)
                 if code is not None and not name.startswith("_"):
                     read, static = not inspect.isfunction(_bare(value)), isinstance(value, staticmethod)
-                    member = Member(f"{one.place}.{name}", code, one.found, read, not static)
+                    member = Member(code, owner, read, not static)
                     found.setdefault(member.home, member)
     return tuple(found.values())
 
 
 def sections(text: str) -> dict[str, str]:
     """Return the sections of a docstring by title; the text before the first has the title ''."""
-    parts = _SECTION.split(text)
+    parts = SECTION.split(text)
     return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
 
 
@@ -113,22 +135,10 @@ def listed(text: str) -> set[str]:
 
 
 def texts_of(member: Member) -> list[str]:
-    """Return the docstrings that tell of a method: of its class, of the bases, and of the contract that it fulfils."""
+    """Return the docstrings that tell of a method: of its class and of the bases."""
     name = member.found.__name__
     told = [base.__dict__[name] for base in member.owner.__mro__ if name in vars(base)]
-    told += [base.__dict__[name] for contract in contracts() for base in contract.__mro__ if name in vars(base)]
     return [inspect.cleandoc(code.__doc__ or "") for code in map(_code_of, told) if code is not None]
-
-
-@functools.cache
-def contracts() -> tuple[type, ...]:
-    """Return the classes that declare contracts of parts; what they say of a member holds for each part."""
-    rooms()
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith("fedsim.")]
-    values = [value for module in modules for value in vars(module).values()]
-    declared = [value.protocol for value in values if isinstance(value, Contract)]
-    protocols = [value for value in values if inspect.isclass(value) and is_protocol(value)]
-    return tuple(dict.fromkeys([*declared, *(found for found in protocols if found.__module__.startswith("fedsim."))]))
 
 
 def fields_of(found: type) -> list[str]:
@@ -142,7 +152,7 @@ def fields_of(found: type) -> list[str]:
     if issubclass(found, tuple):
         return list(getattr(found, "_fields", ()))
     own = any("__init__" in vars(base) for base in found.__mro__ if base.__module__.startswith("fedsim"))
-    return Member("", found).parameters if own else []
+    return Member(found).parameters if own else []
 
 
 def is_protocol(found: type) -> bool:
@@ -158,6 +168,10 @@ def raised(member: Member) -> set[str]:
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name):
             names.add(node.exc.func.id)
     return names
+
+
+def _is_ours(value: Any) -> bool:
+    return (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__.startswith("fedsim")
 
 
 def _bare(value: Any) -> Any:

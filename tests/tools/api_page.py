@@ -3,7 +3,6 @@
 python tests/tools/api_page.py --write
 """
 
-import ast
 import importlib
 import inspect
 import re
@@ -14,18 +13,16 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 import fedsim  # noqa: E402 - found beside this script
-from fedsim.registry import Registry  # noqa: E402
-from tests.support.public_names import Member, is_protocol, members, rooms, sections  # noqa: E402
+from tests.support.public_names import DOORS, Member, contracts, is_protocol, members, sections  # noqa: E402
 
 PAGE = ROOT / "fedsim" / "API.md"
-IN_FULL = ("fedsim", "fedsim.testing")
 HEAD = """# Public names
 
 <!-- written by tests/tools/api_page.py -->
 
-Written from signatures and docstrings by `python tests/tools/api_page.py --write`. What stands here follows the
-versions of fedsim (`fedsim/README.md`, Versions); what does not may change at any time. `help(fedsim.simulate)` prints
-a whole docstring, and each name leads to its file. Kinds of parts with their options: `fedsim list`. Units stand in
+Written from signatures and docstrings by `python tests/tools/api_page.py --write`. What stands here, and the kinds that
+`fedsim list` prints, follows the versions of fedsim (`fedsim/README.md`, Versions); all else may change at any time.
+`help(fedsim.simulate)` prints a whole docstring, and each name leads to its file. Units stand in
 names: `_s`, `_bits`, `_bps`, `_hz`, `_m`, `_db`, `_dbm`, `_j`, `_w`. Shapes are those of NumPy's arrays; K is the
 number of clients.
 """
@@ -34,29 +31,30 @@ LONGEST_DEFAULT = 24
 
 def page() -> str:
     """Return the page."""
-    return HEAD + "".join(section(room) for room in rooms())
+    return HEAD + "".join(map(section, DOORS)) + contracts_section()
 
 
 def section(room: str) -> str:
     """Return what a room exports."""
     module = importlib.import_module(room)
-    lines = [f"\n## {room}\n\n{first_sentence(inspect.getdoc(module) or '')}\n"]
-    if room in IN_FULL:
-        lines += [in_full(room, name, getattr(module, name)) for name in sorted(module.__all__, key=str.lower)]
-    else:
-        lines.append("\n| name | what it is |\n|---|---|\n")
-        lines += [row(room, name, getattr(module, name)) for name in sorted(module.__all__, key=str.lower)]
+    told = f"\n## {room}\n\n{first_sentence(inspect.getdoc(module) or '')}\n"
+    return told + "".join(in_full(name, getattr(module, name)) for name in sorted(module.__all__, key=str.lower))
+
+
+def contracts_section() -> str:
+    """Return what parts of a user's own keep to: each contract with its members."""
+    lines = ["\n## Contracts\n\nWhat a part of your own derives from or looks like, and its checked members.\n"]
+    lines.append("\n| part | contract | members |\n|---|---|---|\n")
+    for contract in contracts():
+        protocol = contract.protocol
+        place = f"`{protocol.__module__}.{protocol.__qualname__}`"
+        lines.append(f"| {contract.noun} | {place} | {', '.join(f'`{name}`' for name in contract.members)} |\n")
     return "".join(lines)
 
 
-def row(room: str, name: str, value: object) -> str:
-    """Return a line of a table: name with its arguments, and the first sentence about it."""
-    return f"| {link(room, name, value)}{arguments(value)} | {cell(about(room, name, value))} |\n"
-
-
-def in_full(room: str, name: str, value: object) -> str:
+def in_full(name: str, value: object) -> str:
     """Return the paragraph about a name: what it is called with, what that means, and its methods."""
-    told = f"\n### {name}\n\n{link(room, name, value)}{arguments(value)}\n\n{about(room, name, value)}\n"
+    told = f"\n### {name}\n\n{link(name, value)}{arguments(value)}\n\n{about(value)}\n"
     bases = value.__mro__ if inspect.isclass(value) else (value,)
     texts = [inspect.cleandoc(base.__doc__ or "") for base in bases if base.__module__.startswith("fedsim")]
     parts: dict[str, str] = {}
@@ -87,46 +85,14 @@ def entries(text: str) -> str:
     return "".join(f"| `{head}` | {cell(' '.join(filter(None, rest)))} |\n" for head, rest in found)
 
 
-def about(room: str, name: str, value: object) -> str:
+def about(value: object) -> str:
     """Return the first sentence about a value."""
-    if inspect.isclass(value) or inspect.isfunction(value):
-        return first_sentence(inspect.cleandoc(value.__doc__ or ""))
-    if isinstance(value, Registry):
-        return f"Catalogue of the kinds of {value.noun}; entry-point group `{value.group}`."
-    return first_sentence(written_below(room, name)) or "Type or constant."
+    return first_sentence(inspect.cleandoc(value.__doc__ or ""))
 
 
-def written_below(room: str, name: str) -> str:
-    """Return the text that stands below an assignment in its module; empty for none."""
-    path = place(room, name)
-    body = ast.parse(path.read_text()).body
-    for node, after in zip(body, [*body[1:], None], strict=True):
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-            text = getattr(getattr(after, "value", None), "value", "")
-            return inspect.cleandoc(text) if isinstance(text, str) else ""
-    return ""
-
-
-def place(room: str, name: str) -> Path:
-    """Return the file from which a room has a name."""
-    home = Path(importlib.import_module(room).__file__)
-    for node in ast.walk(ast.parse(home.read_text())):
-        ours = isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedsim")
-        if ours and any(alias.name == name for alias in node.names):
-            found = Path(fedsim.__file__).parents[1].joinpath(*node.module.split("."))
-            return place(node.module, name) if found.is_dir() else found.with_suffix(".py")
-    return home
-
-
-def link(room: str, name: str, value: object) -> str:
+def link(name: str, value: object) -> str:
     """Return a name that leads to its file."""
-    code = inspect.isclass(value) or inspect.isfunction(value)
-    path = (
-        Path(inspect.getfile(inspect.unwrap(value)))
-        if code and value.__module__.startswith("fedsim")
-        else place(room, name)
-    )
+    path = Path(inspect.getfile(inspect.unwrap(value)))
     return f"[`{name}`]({path.relative_to(Path(fedsim.__file__).parent).as_posix()})"
 
 
@@ -136,7 +102,7 @@ def arguments(value: object) -> str:
         return ""
     if inspect.isclass(value) and is_protocol(value):
         return ""
-    shown = called_with(Member("", value))
+    shown = called_with(Member(value))
     return f" `{shown}`" if shown != "()" else ""
 
 

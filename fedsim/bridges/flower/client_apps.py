@@ -20,14 +20,7 @@ _FIRST_NODE_ID: Final = 10_000_000_001
 
 @dataclass(frozen=True)
 class Made:
-    """A reply that a ClientApp has made.
-
-    Attributes
-    ----------
-    message : what the node received, or its copy as the app has left it
-    reply : an error where the app raised an exception
-    state : the records that the client would keep
-    """
+    """A reply that a ClientApp has made."""
 
     message: Message
     reply: Message
@@ -35,20 +28,7 @@ class Made:
 
 
 class ClientApps:
-    """One ClientApp on every node.
-
-    Parameters
-    ----------
-    app : ClientApp
-    clients : number of nodes
-    run_id : of the run
-    run_config : of the run, as every node sees it
-    randomness : of its calls
-
-    Attributes
-    ----------
-    runs : how often the app has run on each node so far
-    """
+    """One ClientApp on every node."""
 
     def __init__(
         self, app: ClientApp, clients: int, run_id: int, run_config: Mapping[str, Any], randomness: Randomness

@@ -20,12 +20,7 @@ Evaluated = Callable[[Mapping[str, Any]], None]
 
 @contextmanager
 def watched_evaluations(evaluated: Evaluated) -> Iterator[None]:
-    """Tell of every evaluation of a strategy, of Flower's present kind and of its older one.
-
-    Parameters
-    ----------
-    evaluated : is told
-    """
+    """Tell of every evaluation of a strategy, of Flower's present kind and of its older one."""
     with ExitStack() as stack:
         stack.enter_context(patch.object(Strategy, "start", _start(Strategy.start, evaluated)))
         stack.enter_context(patch.object(Server, "fit", _fit(Server.fit, evaluated)))

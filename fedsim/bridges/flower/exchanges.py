@@ -26,19 +26,7 @@ class Stage(Enum):
 
 @dataclass
 class Exchange:
-    """A message and its reply.
-
-    Attributes
-    ----------
-    instruction : the message
-    client : that it is for
-    pushed_s : simulated second at which it was pushed
-    expected : of the reply; set when the message leaves
-    made : the reply, where its ClientApp has run before it arrived
-    stage : how far it is
-    arrived_s : simulated second at which the reply arrived; NaN before
-    known_lost_s : simulated second from which on the server knows that the node is lost
-    """
+    """A message and its reply."""
 
     instruction: Instruction
     client: int
@@ -61,18 +49,7 @@ class Exchange:
 
 
 class Replies:
-    """Makes the replies of messages: their ClientApps run here.
-
-    Parameters
-    ----------
-    apps : of the nodes
-    foresight : tells of replies in advance
-
-    Attributes
-    ----------
-    in_vain : ClientApps that ran although their replies did not arrive
-    other_than_expected : replies that arrived with another size or work than was expected
-    """
+    """Makes the replies of messages: their ClientApps run here."""
 
     def __init__(self, apps: ClientApps, foresight: Foresight) -> None:
         self._apps, self._foresight = apps, foresight
@@ -94,13 +71,7 @@ class Replies:
             self.in_vain += 1
 
     def reply(self, exchange: Exchange, now_s: float) -> Message | None:
-        """Return what a server receives for a message now; None if nothing is decided yet.
-
-        Parameters
-        ----------
-        exchange : the message
-        now_s : simulated second
-        """
+        """Return what a server receives for a message now; None if nothing is decided yet."""
         if exchange.stage is Stage.ARRIVED:
             return self._of_app(exchange)
         if exchange.stage is Stage.NODE_LOST or exchange.known_lost_s <= now_s:

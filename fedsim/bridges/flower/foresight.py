@@ -25,13 +25,7 @@ WORK_KEYS: Final = ("num-examples", "num_examples")
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of a reply.
-
-    Attributes
-    ----------
-    work : samples, or floating-point operations where the grid counts these
-    bits : size of the reply
-    """
+    """What is expected of a reply."""
 
     work: float
     bits: float
@@ -41,13 +35,7 @@ class Foresight(Protocol):
     """Tells of replies in advance, and is told of every reply that was made."""
 
     def expect(self, message: Message, context: Context) -> Expected | None:
-        """Return what is expected of the reply to a message; None if only the reply tells.
-
-        Parameters
-        ----------
-        message : as the node receives it
-        context : of the node: its ``node_config`` has partition-id and num-partitions, its ``state`` the newest records
-        """
+        """Return what is expected of the reply to a message; None if only the reply tells."""
         ...
 
     def found(self, message: Message, reply: Message) -> Expected:
@@ -59,12 +47,6 @@ class FromReplies:
     """The last reply of a node to a message of the same type foretells its next one; the first one tells itself.
 
     So each ClientApp runs at once for the first message of a type, and afterwards only where its reply arrives.
-
-    Parameters
-    ----------
-    work : metric of the replies that states their work, or a function of message and reply; by default the number of
-        examples by which Flower's strategies weigh. Replies to queries need not state it: without it they are no work.
-    remember : False: each ClientApp runs when its message is sent, and all times are those of its own reply
     """
 
     def __init__(self, work: str | Callable[[Message, Message], float] | None = None, *, remember: bool = True) -> None:
@@ -99,14 +81,7 @@ class FromReplies:
 
 
 class FromInstruction:
-    """Work, and if wanted sizes, follow from a message and its node alone: no ClientApp runs without need.
-
-    Parameters
-    ----------
-    work : function of a message and the node's context
-    reply_bits : function of the same; by default a reply is as large as the last one to a message of the same type
-        from any node, and the first reply to ``train`` as large as its message, others without the arrays of theirs
-    """
+    """Work, and if wanted sizes, follow from a message and its node alone: no ClientApp runs without need."""
 
     def __init__(
         self,

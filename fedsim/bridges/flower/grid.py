@@ -55,25 +55,6 @@ class SimulatedGrid(Grid):
       MESSAGE_UNAVAILABLE. Where late clients go on (``late = "drop"`` or ``"stale"``) nothing comes back at the
       timeout, as in Flower, and the reply can be pulled later.
     * A ClientApp that raises an exception: an error CLIENT_APP_RAISED_EXCEPTION.
-
-    Parameters
-    ----------
-    scenario : Scenario, or path of a TOML file
-        Its selector is not asked, the ServerApp selects. Its number of rounds does not matter, the ServerApp ends.
-    client_app : ClientApp
-    out : folder of the run; nothing is written by default
-    replace : whether a run that the folder holds is thrown away
-    foresight : tells work and sizes of replies in advance; `FromReplies` by default
-    counts : what the work of a reply is: ``"samples"``, ``"flops"`` or ``"compute_s"``, as of `Testbed.round`
-    run_config : of the run, for ServerApp and ClientApps
-    seeders : seed generators of other libraries than Python and NumPy before each call of an app: ``torch.manual_seed``
-    accuracy, loss : names of the metrics that make the curve of the run
-    noticed_after_s : seconds of silence after which the server takes a node for lost
-    on_round : called after each round
-
-    Attributes
-    ----------
-    replies : counts ClientApps that ran in vain, and replies that were other than expected
     """
 
     def __init__(
@@ -182,15 +163,7 @@ class SimulatedGrid(Grid):
         return list(self._nodes)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Take messages, which leave together at the next `pull_messages` or `sleep`, and return their ids.
-
-        Raises
-        ------
-        ValueError
-            If one of them is a reply, has no content or no time to live.
-        ScenarioError
-            If one of them is for a node that is none.
-        """
+        """Take messages, which leave together at the next `pull_messages` or `sleep`, and return their ids."""
         taken = list(messages)
         for message in taken:
             of = message.metadata
@@ -222,13 +195,7 @@ class SimulatedGrid(Grid):
         return found
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        """Play a round with messages, and return their replies in the order of the messages.
-
-        Parameters
-        ----------
-        messages : at most one to a node leaves at a time; further ones follow in a round of their own
-        timeout : simulated seconds; None for no limit
-        """
+        """Play a round with messages, and return their replies in the order of the messages."""
         ids = self.push_messages(messages)
         self._playing.play(self._exchanges.values(), math.inf if timeout is None else float(timeout))
         return self.pull_messages(ids)

@@ -31,14 +31,7 @@ def message_bits(message: Message) -> int:
 
 @dataclass(frozen=True)
 class Instruction:
-    """A message to a node as it was when it was sent: what the ServerApp changes later does not reach the node.
-
-    Attributes
-    ----------
-    metadata : of the message
-    records : its content, serialised; shared by messages with one content
-    bits : its size
-    """
+    """A message to a node as it was when it was sent: what the ServerApp changes later does not reach the node."""
 
     metadata: Metadata
     records: Any
@@ -81,15 +74,7 @@ def instructions_of(messages: Iterable[Message]) -> list[Instruction]:
 
 
 def missing_reply(instruction: Instruction, code: int, reason: str, now_s: float) -> Message:
-    """Return the error that a server receives in place of a reply, as Flower's own servers make it.
-
-    Parameters
-    ----------
-    instruction : what is not answered
-    code : `LATE` or `LOST`
-    reason : in words
-    now_s : simulated second
-    """
+    """Return the error that a server receives in place of a reply, as Flower's own servers make it."""
     of = instruction.metadata
     return _error(of.message_id, of.run_id, of.group_id, of.message_type, Error(code=code, reason=reason), now_s)
 

@@ -24,13 +24,7 @@ _LOOKS_EVERY_S: Final = 5.0
 
 @contextmanager
 def older_servers(grid: Grid, clock: Clock) -> Iterator[None]:
-    """Let older servers send cohorts as a whole, and wait for nodes in simulated time.
-
-    Parameters
-    ----------
-    grid : takes the messages
-    clock : of the waiting
-    """
+    """Let older servers send cohorts as a whole, and wait for nodes in simulated time."""
 
     def wait_for(manager: Any, num_clients: int, timeout: int = 86400) -> bool:
         end_s = clock.now_s + timeout
@@ -53,11 +47,6 @@ class _Cohorts:
     """What stands for Flower's function that calls all clients of a cohort.
 
     Each client's call is made twice: the first one gives the message, and the second one receives the reply.
-
-    Parameters
-    ----------
-    grid : takes the messages
-    one : Flower's function that calls one client
     """
 
     def __init__(self, grid: Grid, one: Callable[..., Any]) -> None:
@@ -102,14 +91,7 @@ class _Cohorts:
 
 
 class _Desk:
-    """Takes the message of one client, and later gives its replies.
-
-    Attributes
-    ----------
-    message : that was taken; None before
-    replies : to give; None as long as the message is taken
-    outcome : of the last call
-    """
+    """Takes the message of one client, and later gives its replies."""
 
     def __init__(self) -> None:
         self.message: Message | None = None

@@ -19,20 +19,7 @@ class RunIsOver(BaseException):
 
 
 class Playing:
-    """Plays messages on the clock of a testbed.
-
-    Parameters
-    ----------
-    testbed : whose policy is ``policy``
-    policy : ends its rounds
-    replies : foresees them
-    counts : what the work of a reply is
-    cancels : whether clients that are late are cancelled
-
-    Attributes
-    ----------
-    kinds : of each round that was played, its number and the types of its messages
-    """
+    """Plays messages on the clock of a testbed."""
 
     def __init__(
         self, testbed: Testbed, policy: UntilTimeout, replies: Replies, counts: Counts, *, cancels: bool
@@ -50,13 +37,7 @@ class Playing:
         return clients
 
     def play(self, exchanges: Iterable[Exchange], timeout_s: float = math.inf) -> None:
-        """Play the messages that wait, in rounds with at most one to a client.
-
-        Parameters
-        ----------
-        exchanges : messages, in the order in which they leave
-        timeout_s : simulated seconds from now until the last round ends at the latest
-        """
+        """Play the messages that wait, in rounds with at most one to a client."""
         everything, end_s = list(exchanges), self._testbed.now_s + timeout_s
         while waiting := [one for one in everything if one.stage is Stage.WAITING]:
             first = {one.client: one for one in reversed(waiting)}

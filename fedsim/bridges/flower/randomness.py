@@ -18,13 +18,7 @@ Seeder = Callable[[int], object]
 
 
 class Randomness:
-    """Seeds the global generators for a server and for the calls of its clients.
-
-    Parameters
-    ----------
-    streams : of the run
-    seeders : of other libraries; those of Python and NumPy are set in any case
-    """
+    """Seeds the global generators for a server and for the calls of its clients."""
 
     def __init__(self, streams: Streams, seeders: Sequence[Seeder] = ()) -> None:
         self._streams, self._seeders = streams, tuple(seeders)
@@ -37,13 +31,7 @@ class Randomness:
 
     @contextmanager
     def of_client(self, client: int, number: int) -> Iterator[None]:
-        """Seed the generators for a call; afterwards those of Python and NumPy are as they were.
-
-        Parameters
-        ----------
-        client : its id
-        number : of its call, from 0
-        """
+        """Seed the generators for a call; afterwards those of Python and NumPy are as they were."""
         with self._seeded("flower-client", client, number):
             yield
 

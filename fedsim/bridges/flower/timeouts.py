@@ -21,13 +21,7 @@ NOTICED_AFTER_S: Final = 60.0
 
 
 class UntilTimeout(SynchronousPolicy):
-    """A round ends as another policy says, after a timeout, or once every node has answered or is known to be lost.
-
-    Attributes
-    ----------
-    policy : of the scenario; it waits for one cohort a round
-    noticed_after_s : seconds from the loss of a client until the server knows of it
-    """
+    """A round ends as another policy says, after a timeout, or once every node has answered or is known to be lost."""
 
     takes_ties: ClassVar[bool] = True
     policy: Annotated[RoundPolicy, Slot(POLICIES)]

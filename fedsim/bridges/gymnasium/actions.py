@@ -27,13 +27,6 @@ class Actions:
 
     With `bandwidth_hz` an action is a dictionary: ``clients`` as above, and ``bandwidth`` with a number a in [-1, 1]
     for each client. The selected ones divide the band in proportion to ``10 ** a``.
-
-    Attributes
-    ----------
-    clients : K
-    choice : ``"scores"`` or ``"members"``
-    cohort : number of clients of a cohort, for scores
-    bandwidth_hz : band that the uplinks of a cohort divide; None where no band is allocated
     """
 
     clients: int
@@ -56,13 +49,7 @@ class Actions:
         return spaces.Dict({CLIENTS: chosen, BANDWIDTH: spaces.Box(-1.0, 1.0, (self.clients,), np.float32)})
 
     def cohort_of(self, action: Any, view: RoundView) -> Cohort | None:
-        """Return the cohort that an action selects; None if it selects no candidate.
-
-        Parameters
-        ----------
-        action : of the space
-        view : of the selection
-        """
+        """Return the cohort that an action selects; None if it selects no candidate."""
         if self.bandwidth_hz is None:
             client = self._chosen(self._numbers(action, "the action"), view)
             return Cohort(client) if client.size else None

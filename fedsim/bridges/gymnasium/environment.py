@@ -32,40 +32,6 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
     A step is a round of the scenario: its network, devices, policy, faults, privacy and learner. An episode ends
     (``terminated``) with the scenario's target, or when no client will ever be a candidate again, and is cut
     (``truncated``) after ``rounds.count`` steps or at ``rounds.until_s``.
-
-    Parameters
-    ----------
-    scenario : Scenario, path of a TOML file, or mapping of tables
-        Of its selector only the number of clients of a cohort counts.
-    action : ``"scores"`` or ``"members"``; see `Actions`
-    columns : columns of the view that are observed; see `Observations`
-    normalised : whether observations are in [-1, 1]; otherwise they have their units
-    reward : a `Weights`, or a function of a `Step`
-    cohort : number of clients that scores select; that of the scenario's selector by default
-    bandwidth_hz : band in hertz that the uplinks of a cohort divide as an action says, in a cell whose uplink is
-        ``dedicated``; None where each client has the band of the scenario
-    data_dir : directory of real data sets
-    store : keeps results of training, as in `fedsim.simulate`; none by default
-    executor, device : what computes trainings, as in `fedsim.simulate`
-
-    Attributes
-    ----------
-    observations : which arrays an observation has, and what they mean
-    actions : what an action means
-    last : facts of the last step, its round with the columns of each client among them; None before the first
-
-    Raises
-    ------
-    ScenarioError
-        If the scenario or an option is not allowed.
-
-    Examples
-    --------
-    >>> env = SelectionEnv("scenarios/testbed/cell.toml", reward=Weights(second=-1.0, delivery=0.1))
-    >>> observation, info = env.reset(seed=3)
-    >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
-    >>> int(observation["candidate"].sum()) == int(info["action_mask"].sum()), terminated, truncated
-    (True, False, False)
     """
 
     def __init__(
@@ -104,15 +70,7 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin a run and return what is seen before its first round.
-
-        Parameters
-        ----------
-        seed : of the scenario of this episode; without one it is drawn, so that each episode has another crowd. A
-            seed also seeds those draws
-        options : ``{"scenario": {...}}`` replaces fields of the scenario for this episode, as `Scenario.replace` does;
-            the number of clients stays
-        """
+        """Begin a run and return what is seen before its first round."""
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(_SEEDS)) if seed is None else seed
         changed = self._changed(options).replace({"seed": drawn})

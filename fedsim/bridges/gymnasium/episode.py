@@ -19,18 +19,7 @@ from fedsim.simulation import Outside, Simulation
 
 
 class Episode:
-    """A run whose cohorts come from outside; what is learned, is learned by the scenario's learner.
-
-    Parameters
-    ----------
-    scenario : of the run
-    computing : keywords of `Simulation`: where and how trainings are computed and kept
-
-    Attributes
-    ----------
-    view : of the coming selection; None once the run is over
-    number : of the coming round, from 1
-    """
+    """A run whose cohorts come from outside; what is learned, is learned by the scenario's learner."""
 
     def __init__(self, scenario: Scenario, computing: Mapping[str, Any]) -> None:
         self._scenario, self._decisions = scenario, Decisions()

@@ -45,14 +45,6 @@ class Observations:
     Normalised, all are in [-1, 1]: samples over those of the largest client, participations over the rounds before,
     durations, losses and features over the largest known one among the candidates (-1 stays for what is not known),
     epsilon over the budget, dB over 200, the round over `count`, seconds over `until_s` (0 without).
-
-    Attributes
-    ----------
-    clients : K
-    columns : those that are shown
-    normalised : whether they are
-    count : number of rounds
-    until_s : simulated second at which the run ends; None for no limit
     """
 
     clients: int
@@ -84,14 +76,7 @@ class Observations:
         return spaces.Dict(found)
 
     def of(self, view: RoundView | None, number: int, time_s: float) -> Observation:
-        """Return what is seen of a view.
-
-        Parameters
-        ----------
-        view : of the selection; None if there is none any more, where no client is a candidate
-        number : of the round, from 1
-        time_s : simulated time
-        """
+        """Return what is seen of a view."""
         scalars = {"round": float(number), "time_s": time_s}
         if self.normalised:
             scalars["round"] /= self.count

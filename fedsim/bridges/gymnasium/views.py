@@ -33,13 +33,7 @@ class WithBoth(Uniform):
 
 
 def selector_of(losses: bool, features: bool) -> str:
-    """Return the name by which a scenario finds the selector of a view.
-
-    Parameters
-    ----------
-    losses : whether the view has the losses of last updates
-    features : whether it has expected seconds
-    """
+    """Return the name by which a scenario finds the selector of a view."""
     found = {(False, False): Plain, (True, False): WithLosses, (False, True): WithFeatures, (True, True): WithBoth}
     chosen = found[losses, features]
     return f"{chosen.__module__}:{chosen.__name__}"

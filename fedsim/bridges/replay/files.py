@@ -46,20 +46,6 @@ def write_replay(
 
     ``flows.csv`` has a row for each transfer. ``platform.xml`` is the graph with its delays. In
     ``platform_without_delays.xml`` all delays are 0, for a replay that adds ``delay_s`` of a flow after its last bit.
-
-    Parameters
-    ----------
-    scenario : of the run; its network is a graph whose capacities and routes do not change
-    history : of the run
-    folder : to write to; made if it is not there
-    rounds : first and last round whose transfers are written; None for all
-
-    Raises
-    ------
-    ScenarioError
-        If the network is no graph, or a capacity or a route may change during a run.
-    RunError
-        If there are no transfers in these rounds, if others share the network with them, or a file cannot be written.
     """
     graph, flows = steady_graph(scenario), flows_of(history, rounds)
     most = len(graph.up)
@@ -74,14 +60,7 @@ def write_replay(
 
 
 def platform(graph: SteadyGraph, flows: Flows, *, delays: bool) -> str:
-    """Return the platform of a graph, with the routes of the clients of some flows, as XML of SimGrid's format 4.1.
-
-    Parameters
-    ----------
-    graph : with the routes of all clients
-    flows : those that are replayed
-    delays : whether links have their delays; 0 for all of them otherwise
-    """
+    """Return the platform of a graph, with the routes of the clients of some flows, as XML of SimGrid's format 4.1."""
     clients = np.unique(flows.client).tolist()
     ways = list(dict.fromkeys(way for client in clients for way in (graph.down[client], graph.up[client])))
     root = ElementTree.Element("platform", version="4.1")

@@ -17,17 +17,7 @@ _TABLES: Final[tuple[Literal["participations", "probes"], ...]] = ("participatio
 
 @dataclass(frozen=True)
 class Flows:
-    """Transfers between the server and clients, in the order of their starts; columns of shape (n,).
-
-    Attributes
-    ----------
-    round : in which the participation or the question belongs
-    client : ids
-    up : whether the client sends
-    start_s, end_s : simulated instants of the first bit sent, and of the last bit received or of the cut
-    bits : carried; of a transfer that was cut, those carried by then
-    whole : whether the last bit was received
-    """
+    """Transfers between the server and clients, in the order of their starts; columns of shape (n,)."""
 
     round: IntArray
     client: IntArray
@@ -46,24 +36,6 @@ def flows_of(history: History, rounds: tuple[int, int] | None = None) -> Flows:
     """Return the transfers of a run: models, updates, and questions to clients with their answers.
 
     Transfers without bits are left out.
-
-    Parameters
-    ----------
-    history : of a finished run
-    rounds : first and last round whose transfers are wanted; None for all
-
-    Raises
-    ------
-    RunError
-        If transfers of other rounds share the network with those of the wanted ones, or none is there.
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
-    >>> history = simulate(scenario.replace({"learning": {"kind": "none", "model_bits": 1e6}, "rounds.count": 2}))
-    >>> int(flows_of(history, (2, 2)).up.sum())  # five clients a round
-    5
     """
     parts = [_of_table(history, table) for table in _TABLES if table in history.tables()]
     flows = Flows(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])})

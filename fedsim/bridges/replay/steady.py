@@ -20,14 +20,7 @@ from fedsim.streams import Streams
 
 @dataclass(frozen=True)
 class Capacity:
-    """What transfers share: one direction of an edge, or the radio of a node.
-
-    Attributes
-    ----------
-    name : unique among the capacities of a graph
-    capacity_bps : bit/s that all transfers have together
-    delay_s : propagation delay, 0 for a radio
-    """
+    """What transfers share: one direction of an edge, or the radio of a node."""
 
     name: str
     capacity_bps: float
@@ -36,14 +29,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Way:
-    """The route of a client's messages in one direction.
-
-    Attributes
-    ----------
-    source, target : names of the nodes
-    capacities : numbers of the capacities along the route, one twice if a bit takes it twice
-    delay_s : propagation delay of the route
-    """
+    """The route of a client's messages in one direction."""
 
     source: str
     target: str
@@ -53,14 +39,7 @@ class Way:
 
 @dataclass(frozen=True)
 class SteadyGraph:
-    """A graph whose capacities and routes do not change.
-
-    Attributes
-    ----------
-    nodes : names of all nodes
-    capacities : of directions of edges and of radios
-    down, up : routes of downlinks and of uplinks, one of each client
-    """
+    """A graph whose capacities and routes do not change."""
 
     nodes: tuple[str, ...]
     capacities: tuple[Capacity, ...]
@@ -69,13 +48,7 @@ class SteadyGraph:
 
 
 def steady_graph(scenario: Scenario) -> SteadyGraph:
-    """Return the graph of a scenario with the routes of its clients.
-
-    Raises
-    ------
-    ScenarioError
-        If the network is no graph, or a capacity or a route may change during a run.
-    """
+    """Return the graph of a scenario with the routes of its clients."""
     network = scenario.network
     if not isinstance(network, Graph):
         raise ScenarioError(f"network: a {type(network).__name__} has no links to replay; allowed: kind = 'graph'")
@@ -97,13 +70,7 @@ def steady_graph(scenario: Scenario) -> SteadyGraph:
 
 
 def _changing(network: Graph, scenario: Scenario) -> str | None:
-    """Return what of a scenario changes capacities or routes, or adds transfers between other nodes; None for nothing.
-
-    Parameters
-    ----------
-    network : of the scenario
-    scenario : its rounds count too
-    """
+    """Return what of a scenario changes capacities or routes, or adds other transfers; None for nothing."""
     rounds = scenario.rounds
     found = {
         "network.mobility": network.mobility is not None,

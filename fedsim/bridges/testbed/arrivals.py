@@ -10,16 +10,7 @@ from fedsim.rounds.server.decisions import Asked
 
 
 class Arrivals:
-    """Updates that have arrived at an asynchronous server, and rounds that it has closed.
-
-    Parameters
-    ----------
-    run : that is stepped
-
-    Attributes
-    ----------
-    last : the round that was closed last; None before the first
-    """
+    """Updates that have arrived at an asynchronous server, and rounds that it has closed."""
 
     def __init__(self, run: OutsideRun) -> None:
         self._run = run
@@ -56,13 +47,7 @@ class Arrivals:
         return self.waiting
 
     def wait(self, limit_s: float, *, or_candidate: bool) -> None:
-        """Go on until there is an arrival, a time has come or, if wished, there may be a new candidate.
-
-        Parameters
-        ----------
-        limit_s : instant at which the wait ends
-        or_candidate : whether the wait ends when the server looks for candidates again
-        """
+        """Go on until there is an arrival, a time has come or, if wished, there may be a new candidate."""
         run, stepping, decisions = self._run, self._run.stepping, self._run.decisions
         if stepping.asked is not Asked.PLACES:
             stepping.answer(None)

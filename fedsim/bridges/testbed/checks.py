@@ -20,20 +20,7 @@ Numbers = ArrayLike | Mapping[int, ArrayLike]
 
 
 def checked_ids(call: str, cohort: ArrayLike, view: RoundView | None, clients: int) -> IntArray:
-    """Return the ids of a cohort, distinct candidates, shape (n,).
-
-    Parameters
-    ----------
-    call : name of the argument, for messages
-    cohort : ids
-    view : of the candidates now; None without any
-    clients : number of clients of the crowd
-
-    Raises
-    ------
-    StepError
-        If they are not whole numbers, unknown, repeated, busy or not available, or if there are none.
-    """
+    """Return the ids of a cohort, distinct candidates, shape (n,)."""
     ids = np.asarray(cohort)
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise StepError(f"{call}: {cohort!r} is not allowed; it must be ids of clients, whole numbers in a row")
@@ -59,20 +46,7 @@ def checked_ids(call: str, cohort: ArrayLike, view: RoundView | None, clients: i
 
 
 def checked_values(call: str, name: str, given: ArrayLike, size: int, *, above: bool = False) -> Values:
-    """Return a finite number of at least 0, or one for each of some clients.
-
-    Parameters
-    ----------
-    call, name : of the argument, for messages
-    given : what was given
-    size : number of clients
-    above : whether 0 is not allowed
-
-    Raises
-    ------
-    StepError
-        If it is something else, or not of the right length.
-    """
+    """Return a finite number of at least 0, or one for each of some clients."""
     bound = "above 0" if above else "of at least 0"
     try:
         values = np.asarray(given, dtype=np.float64)
@@ -91,13 +65,7 @@ def checked_values(call: str, name: str, given: ArrayLike, size: int, *, above: 
 
 
 def checked_wait(call: str, name: str, given: float, least: float) -> float:
-    """Return a number of seconds that is at least some, which may be infinite.
-
-    Raises
-    ------
-    StepError
-        If it is something else.
-    """
+    """Return a number of seconds that is at least some, which may be infinite."""
     if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating):
         raise StepError(f"{call}: {name}: {given!r} is not allowed; it must be a number of seconds")
     if math.isnan(given) or given < least:
@@ -106,20 +74,7 @@ def checked_wait(call: str, name: str, given: float, least: float) -> float:
 
 
 def checked_report(call: str, name: str, given: Numbers, client: IntArray) -> dict[int, NDArray[Any]]:
-    """Return a measurement by client.
-
-    Parameters
-    ----------
-    call : name of the method, for messages
-    name : of the measurement
-    given : a mapping by id, or one for each of some clients
-    client : these clients, shape (n,)
-
-    Raises
-    ------
-    StepError
-        If there is no such measurement, or values are no numbers or not as many as there are clients.
-    """
+    """Return a measurement by client."""
     if name not in MEASUREMENTS:
         raise StepError(f"{call}: measured: {name!r} is not allowed; it must be some of {', '.join(MEASUREMENTS)}")
     try:
@@ -147,18 +102,7 @@ def checked_report(call: str, name: str, given: Numbers, client: IntArray) -> di
 def checked_evaluation(
     call: str, accuracy: float | None, loss: float | None, metrics: Mapping[str, float] | None
 ) -> Evaluation | None:
-    """Return an evaluation of a model; None if nothing is known.
-
-    Parameters
-    ----------
-    call : name of the method, for messages
-    accuracy, loss, metrics : of the model, on test samples
-
-    Raises
-    ------
-    StepError
-        If an accuracy is no share, or something is no number.
-    """
+    """Return an evaluation of a model; None if nothing is known."""
     if accuracy is None and loss is None and not metrics:
         return None
     values = {"accuracy": accuracy, "loss": loss, **(metrics or {})}

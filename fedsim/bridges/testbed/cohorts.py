@@ -13,20 +13,7 @@ from fedsim.selectors.validation import as_cohort
 
 
 def checked_cohort(call: str, cohort: Cohort | ArrayLike, view: RoundView | None, clients: int) -> Cohort:
-    """Return a cohort of candidates, with arrays of its own.
-
-    Parameters
-    ----------
-    call : name of the argument, for messages
-    cohort : ids, or a `Cohort` with what is prescribed for them
-    view : of the candidates now; None without any
-    clients : number of clients of the crowd
-
-    Raises
-    ------
-    StepError
-        If it is not allowed; nothing has happened then.
-    """
+    """Return a cohort of candidates, with arrays of its own."""
     if not isinstance(cohort, Cohort):
         return Cohort(checked_ids(call, cohort, view, clients))
     ids = checked_ids(call, cohort.client, view, clients)
@@ -45,15 +32,7 @@ def checked_cohort(call: str, cohort: Cohort | ArrayLike, view: RoundView | None
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """What a call states of its participations: one number for all clients, or one for each; None for nothing.
-
-    Attributes
-    ----------
-    down_bits, up_bits : sizes of the model and of an update
-    samples : that each client passes through its model
-    flops : operations of each client's work, in the place of samples
-    compute_s : seconds of each client's work
-    """
+    """What a call states of its participations: one number for all clients, or one for each; None for nothing."""
 
     down_bits: ArrayLike | None
     up_bits: ArrayLike | None
@@ -62,19 +41,7 @@ class Statement:
     compute_s: ArrayLike | None
 
     def checked(self, call: str, size: int, flops_per_sample: float | None) -> dict[str, Values]:
-        """Return what is stated, by name; operations as samples.
-
-        Parameters
-        ----------
-        call : name of the method, for messages
-        size : number of clients
-        flops_per_sample : operations of a sample; None where the scenario does not state them
-
-        Raises
-        ------
-        StepError
-            If a number is not allowed, samples and operations are both given, or operations cannot be counted.
-        """
+        """Return what is stated, by name; operations as samples."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         stated = {name: checked_values(call, name, value, size) for name, value in given.items()}
         if "flops" not in stated:

@@ -33,23 +33,7 @@ NOTE: Final = "the cohorts came from outside, by the calls of a testbed"
 
 
 class OutsideRun:
-    """A run whose cohorts and reports come from outside.
-
-    Parameters
-    ----------
-    scenario : of the run
-    out : folder; None for none
-    data_dir : directory of real data sets
-    replace : whether a run that the folder holds is thrown away
-    on_round : called after every round with a `Progress`
-
-    Attributes
-    ----------
-    decisions : that the server asks for
-    stepping : steps its clock
-    learner : takes what is reported
-    on_pause : called each time the server waits; returns whether there are arrivals that were not handed over
-    """
+    """A run whose cohorts and reports come from outside."""
 
     context: ServerContext
     learner: ReportedLearner
@@ -121,25 +105,14 @@ class OutsideRun:
         return self.context.policy.traits.concurrency
 
     def question(self, call: str) -> Asked:
-        """Go on until the server waits for clients, and return for what.
-
-        Raises
-        ------
-        StepError
-            If the run is over.
-        """
+        """Go on until the server waits for clients, and return for what."""
         asked = self.to_question()
         if asked is None:
             raise self.over(call)
         return asked
 
     def to_question(self, *, past_arrivals: bool = True) -> Asked | None:
-        """Go on until the server waits for clients; None if the run is over.
-
-        Parameters
-        ----------
-        past_arrivals : False: go on until there are arrivals that were not handed over, at most
-        """
+        """Go on until the server waits for clients; None if the run is over."""
         stepping = self.stepping
         while self._history is None and not stepping.over and stepping.asked in (None, Asked.REPORT):
             stepping.answer(None)
@@ -162,12 +135,7 @@ class OutsideRun:
         return snapshot(found, self._features)
 
     def select(self, asked: Asked) -> Cohort:
-        """Return the selector's cohort now, or its clients for vacant places; an empty one for none.
-
-        Parameters
-        ----------
-        asked : what the server waits for
-        """
+        """Return the selector's cohort now, or its clients for vacant places; an empty one for none."""
         if asked is Asked.PLACES:
             return self._for_places()
         number, now_s = self.decisions.number, self.stepping.now_s
@@ -200,14 +168,7 @@ class OutsideRun:
         return max(0, (self.concurrency or 0) - self.decisions.server.in_flight)
 
     def stated(self, call: str, argument: str, cohort: Cohort | ArrayLike, statement: Statement) -> Cohort:
-        """Return a cohort that may be sent now, and state what was given for it.
-
-        Parameters
-        ----------
-        call, argument : names, for messages
-        cohort : ids, or a `Cohort`
-        statement : sizes, samples and seconds
-        """
+        """Return a cohort that may be sent now, and state what was given for it."""
         known, now = self._selected, (self.decisions.number, self.stepping.now_s)
         if known is not None and cohort is known[2] and known[:2] == now:
             checked = known[2]
@@ -253,12 +214,7 @@ class OutsideRun:
         return self._latest.get(client)
 
     def finish(self, sent_in: int) -> History:
-        """End the run, write its folder and return its history.
-
-        Parameters
-        ----------
-        sent_in : round in which an asynchronous server has sent its last client; 0 for none
-        """
+        """End the run, write its folder and return its history."""
         if self._history is not None:
             return self._history
         notes, closed, count = self._simulation.server.notes, self.decisions.closed, self.scenario.rounds.count

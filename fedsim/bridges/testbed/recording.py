@@ -12,18 +12,7 @@ from fedsim.scenario import Scenario
 
 
 class Recording:
-    """The folder of one run whose cohorts come from outside.
-
-    Parameters
-    ----------
-    path : of the folder
-    scenario : of the run
-    replace : whether the run that the folder holds is thrown away
-
-    Attributes
-    ----------
-    recorder : takes the rows
-    """
+    """The folder of one run whose cohorts come from outside."""
 
     def __init__(self, path: str | Path, scenario: Scenario, *, replace: bool) -> None:
         self._scenario = scenario
@@ -34,12 +23,7 @@ class Recording:
         self._saver.recorder = self.recorder
 
     def begin(self, data_digest: str | None) -> None:
-        """Make the folder ready.
-
-        Parameters
-        ----------
-        data_digest : of the data set of the scenario; None without learning
-        """
+        """Make the folder ready."""
         self._folder.begin(None, data_digest)
 
     def after_round(self, progress: Progress) -> None:

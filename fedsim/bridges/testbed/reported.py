@@ -17,12 +17,7 @@ _EMPTY: Final = np.zeros(0, dtype=np.float32)
 
 
 class OutsideUpdate(NamedTuple):
-    """An update that the user's own code has made.
-
-    Attributes
-    ----------
-    key : of its participation
-    """
+    """An update that the user's own code has made."""
 
     key: Key
 
@@ -33,16 +28,7 @@ class OutsideUpdate(NamedTuple):
 
 
 class ReportedLearner(TimingLearner):
-    """Counts versions, and knows of updates and models what is reported.
-
-    Parameters
-    ----------
-    sizes : learner of the scenario, asked for sizes and numbers of samples alone
-
-    Attributes
-    ----------
-    evaluation : of the newest model, if one was reported; taken when it is recorded
-    """
+    """Counts versions, and knows of updates and models what is reported."""
 
     def __init__(self, sizes: Learner) -> None:
         super().__init__(sizes.model_bits, sizes.samples, sizes.flops_per_sample, sizes.update_bits)

@@ -11,13 +11,7 @@ from fedsim.selectors import RoundView
 
 
 def snapshot(view: RoundView, features: FloatArray) -> RoundView:
-    """Return copies of the columns of a view, those made at request included.
-
-    Parameters
-    ----------
-    view : of this instant
-    features : what each client of the crowd declares, shape (K, f)
-    """
+    """Return copies of the columns of a view, those made at request included."""
     columns: dict[str, Any] = {field.name: getattr(view, field.name) for field in fields(RoundView)}
     copied = {name: _copy(value) for name, value in columns.items() if isinstance(value, np.ndarray)}
     made = {name: _copy(make()) for name, make in view.at_request.items()}

@@ -12,25 +12,14 @@ from fedsim.rounds import Workload
 
 
 class Stated:
-    """What is stated of the coming cohort, by name; each value is for all clients, or one for each of the crowd.
-
-    Parameters
-    ----------
-    clients : number of clients of the crowd
-    """
+    """What is stated of the coming cohort, by name; each value is for all clients, or one for each of the crowd."""
 
     def __init__(self, clients: int) -> None:
         self._clients = clients
         self._values: dict[str, Values] = {}
 
     def put(self, client: IntArray, values: dict[str, Values]) -> None:
-        """State values for clients, in the place of what was stated before.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        values : by name, one for all or of shape (n,)
-        """
+        """State values for clients, in the place of what was stated before."""
         self._values = {}
         for name, value in values.items():
             if is_one(value):
@@ -50,13 +39,7 @@ class Stated:
 
 
 class StatedWorkload(Workload):
-    """Bits and samples of participations, where they are stated those.
-
-    Parameters
-    ----------
-    learner, needs, masked : as of `Workload`
-    stated : of the coming cohort
-    """
+    """Bits and samples of participations, where they are stated those."""
 
     def __init__(
         self,
@@ -94,13 +77,7 @@ class StatedWorkload(Workload):
 
 
 class StatedComputeTimes:
-    """Durations of local work, where they are stated those; `ComputeTimes`.
-
-    Parameters
-    ----------
-    law : of the scenario
-    stated : of the coming cohort
-    """
+    """Durations of local work, where they are stated those; `ComputeTimes`."""
 
     def __init__(self, law: ComputeTimes, stated: Stated) -> None:
         self._law, self._stated = law, stated

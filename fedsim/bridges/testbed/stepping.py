@@ -14,13 +14,7 @@ from fedsim.rounds.server.decisions import FINISHED, Answer, Asked, Decisions
 
 
 class Stepping:
-    """Steps one run.
-
-    Parameters
-    ----------
-    server : of the run
-    decisions : that it asks for
-    """
+    """Steps one run."""
 
     def __init__(self, server: Server, decisions: Decisions) -> None:
         self._server, self._decisions = server, decisions
@@ -48,12 +42,7 @@ class Stepping:
         return self._ended
 
     def go_on(self, until_s: float = math.inf) -> Asked | None:
-        """Go on until the server asks for something, the run is over, or a time has come; return what it asks for.
-
-        Parameters
-        ----------
-        until_s : what happens up to this instant still happens
-        """
+        """Go on until the server asks for something, the run is over, or a time has come; return what it asks for."""
         latest_s = until_s if until_s == math.inf else until_s + TIE_ULPS * math.ulp(until_s)
         env = self._server.env
         self._step(lambda: self._decisions.asked is not None or env.peek() > latest_s)
@@ -80,13 +69,7 @@ class Stepping:
             self._step(lambda: reached.processed)
 
     def stop(self, *, at_round: int | None) -> None:
-        """End the run.
-
-        Parameters
-        ----------
-        at_round : the round that becomes the last one; None for the one before the present one, of which nothing is
-            told then
-        """
+        """End the run."""
         if self._ended:
             return
         if at_round is None:

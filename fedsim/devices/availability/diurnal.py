@@ -32,10 +32,6 @@ class DailyClocks:
 
     Hour h, from half past h to half past h + 1, has the rate ``rates[clock, h]``: rates that belong to the middle of
     an hour and the next one hold between the two.
-
-    Parameters
-    ----------
-    rates : array of shape (clocks, 24), >= 0, of no clock all 0
     """
 
     def __init__(self, rates: ArrayLike) -> None:
@@ -45,14 +41,7 @@ class DailyClocks:
         )
 
     def later_s(self, clock: IntArray, time_s: FloatArray, advance: FloatArray) -> FloatArray:
-        """Return the instants at which the clocks have advanced by given amounts, shape (n,).
-
-        Parameters
-        ----------
-        clock : number of the clock, shape (n,)
-        time_s : instants to start from, shape (n,); local midnight is time 0, and `inf` is never
-        advance : >= 0, shape (n,); `inf` is never reached
-        """
+        """Return the instants at which the clocks have advanced by given amounts, shape (n,)."""
         finite = np.isfinite(time_s) & np.isfinite(advance)
         day, rest_s = np.divmod(np.where(finite, time_s, 0.0) - HOUR_S / 2, DAY_S)
         hour = np.minimum(rest_s // HOUR_S, 23).astype(np.int64)
@@ -80,16 +69,6 @@ def arrival_rates(shares: FloatArray, mean_session_s: float) -> FloatArray:
     While the rate is ``a`` and sessions end at the rate ``m``, the share online relaxes as
     ``p(t) = q + (p(0) - q) exp(-(a + m) t)`` with ``q = a / (a + m)``. The rate of each hour is the one that
     leads from its share to the next hour's; that share rises with ``a``, so bisection finds the rate.
-
-    Parameters
-    ----------
-    shares : expected share online in the middle of each hour, shape (24,)
-    mean_session_s : mean length of a session
-
-    Raises
-    ------
-    ValueError
-        If the share falls faster in an hour than sessions of that mean length end.
     """
     ends = 1.0 / mean_session_s
     target = np.roll(shares, -1)

@@ -14,32 +14,14 @@ from fedsim.devices.tracking import AvailabilityTracker, JointTracker, PlainTrac
 
 
 class EligibilityCriterion(Protocol):
-    """A requirement of a client beside being online.
-
-    Examples
-    --------
-    >>> busy: EligibilityCriterion = Busy(np.array([True, False]))
-    >>> busy.holds(np.array([0, 1]), time_s=3.0).tolist(), busy.window_s(np.array([0, 1]), time_s=3.0)[0].tolist()
-    ([True, False], [3.0, inf])
-    """
+    """A requirement of a client beside being online."""
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what keeps up to date whether each client meets the criterion.
-
-        Parameters
-        ----------
-        client : ids in ascending order, shape (n,)
-        """
+        """Return what keeps up to date whether each client meets the criterion."""
         ...
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client meets the criterion at an instant, shape (n,).
-
-        Parameters
-        ----------
-        client : ids in 0..K-1, shape (n,)
-        time_s : instant, >= 0
-        """
+        """Return whether each client meets the criterion at an instant, shape (n,)."""
         ...
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
@@ -47,36 +29,12 @@ class EligibilityCriterion(Protocol):
 
         They hold for clients that take no part until then. Before the first bound a client surely does not meet the
         criterion, and after the second it never will.
-
-        Parameters
-        ----------
-        client : ids in 0..K-1, shape (n,)
-        time_s : instant, >= 0
-
-        Returns
-        -------
-        from_s : ``time_s``, or later for clients that do not meet the criterion then; `inf` for never
-        until_s : `inf` for no end
         """
         ...
 
 
 class Charge:
-    """A battery above the threshold.
-
-    Parameters
-    ----------
-    batteries : the batteries of the run
-
-    Examples
-    --------
-    >>> from fedsim.devices.energy import Battery
-    >>> from fedsim.streams import Streams
-    >>> phones = Battery(capacity_j=100.0, initial_from=0.1, initial_to=0.1, compute_w=1.0, charge_w=2.0)
-    >>> charge = Charge(phones.build(2, Streams(0)))  # 10 J each; at 2 W the 15 J of a candidate are there after 2.5 s
-    >>> charge.holds(np.array([0]), time_s=1.0).tolist(), charge.window_s(np.array([0]), time_s=1.0)[0].tolist()
-    ([False], [2.5])
-    """
+    """A battery above the threshold."""
 
     def __init__(self, batteries: Batteries) -> None:
         self._batteries = batteries
@@ -96,20 +54,7 @@ class Charge:
 
 
 class Working:
-    """A device that runs, or a link that is up.
-
-    Parameters
-    ----------
-    process : on while the device runs or the link is up
-
-    Examples
-    --------
-    >>> from fedsim.devices.availability.on_off import Markov
-    >>> from fedsim.streams import Streams
-    >>> links = Working(Markov(mean_on_s=90.0, mean_off_s=10.0).build(10_000, Streams(0)))
-    >>> bool(abs(links.holds(np.arange(10_000), time_s=500.0).mean() - 0.9) < 0.01)
-    True
-    """
+    """A device that runs, or a link that is up."""
 
     def __init__(self, process: OnOffProcess) -> None:
         self._process = process
@@ -129,18 +74,7 @@ class Working:
 
 
 class Busy:
-    """Work to do: a client without samples has none, for the whole run.
-
-    Parameters
-    ----------
-    works : whether each client has work to do, shape (K,)
-
-    Examples
-    --------
-    >>> samples = np.array([40, 0, 25])
-    >>> Busy(samples > 0).holds(np.array([0, 1, 2]), time_s=0.0).tolist()
-    [True, False, True]
-    """
+    """Work to do: a client without samples has none, for the whole run."""
 
     def __init__(self, works: BoolArray) -> None:
         self._works = works
@@ -164,21 +98,6 @@ class EligibleClients(Availability):
     Where no online client meets all criteria, `next_s` searches for the first instant at which one does. Clients that
     come and go with time are looked up from change to change. A draw without an eligible client is repeated every
     `retry_s`, with random numbers of its own, unless only some clients count.
-
-    Parameters
-    ----------
-    online : availability of the clients before the criteria
-    criteria : what clients must meet besides
-    client : ids of the crowd, ascending, shape (n,)
-
-    Examples
-    --------
-    >>> from fedsim.devices import Always
-    >>> from fedsim.streams import Streams
-    >>> client = np.arange(3)
-    >>> crowd = EligibleClients(Always().build(3, Streams(0)), [Busy(np.array([False, True, True]))], client)
-    >>> crowd.available(client, time_s=0.0, draw=1).tolist(), crowd.next_s(0.0, 1, client=np.array([0]))
-    ([False, True, True], (inf, 1))
     """
 
     def __init__(self, online: Availability, criteria: Sequence[EligibilityCriterion], client: IntArray) -> None:

@@ -33,12 +33,6 @@ class QuantileLaw:
     centre; where centres and scores together are standard normal, all clients' times have the given quantiles. A
     client's centre thus moves weight between long and short times and leaves times that are typical of all clients,
     such as ten seconds until a screen goes dark, where they are.
-
-    Parameters
-    ----------
-    levels : ascending, from 0 to 1, shape (m,)
-    values_s : ascending, > 0, shape (m,)
-    within : standard deviation of one client's scores, > 0
     """
 
     def __init__(self, levels: ArrayLike, values_s: ArrayLike, within: float) -> None:
@@ -65,11 +59,6 @@ class QuantileLaw:
 
         An instant meets a time with probability proportional to its length, which makes a log-uniform piece
         uniform, and lies anywhere within it.
-
-        Parameters
-        ----------
-        centre : centres of the clients, shape (n,)
-        u, v : uniform numbers in (0, 1), shape (n,)
         """
         met = list(map(self._met_s, _parts(centre), _parts(u)))
         return np.asarray(np.concatenate(met) * v)
@@ -100,23 +89,7 @@ _LEVELS: Final = (*np.linspace(0.0, 0.95, 20).tolist(), 0.99, 1.0)
 
 
 class Fit(NamedTuple):
-    """The numbers of `Flash`, fitted to the sample.
-
-    Attributes
-    ----------
-    session_s, gap_s : quantiles of sessions and of gaps at the levels 0, 5 %, ... 95 %, 99 % and 100 %
-    session_centres : standard deviation of clients' centres of sessions
-    gap_centres : the same of gaps, for centres below and above 0
-    correlation : of the normal scores of the two centres
-    session_episodes, gap_episodes : standard deviations of what episodes add to the centres
-    episode_correlation : of what an episode adds to the centre of sessions and to that of gaps
-    episode : gaps of an episode
-    session_within, gap_within : standard deviations of scores around the centre of an episode
-    after : what a session's score adds to that of the gap after it, as a multiple
-    after_long, long : what a session adds besides with a score above the second number, per what it is above
-    gaps_fast : logarithmic swings and hours of gaps, about a habit's hour, about one of the day and about two
-    sessions_slow : the same of sessions, about a habit's hour and about one of the day
-    """
+    """The numbers of `Flash`, fitted to the sample."""
 
     session_s: tuple[float, ...]
     gap_s: tuple[float, ...]

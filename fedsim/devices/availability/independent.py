@@ -111,13 +111,6 @@ class BernoulliAvailability(Availability):
     """The availability of a `Bernoulli` law.
 
     A draw without an available client is repeated: the repeated draw shows one, and has a key of its own.
-
-    Parameters
-    ----------
-    client : ids of the crowd, ascending, shape (n,)
-    probability : of being available in a draw
-    retry_s : seconds between two tries
-    streams : random streams of the run
     """
 
     kind: Kind = "per-draw"

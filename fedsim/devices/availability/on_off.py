@@ -32,19 +32,7 @@ Sojourn = Annotated[float, Field(ge=1e-3)]
 
 
 def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float | FloatArray) -> IntArray:
-    """Return the number of elements of each ascending slice ``values[low:high]`` that are at most its bound.
-
-    Parameters
-    ----------
-    values : slices one after another, shape (m,)
-    low, high : bounds of each slice, shape (n,)
-    bound : one number, or one for each slice, shape (n,)
-
-    Examples
-    --------
-    >>> count_until(np.array([1.0, 5.0, 2.0]), np.array([0, 2]), np.array([2, 3]), np.array([5.0, 1.9])).tolist()
-    [2, 0]
-    """
+    """Return the number of elements of each ascending slice ``values[low:high]`` that are at most its bound."""
     left, right = low, high
     for _ in range(int(np.max(right - left, initial=0)).bit_length()):
         middle = (left + right) >> 1
@@ -60,10 +48,6 @@ class OnOffProcess(Availability):
 
     A state that was looked up is kept until it changes, so that a round looks up only those clients that have changed
     since the round before; the answers do not depend on that.
-
-    Parameters
-    ----------
-    clients : K
     """
 
     kind: Kind = "timed"
@@ -75,26 +59,10 @@ class OnOffProcess(Availability):
 
     @abstractmethod
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on at an instant, and the later instant (or `inf`) of the next change.
-
-        Parameters
-        ----------
-        client : ids in 0..K-1, shape (n,)
-        time_s : instant, >= 0
-
-        Returns
-        -------
-        on, until_s : both of shape (n,)
-        """
+        """Return whether each client is on at an instant, and the later instant (or `inf`) of the next change."""
 
     def state(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on, and the seconds until that changes, >= 0 and perhaps `inf`; shape (n,).
-
-        Parameters
-        ----------
-        client : ids in 0..K-1, shape (n,)
-        time_s : instant, >= 0
-        """
+        """Return whether each client is on, and the seconds until that changes, >= 0 and perhaps `inf`; shape (n,)."""
         unknown = client[(self._from_s[client] > time_s) | (self._until_s[client] <= time_s)]
         if unknown.size:
             self._on[unknown], self._until_s[unknown] = self.look_up(unknown, time_s)
@@ -142,13 +110,7 @@ class OnOffProcess(Availability):
 
 @dataclass(frozen=True)
 class Sessions:
-    """Sessions of some clients, in which they are on; one element per session, all of shape (m,).
-
-    Attributes
-    ----------
-    owner : position of the client among those asked for
-    start_s, end_s : bounds of the session
-    """
+    """Sessions of some clients, in which they are on; one element per session, all of shape (m,)."""
 
     owner: IntArray
     start_s: FloatArray
@@ -163,28 +125,12 @@ class SojournLaw(Protocol):
         ...
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the end of each client's sojourn, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        number : number of the sojourn, from 0, shape (n,)
-        on : whether the client is on in it, shape (n,)
-        from_s : its beginning, shape (n,)
-        """
+        """Return the end of each client's sojourn, shape (n,)."""
         ...
 
 
 class Renewal(OnOffProcess):
-    """The availability of clients whose sojourns follow a `SojournLaw`.
-
-    Parameters
-    ----------
-    clients : K
-    law : sojourns of the clients
-    begins_s : beginning of the sojourns of number 0, at most 0
-        An earlier beginning leaves less of a state that is not stationary at time 0.
-    """
+    """The availability of clients whose sojourns follow a `SojournLaw`."""
 
     def __init__(self, clients: int, law: SojournLaw, begins_s: float = 0.0) -> None:
         super().__init__(clients)
@@ -206,11 +152,6 @@ class Renewal(OnOffProcess):
         """Return the sessions of each client between two instants of its own, cut at both.
 
         They are ordered by position in `client` and by time.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        from_s, until_s : bounds for each client, >= 0, shape (n,)
         """
         row, now_s = np.arange(client.size), np.full(client.size, self._begins_s)
         on, number = self._starts_on[client], 0

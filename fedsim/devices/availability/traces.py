@@ -23,14 +23,7 @@ from fedsim.traces import PICKLES, Assignment, entries_of, read_columns, read_pi
 
 @dataclass(frozen=True)
 class Intervals:
-    """The online intervals of n devices in one row, sorted and disjoint within each device.
-
-    Attributes
-    ----------
-    offset : device d has the intervals ``offset[d]`` to ``offset[d + 1]``, shape (n + 1,)
-    start_s, end_s : half-open intervals, counted from the start of the device's period, shape (m,)
-    period_s : period after which the device's intervals begin anew, shape (n,)
-    """
+    """The online intervals of n devices in one row, sorted and disjoint within each device."""
 
     offset: IntArray
     start_s: FloatArray
@@ -39,19 +32,7 @@ class Intervals:
 
     @classmethod
     def of(cls, device: ArrayLike, start_s: ArrayLike, end_s: ArrayLike, period_s: ArrayLike) -> "Intervals":
-        """Return intervals given in any order, sorted and cut at the period; those that overlap or touch become one.
-
-        Parameters
-        ----------
-        device : whole numbers in 0..n-1, one for each interval, shape (m,)
-        start_s, end_s : bounds of each interval, from 0 on, shape (m,); empty intervals are left out
-        period_s : > 0, one for each device, shape (n,)
-
-        Raises
-        ------
-        DataError
-            If a time is no finite number of at least 0, a period is not above 0 or a device has none.
-        """
+        """Return intervals given in any order, sorted and cut at the period; those that overlap or touch become one."""
         period = np.asarray(period_s, dtype=np.float64)
         owner, start, end = np.asarray(device, dtype=np.int64), np.asarray(start_s, float), np.asarray(end_s, float)
         if not period.size or not np.all((period > 0) & np.isfinite(period)):
@@ -94,22 +75,7 @@ def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArr
 
 
 def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals:
-    """Return the intervals of a file.
-
-    Parameters
-    ----------
-    path : file
-        ``.csv`` or ``.parquet``: columns ``device`` (numbers or names), ``start_s``, ``end_s`` and, unless it is
-        given here, ``period_s``, one row per interval. ``.npz``: arrays ``offset``, ``start_s``, ``end_s`` and
-        ``period_s`` as in `Intervals`, or the rows of a table. ``.pkl``, ``.pickle`` or no suffix: FedScale's
-        ``client_behave_trace``, a dictionary of devices with ``active``, ``inactive`` and ``finish_time``.
-    period_s : period of every device, for tables without that column
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read or does not hold such intervals.
-    """
+    """Return the intervals of a file."""
     try:
         if Path(path).suffix in PICKLES:
             return _from_behaviour(read_pickle(path))
@@ -184,14 +150,7 @@ class Traces(Component):
 
 
 class TraceAvailability(OnOffProcess):
-    """The availability of clients that follow the intervals of devices.
-
-    Parameters
-    ----------
-    intervals : online intervals of n devices
-    device : device that each client follows, shape (K,)
-    checked : as in `Traces`
-    """
+    """The availability of clients that follow the intervals of devices."""
 
     def __init__(
         self,

@@ -22,12 +22,6 @@ def draw_division(counts: IntArray, title: str = "", out: str | Path | None = No
 
     Where there are more clients than columns of pixels, a column has several clients in a row and shows the greatest
     number of them.
-
-    Parameters
-    ----------
-    counts : samples of each client with each label, shape (K, labels)
-    title : above the figure
-    out : file to write, in the format of its ending
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

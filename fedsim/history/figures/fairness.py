@@ -23,27 +23,6 @@ def draw_clients(
 
     The abscissa is the share of clients: where a curve is at 0.1, a tenth of the clients have that accuracy or less.
     The accuracies are those of the last evaluation that was made on the clients' own samples.
-
-    Parameters
-    ----------
-    histories : runs with their tables
-    labels : names of the curves; the runs' names by default
-    out : file to write, in the format of its ending
-
-    Raises
-    ------
-    RunError
-        If a run has no accuracies of clients.
-
-    Examples
-    --------
-    >>> from fedsim.history import Recorder
-    >>> recorder = Recorder("three-clients")
-    >>> for client, accuracy in enumerate([0.9, 0.4, 0.7]):
-    ...     recorder.add_client_evaluation(round=5, client=client, samples=10, accuracy=accuracy, metrics={})
-    >>> figure = draw_clients([recorder.history()])
-    >>> figure.axes[0].lines[0].get_ydata().tolist()
-    [0.4, 0.7, 0.9]
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

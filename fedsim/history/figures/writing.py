@@ -12,26 +12,7 @@ if TYPE_CHECKING:
 
 
 def save(figure: "Figure", out: str | Path) -> None:
-    """Write a figure to a file, making its folder; an existing file is replaced by a complete one only.
-
-    Parameters
-    ----------
-    figure : a figure of matplotlib
-    out : file; its ending is the format
-
-    Raises
-    ------
-    RunError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> figure = Figure(figsize=(4, 3))
-    >>> save(figure, "figures/empty.svg")
-    >>> Path("figures/empty.svg").exists()
-    True
-    """
+    """Write a figure to a file, making its folder; an existing file is replaced by a complete one only."""
     path = check_path(out, RunError)
     formats = figure.canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in formats:

@@ -27,40 +27,19 @@ class Incoming(Protocol):
         ...
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
-        """Return the next model and state of the server.
-
-        Parameters
-        ----------
-        parameters : how many coordinates of a model, the first ones, are parameters
-        model : float32 array of shape (d,)
-        state : of the model; None before the first step
-        """
+        """Return the next model and state of the server."""
         ...
 
 
 def incoming(aggregator: Aggregator, optimizer: ServerOptimizer, model: Vector, count: int) -> Incoming:
-    """Return what takes the updates of one aggregation.
-
-    Parameters
-    ----------
-    aggregator : makes one update of them
-    optimizer : the server's rule
-    model : the server's model, float32 array of shape (d,)
-    count : how many updates will come
-    """
+    """Return what takes the updates of one aggregation."""
     if aggregator.adds_up:
         return WeightedSum(optimizer, model)
     return Gathered(aggregator, optimizer, model.size, count)
 
 
 class WeightedSum:
-    """A sum of updates with weights, in float64 and in the order in which they are added.
-
-    Parameters
-    ----------
-    optimizer : the server's rule
-    model : the server's model, float32 array of shape (d,)
-    """
+    """A sum of updates with weights, in float64 and in the order in which they are added."""
 
     def __init__(self, optimizer: ServerOptimizer, model: Vector) -> None:
         self._optimizer = optimizer
@@ -80,14 +59,7 @@ class WeightedSum:
         self._total += addend
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
-        """Return the next model and state of the server.
-
-        Parameters
-        ----------
-        parameters : how many coordinates of a model, the first ones, are parameters
-        model : the same as before
-        state : of the model; None before the first step
-        """
+        """Return the next model and state of the server."""
         total = self._total.astype(np.float32)
         if self._optimizer.adds_update:
             return total, None
@@ -98,13 +70,6 @@ class Gathered:
     """Updates that are kept until all are there, for a rule that needs them at once; those without a weight are not.
 
     At least one has a weight (`has_enough`).
-
-    Parameters
-    ----------
-    aggregator : makes one update of them
-    optimizer : the server's rule
-    size : d, numbers of an update
-    count : how many updates will come at most
     """
 
     def __init__(self, aggregator: Aggregator, optimizer: ServerOptimizer, size: int, count: int) -> None:
@@ -132,18 +97,7 @@ class Gathered:
 
 
 def has_enough(aggregator: Aggregator, weights: FloatArray) -> bool:
-    """Return whether as many updates have a weight as an aggregation needs.
-
-    Parameters
-    ----------
-    aggregator : makes one update of several
-    weights : of the updates, shape (n,)
-
-    Raises
-    ------
-    ScenarioError
-        If a weight is below 0 and the aggregation is not the weighted mean.
-    """
+    """Return whether as many updates have a weight as an aggregation needs."""
     if aggregator.adds_up:
         return True
     if np.any(weights < 0):
@@ -157,20 +111,7 @@ def has_enough(aggregator: Aggregator, weights: FloatArray) -> bool:
 def stepped(
     optimizer: ServerOptimizer, parameters: int, model: Vector, update: Vector, state: ServerState | None
 ) -> tuple[Vector, ServerState]:
-    """Return the next model and state after one update.
-
-    Parameters
-    ----------
-    optimizer : the server's rule
-    parameters : how many coordinates of a model, the first ones, are parameters
-    model, update : float32 arrays of shape (d,)
-    state : of the model; None before the first step
-
-    Raises
-    ------
-    PartError
-        If the optimiser does not return as many parameters as it was given.
-    """
+    """Return the next model and state after one update."""
     rule = SERVER_OPTIMIZER.checked(optimizer)
     before = rule.init(parameters) if state is None else state
     found, after = rule.step(_read_only(model[:parameters]), _read_only(update[:parameters]), before)
@@ -191,13 +132,7 @@ def difference_from(current: Vector, base: Vector, sent: Vector) -> Vector:
 
 
 def weighted_mean(vectors: Sequence[Vector], weights: FloatArray) -> Vector:
-    """Return the weighted mean of whole models: sums in float64, in their order, rounded to float32 once.
-
-    Parameters
-    ----------
-    vectors : n float32 arrays of shape (d,)
-    weights : shape (n,), of sum 1
-    """
+    """Return the weighted mean of whole models: sums in float64, in their order, rounded to float32 once."""
     total = np.zeros(vectors[0].size)
     for vector, weight in zip(vectors, weights.tolist(), strict=True):
         total += weight * vector.astype(np.float64)
@@ -205,20 +140,7 @@ def weighted_mean(vectors: Sequence[Vector], weights: FloatArray) -> Vector:
 
 
 def checked_weights(weights: FloatArray, count: int, what: str, *, of_a_mean: bool = False) -> FloatArray:
-    """Return a copy of weights, or refuse them.
-
-    Parameters
-    ----------
-    weights : shape (count,)
-    count : how many there must be
-    what : what is weighted, for messages
-    of_a_mean : whether they must be at least 0 and of sum 1
-
-    Raises
-    ------
-    ValueError
-        Unless they are ``count`` finite numbers; for a mean, at least 0 and of sum 1.
-    """
+    """Return a copy of weights, or refuse them."""
     chosen = np.array(weights, dtype=np.float64)
     if chosen.shape != (count,) or not all_of(np.isfinite(chosen)):
         raise ValueError(f"weights: {weights!r}; one finite number for each of {count} {what}")
@@ -234,12 +156,6 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_of(of: str) -> None:
-    """Refuse an unknown way to aggregate.
-
-    Raises
-    ------
-    ValueError
-        Naming it and what is allowed.
-    """
+    """Refuse an unknown way to aggregate."""
     if of not in _OF:
         raise ValueError(f"of: {of!r} is not allowed; it must be one of {', '.join(_OF)}")

@@ -25,28 +25,7 @@ Memory = Mapping[str, Vector]
 
 @dataclass(frozen=True)
 class LocalTask:
-    """One training of one client.
-
-    Attributes
-    ----------
-    layout : of the model
-    model : the server's model, shape (d,), read-only: p parameters, then buffers
-    shared : what the server keeps for the algorithm, as of this model; empty before its first step
-    memory : what the client keeps; empty before its first training
-    part : which numbers of the model the client receives, trains and sends, shape (d,); None for all
-    steps : number of batches of the training
-    learning_rate : mean over its steps
-    clients : number of clients of the run
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fedsim.learning import Scaffold
-    >>> layout = ModelLayout(np.zeros(2, dtype=np.float32), 2, np.zeros(2, dtype=bool), 1)
-    >>> task = LocalTask(layout, np.ones(2, dtype=np.float32), {}, {}, None, steps=10, learning_rate=0.1, clients=4)
-    >>> Scaffold().end(task, np.full(2, -0.5, dtype=np.float32))["control"].tolist()  # 0.5 / (10 * 0.1)
-    [0.5, 0.5]
-    """
+    """One training of one client."""
 
     layout: ModelLayout
     model: Vector
@@ -59,22 +38,7 @@ class LocalTask:
 
 
 class Start(NamedTuple):
-    """What a training starts from.
-
-    Attributes
-    ----------
-    model : shape (d,)
-    offset : is added to the gradient of every step, shape (p,); None for nothing
-    anchors : models, shape (d,) each, whose representations the algorithm's own loss compares with, by name
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> start = Start(np.ones(2, dtype=np.float32), offset=np.array([0.25, 0.0]))
-    >>> gradient = np.array([1.0, 1.0])
-    >>> (gradient + start.offset).tolist(), len(start.anchors)  # what a step goes along; no models to compare with
-    ([1.25, 1.0], 0)
-    """
+    """What a training starts from."""
 
     model: Vector
     offset: Vector | None = None
@@ -82,24 +46,7 @@ class Start(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What an algorithm's own loss is made of: torch's tensors, of n samples.
-
-    Attributes
-    ----------
-    data : mean loss of the task, a scalar; with classification the cross-entropy
-    scores : what the model says, shape (n, classes), or (n, ...) of another task
-    labels : targets of the samples, shape (n,) or (n, ...)
-    representation : what enters the layer executed last, shape (n, features); None if the model has no such layer
-    anchors : representations by the models of `Start.anchors`, without gradients
-
-    Examples
-    --------
-    >>> import torch
-    >>> one = torch.ones(2, 4)
-    >>> batch = Batch(data=torch.tensor(0.5), scores=one, labels=torch.tensor([0, 2]), representation=one, anchors={})
-    >>> float(batch.data + 0.25 * batch.representation.square().mean())  # a loss of your own
-    0.75
-    """
+    """What an algorithm's own loss is made of: torch's tensors, of n samples."""
 
     data: Any
     scores: Any
@@ -110,26 +57,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Gathered:
-    """What a server has gathered from n updates.
-
-    Attributes
-    ----------
-    update : what the weighted updates add to the model, float64, shape (d,)
-    drift : sum of ``drift_weight * difference`` of the updates, without their weights, float64, shape (d,)
-    count : n
-    shared : what the server has kept for the algorithm
-    layout : of the model
-    clients : number of clients of the run
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fedsim.learning import Scaffold
-    >>> layout = ModelLayout(np.zeros(2, dtype=np.float32), 2, np.zeros(2, dtype=bool), 1)
-    >>> gathered = Gathered(np.ones(2), drift=np.array([1.0, -2.0]), count=2, shared={}, layout=layout, clients=4)
-    >>> Scaffold().step(gathered).shared["control"].tolist()  # minus the sum of the drifts over all 4 clients
-    [-0.25, 0.5]
-    """
+    """What a server has gathered from n updates."""
 
     update: FloatArray
     drift: FloatArray
@@ -140,22 +68,7 @@ class Gathered:
 
 
 class Stepped(NamedTuple):
-    """What a server adds to its model, float64 of shape (d,), and what it keeps for the algorithm from then on.
-
-    Attributes
-    ----------
-    update : what the server adds to its model, float64, shape (d,)
-    shared : what it keeps for the algorithm, arrays by name
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fedsim.learning import Scaffold
-    >>> layout = ModelLayout(np.zeros(2, dtype=np.float32), 2, np.zeros(2, dtype=bool), 1)
-    >>> update, shared = Scaffold().step(Gathered(np.ones(2), np.zeros(2), 1, {}, layout, clients=4))
-    >>> update.tolist(), list(shared)
-    ([1.0, 1.0], ['control'])
-    """
+    """What a server adds to its model, float64 of shape (d,), and what it keeps for the algorithm from then on."""
 
     update: FloatArray
     shared: Memory

@@ -39,17 +39,7 @@ class FedPer(LocalAlgorithm):
     layers: Annotated[int, Field(ge=1)] = 1
 
     def part(self, layout: ModelLayout) -> BoolArray:
-        """Return which numbers are shared, shape (d,).
-
-        Parameters
-        ----------
-        layout : names, shapes and places of the model's arrays
-
-        Raises
-        ------
-        ScenarioError
-            If the model has no more layers than stay with the client.
-        """
+        """Return which numbers are shared, shape (d,)."""
         layers = layout.layers
         weights = [entry for entry in layers if len(entry.shape) > 1]
         if len(weights) <= self.layers:

@@ -49,34 +49,6 @@ class Dataset:
     ========= ====================== =========================================================
 
     uint8 are images where ``pixel_max`` is given, and int64 are tokens where ``vocabulary`` is given.
-
-    Attributes
-    ----------
-    train_x : samples
-    train_y : targets of the samples, shape (n, ...), of a type that the task takes: labels in 0..classes-1 are int64 of
-        shape (n,)
-    test_x, test_y : likewise
-    classes : number of labels; None for targets that are no labels
-    pixel_max : the largest value a pixel can have; of images only. Mean and standard deviation are 0.5 of it, as in the
-        PAUSE code
-    train_users : int64 array of shape (n,), optional
-        Number of the user to whom each training sample belongs, such as its writer, from 0 on; None where nothing
-        tells. A part whose sets have it provides ``"users"``.
-    vocabulary : tokens are 0 to vocabulary - 1, and 0 fills up short texts; of tokens only
-    vectors : float32 array of shape (vocabulary, m), what each token stands for; they are not trained. None for models
-        that learn vectors of their own
-
-    Examples
-    --------
-    >>> images = np.zeros((6, 8, 8, 1), dtype=np.uint8)
-    >>> labels = np.array([0, 1, 2, 0, 1, 2])
-    >>> data = Dataset(images[:4], labels[:4], images[4:], labels[4:], classes=3, pixel_max=255)
-    >>> data.form, data.labels.tolist()
-    ('images', [0, 1, 2, 0])
-    >>> Dataset(images[:4], labels[:3], images[4:], labels[4:], classes=3, pixel_max=255)
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.DataError: train_y: int64 of shape (3,); one int64 per sample is needed
     """
 
     train_x: NDArray[Any]
@@ -218,12 +190,7 @@ class DatasetPart(Protocol):
 
 
 class PublishedPart(DatasetPart, Protocol):
-    """A data set with published content, of which ``fedsim data`` tells.
-
-    Attributes
-    ----------
-    source : where it comes from, and where its files belong
-    """
+    """A data set with published content, of which ``fedsim data`` tells."""
 
     source: ClassVar[str]
 
@@ -232,12 +199,7 @@ class PublishedPart(DatasetPart, Protocol):
         ...
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return what of it is there, with the options that name it; nothing if no options could load it.
-
-        Parameters
-        ----------
-        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
-        """
+        """Return what of it is there, with the options that name it; nothing if no options could load it."""
         ...
 
 
@@ -253,17 +215,7 @@ DATASET_PART: Final = Contract("data set", DatasetPart, {"load": InstanceOf(Data
 
 
 def data_folder(data_dir: str | Path | None = None) -> Path:
-    """Return the folder of data sets: the argument, else ``FEDSIM_DATA``, else the user's cache folder.
-
-    Parameters
-    ----------
-    data_dir : folder that the caller names; None for that of the environment
-
-    Examples
-    --------
-    >>> data_folder("sets").name
-    'sets'
-    """
+    """Return the folder of data sets: the argument, else ``FEDSIM_DATA``, else the user's cache folder."""
     named = data_dir or os.environ.get("FEDSIM_DATA")
     return expanded(named, DataError) if named else user_cache()
 
@@ -281,17 +233,7 @@ class Limited(Component):
     train_limit: Annotated[int, Field(ge=1)] | None = None
 
     def limited(self, data: Dataset) -> Dataset:
-        """Return a set with the first training samples only.
-
-        Parameters
-        ----------
-        data : the whole set
-
-        Raises
-        ------
-        ScenarioError
-            If ``train_limit`` is above the number of training samples.
-        """
+        """Return a set with the first training samples only."""
         limit = self.train_limit
         if limit is None:
             return data
@@ -313,21 +255,11 @@ class PartOfScikitLearn(Limited):
         return "scikit-learn"
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return the library.
-
-        Parameters
-        ----------
-        data_dir : not used: the library has the file
-        """
+        """Return the library."""
         return (self.where(),)
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return True: the set is part of scikit-learn.
-
-        Parameters
-        ----------
-        data_dir : not used: the library has the file
-        """
+        """Return True: the set is part of scikit-learn."""
         return True
 
 

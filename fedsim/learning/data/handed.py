@@ -97,11 +97,6 @@ class HandedData(Foreign):
         A class or function is called with the options, with ``data_dir`` if it has such a parameter, and if it has a
         parameter ``train`` twice: with True for the training set and with False for the test set. It gets
         ``target_fill`` only if it has such a parameter.
-
-        Raises
-        ------
-        DataError, PartError
-            If it gives no data set, or fails.
         """
         if self.content:
             held: Dataset = self.found
@@ -128,26 +123,6 @@ def dataset_of(value: Any, *, target_fill: float = 0, noun: str = "the data set"
     shape (n, length) are tokens. Samples of different lengths are filled up with 0 at their end, their targets with
     ``target_fill``, which a task may take for padding. Targets that are whole numbers of shape (n,) are labels; numbers
     of shape (n,) become one of shape (n, 1); truth values become uint8.
-
-    Parameters
-    ----------
-    value : a `Dataset`, which is returned as it is; arrays or tensors ``(x, y)`` or ``(train_x, train_y, test_x,
-        test_y)``; a sequence of pairs, such as a dataset of torch; two of them, for training and for testing. Without
-        test samples of its own every fifth sample, from the first on, is for testing
-    target_fill : with what targets of different lengths are filled up, of a value that their type has
-    noun : of the value, for messages
-
-    Raises
-    ------
-    DataError
-        If it is none of these, or the arrays are not those of a data set.
-
-    Examples
-    --------
-    >>> x, y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
-    >>> data = dataset_of((x, y))
-    >>> data.train_x.shape, data.test_y.tolist(), data.classes
-    ((8, 2), [0, 1], 2)
     """
     if isinstance(value, Dataset):
         return value

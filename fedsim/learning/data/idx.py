@@ -31,18 +31,7 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path, axes: int) -> Header:
-    """Return the header of an IDX file, once it agrees with the length of the file.
-
-    Parameters
-    ----------
-    path : of the file
-    axes : number of axes that the file should have: 3 for images, 1 for labels
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, is of another format, has no item, or is shorter or longer than its header says.
-    """
+    """Return the header of an IDX file, once it agrees with the length of the file."""
     check_file(path, MAX_BYTES, DataError)
     size = _header_bytes(axes)
     try:
@@ -71,26 +60,14 @@ def read_header(path: Path, axes: int) -> Header:
 
 
 def check_pair(images: Path, labels: Path) -> None:
-    """Refuse files of images and labels that are damaged or do not belong together.
-
-    Raises
-    ------
-    DataError
-        As `read_header`, or if there is not one label for each image.
-    """
+    """Refuse files of images and labels that are damaged or do not belong together."""
     count, labelled = read_header(images, 3).lengths[0], read_header(labels, 1).lengths[0]
     if count != labelled:
         raise DataError(f"{images}: has {count} images, and {labels.name} has {labelled} labels; allowed: one for each")
 
 
 def read_pair(images: Path, labels: Path) -> tuple[Images, IntArray]:
-    """Return images of shape (n, height, width, 1) and their labels, shape (n,).
-
-    Raises
-    ------
-    DataError
-        As `check_pair`.
-    """
+    """Return images of shape (n, height, width, 1) and their labels, shape (n,)."""
     check_pair(images, labels)
     lengths = read_header(images, 3).lengths
     pixels = np.frombuffer(read_bytes(images, MAX_BYTES, DataError), np.uint8, offset=_header_bytes(3))
@@ -101,13 +78,7 @@ def read_pair(images: Path, labels: Path) -> tuple[Images, IntArray]:
 
 
 def md5(path: Path) -> str:
-    """Return the MD5 of a file, by which data sets are published.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read.
-    """
+    """Return the MD5 of a file, by which data sets are published."""
     content = read_bytes(path, MAX_BYTES, DataError)
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 

@@ -43,12 +43,7 @@ class InFiles(Limited):
         return [" or ".join(ways) for ways in self.wanted() if not any(any(place.glob(way)) for way in ways)]
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return what of the set is in a data folder, whatever the options; their content is not read.
-
-        Parameters
-        ----------
-        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
-        """
+        """Return what of the set is in a data folder, whatever the options; their content is not read."""
         return (self.where(),) if self.available(data_dir) else ()
 
     @abstractmethod
@@ -64,13 +59,7 @@ class InFiles(Limited):
         return bool(self.files(data_folder(data_dir)))
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set from its files.
-
-        Raises
-        ------
-        DataError
-            If files are missing or damaged; the message says where the set is published.
-        """
+        """Return the set from its files."""
         place = data_folder(data_dir)
         files = self.files(place)
         if not files:
@@ -96,11 +85,6 @@ def existing(*paths: Path) -> tuple[Path, ...]:
 
 def first_ones(samples: int, share: float) -> BoolArray:
     """Return which samples are for training: the first ones of their order, at least one for each purpose.
-
-    Parameters
-    ----------
-    samples : how many there are, at least 2
-    share : of samples for training
 
     >>> first_ones(5, 0.8).tolist()
     [True, True, True, True, False]

@@ -75,14 +75,7 @@ class FEMNIST(InFiles):
 def _part(
     paths: Sequence[Path], most: int | None, only: Collection[str] | None = None
 ) -> tuple[Images, IntArray, IntArray, list[str]]:
-    """Return images, labels, the number of each one's writer, and the writers' names.
-
-    Parameters
-    ----------
-    paths : of the files
-    most : how many writers are read, the first ones; None for all
-    only : names of the writers that are read; None for all
-    """
+    """Return images, labels, the number of each one's writer, and the writers' names."""
     images, labels, user, names = [], [], [], list[str]()
     for path in paths:
         for name, x, y in _users(path, only):

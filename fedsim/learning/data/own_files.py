@@ -78,22 +78,11 @@ class IdxFiles(Limited):
         return frozenset({USERS} if self.users else ())
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return whether all files of the set exist; their content is not read.
-
-        Parameters
-        ----------
-        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
-        """
+        """Return whether all files of the set exist; their content is not read."""
         return not self._missing(data_folder(data_dir))
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set from its files.
-
-        Raises
-        ------
-        DataError
-            If files are missing or damaged, or have another digest than the one that is asked for.
-        """
+        """Return the set from its files."""
         folder = data_folder(data_dir) / self.name / "raw"
         if missing := self._missing(data_folder(data_dir)):
             raise DataError(f"{self.name} is not in {folder} ({', '.join(missing)} missing)")
@@ -111,12 +100,7 @@ class IdxFiles(Limited):
 
 
 def found_sets(data_dir: Path | None = None) -> tuple[str, ...]:
-    """Return the folders of a data folder that have the four files, by name.
-
-    Parameters
-    ----------
-    data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
-    """
+    """Return the folders of a data folder that have the four files, by name."""
     names = sorted(path.parent.parent.name for path in data_folder(data_dir).glob(f"*/raw/{FILES[0]}"))
     return tuple(name for name in names if _NAME.fullmatch(name) and IdxFiles(name=name).available(data_dir))
 

@@ -35,35 +35,15 @@ class _Published(Limited):
         return self.folder
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return the folder if all files of the set exist.
-
-        Parameters
-        ----------
-        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
-        """
+        """Return the folder if all files of the set exist."""
         return (self.folder,) if self.available(data_dir) else ()
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return whether all files of the set exist; their content is not read.
-
-        Parameters
-        ----------
-        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
-        """
+        """Return whether all files of the set exist; their content is not read."""
         return not self._missing(data_folder(data_dir))
 
     def download(self, data_dir: Path | None = None) -> None:
-        """Download the set, unless its files exist already.
-
-        Parameters
-        ----------
-        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
-
-        Raises
-        ------
-        DataError
-            If the set cannot be fetched or written.
-        """
+        """Download the set, unless its files exist already."""
         place = data_folder(data_dir)
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -72,14 +52,7 @@ class _Published(Limited):
             raise DataError(f"{self.kind} cannot be downloaded to {place}: {error}") from error
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set from its files.
-
-        Raises
-        ------
-        DataError
-            If files are missing, damaged or not the published ones; the message names the folder and the command that
-            downloads them.
-        """
+        """Return the set from its files."""
         place = data_folder(data_dir)
         missing = self._missing(place)
         if missing:

@@ -14,25 +14,7 @@ Rows = NDArray[Any] | list[Any]
 
 
 def padded(rows: Sequence[Any], fill: float = 0) -> NDArray[Any]:
-    """Return samples of different lengths as one array, filled up at their end.
-
-    Parameters
-    ----------
-    rows : arrays or tensors that differ in their first axis alone
-    fill : a value that their type has; truth values become uint8 for one that is none
-
-    Raises
-    ------
-    DataError
-        If they differ in another way, or their type does not have the value.
-
-    Examples
-    --------
-    >>> padded([np.array([3, 1]), np.array([2])]).tolist()
-    [[3, 1], [2, 0]]
-    >>> padded([np.array([3, 1]), np.array([2])], fill=-100).tolist()
-    [[3, 1], [2, -100]]
-    """
+    """Return samples of different lengths as one array, filled up at their end."""
     arrays = [array_of(row) for row in rows]
     if len({array.shape for array in arrays}) == 1:
         return np.stack(arrays)
@@ -52,12 +34,7 @@ def padded(rows: Sequence[Any], fill: float = 0) -> NDArray[Any]:
 
 
 def array_of(value: Any) -> NDArray[Any]:
-    """Return an array or a tensor as an array; bfloat16, which NumPy has not, becomes float32.
-
-    Parameters
-    ----------
-    value : what NumPy makes an array of, or a tensor of torch, also one with a gradient
-    """
+    """Return an array or a tensor as an array; bfloat16, which NumPy has not, becomes float32."""
     torch = sys.modules.get("torch")  # who hands over a tensor has imported it
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu()

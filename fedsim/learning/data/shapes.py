@@ -10,25 +10,14 @@ float32; `TokenShape` of a text."""
 
 
 class TokenShape(NamedTuple):
-    """Of a text: numbers of words or characters, the same count for all; 0 fills up what is shorter.
-
-    Attributes
-    ----------
-    length : tokens of a sample
-    vocabulary : tokens are 0 to vocabulary - 1
-    """
+    """Of a text: numbers of words or characters, the same count for all; 0 fills up what is shorter."""
 
     length: int
     vocabulary: int
 
 
 class TypedShape(tuple[int, ...]):
-    """Of a tensor that is not of float32: lengths of its axes.
-
-    Attributes
-    ----------
-    dtype : type of its numbers, in NumPy's words
-    """
+    """Of a tensor that is not of float32: lengths of its axes."""
 
     dtype: str
 

@@ -26,25 +26,7 @@ MakeExecutor = Callable[[TrainingSetup, str], Executor]
 
 @dataclass(frozen=True)
 class ExecutorChoice:
-    """An executor that has not been built yet.
-
-    Attributes
-    ----------
-    executor : a kind of `EXECUTORS`, ``"module:Class"``, or what makes one of a setup and a device
-    device : where it computes, in torch's words: ``"cpu"``, ``"cuda:0"``
-    precision : of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``
-    cohort : clients that train at a time; None for all
-    rounds : how often they do, if it is known; it is what ``"auto"`` needs to know
-
-    Examples
-    --------
-    >>> ExecutorChoice("sequential", cohort=20).device
-    'cpu'
-    >>> ExecutorChoice.of("sequentail")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.FedsimError: executor: there is no executor 'sequentail' (did you mean ...
-    """
+    """An executor that has not been built yet."""
 
     executor: str | MakeExecutor = SEQUENTIAL
     device: str = "cpu"
@@ -59,17 +41,7 @@ class ExecutorChoice:
         device: str | None = None,
         precision: Precision = "float32",
     ) -> Self:
-        """Return the choice of a caller, or with None that of the environment, or else ``"auto"`` on the CPU.
-
-        Parameters
-        ----------
-        executor, device, precision : as the attributes
-
-        Raises
-        ------
-        FedsimError
-            If there is no executor or no precision of that name.
-        """
+        """Return the choice of a caller, or with None that of the environment, or else ``"auto"`` on the CPU."""
         if precision not in get_args(Precision):
             raise FedsimError(
                 f"precision: {precision!r} is not allowed; it must be one of {', '.join(get_args(Precision))}"
@@ -81,38 +53,15 @@ class ExecutorChoice:
 
     @classmethod
     def again(cls, used: ExecutorUsed) -> Self:
-        """Return the choice of an executor that a run has recorded.
-
-        Parameters
-        ----------
-        used : what the run has recorded of its executor
-        """
+        """Return the choice of an executor that a run has recorded."""
         return cls.of(used.kind, used.device, cast(Precision, used.precision))
 
     def build(self, setup: TrainingSetup) -> Executor:
-        """Return a fresh executor; raises as `prepare`.
-
-        Parameters
-        ----------
-        setup : what all jobs of the run have in common
-        """
+        """Return a fresh executor; raises as `prepare`."""
         return self.prepare(setup).executor
 
     def prepare(self, setup: TrainingSetup, samples: IntArray | None = None) -> "Prepared":
-        """Return a fresh executor with its description.
-
-        Parameters
-        ----------
-        setup : what all trainings have in common
-        samples : of every client, shape (K,), if they are known
-
-        Raises
-        ------
-        FedsimError
-            If it cannot be loaded, or not compute on the device.
-        ContractError
-            If it has no fingerprint or no largest batch.
-        """
+        """Return a fresh executor with its description."""
         make = _load(self.executor) if isinstance(self.executor, str) else self.executor
         expected = None
         if samples is not None and self.rounds is not None:

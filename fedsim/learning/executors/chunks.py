@@ -18,15 +18,7 @@ SIZE: Final = 200
 
 @dataclass(frozen=True)
 class Chunk:
-    """A model and some of the samples that it is evaluated on.
-
-    Attributes
-    ----------
-    model : float32 array of shape (d,)
-    rows : samples of the training set, shape (n,); None for the test set
-    start, stop : which samples of the test set; from 0 to n with rows
-    each : whether the sums of each sample are asked for, and not those of the chunk
-    """
+    """A model and some of the samples that it is evaluated on."""
 
     model: Vector
     rows: IntArray | None
@@ -49,14 +41,6 @@ def evaluated(
     """Return loss and metrics of each job from the sums over its chunks, which are added in their order.
 
     The parts of a job share its chunks, and each has the sums over its samples.
-
-    Parameters
-    ----------
-    jobs : n jobs
-    test_samples : size of the test set
-    scores : makes evaluations of sums
-    score : returns the sums of each of m chunks, shape (`Scores.width`,), or of each of their n samples, with one more
-        axis of n in front
     """
     if not jobs:
         return []
@@ -81,14 +65,7 @@ def added(rows: Iterable[FloatArray], width: int) -> FloatArray:
 
 
 def of_parts(each: FloatArray, parts: IntArray, scores: Scores) -> Evaluation:
-    """Return the evaluation of samples with those of their parts.
-
-    Parameters
-    ----------
-    each : sums of each of n samples, shape (n, `Scores.width`)
-    parts : numbers of samples, n in all
-    scores : makes evaluations of sums
-    """
+    """Return the evaluation of samples with those of their parts."""
     sums = np.add.reduceat(each, np.cumsum(parts) - parts, axis=0)
     of_each = [scores.evaluation(one, size) for one, size in zip(sums, parts.tolist(), strict=True)]
     return replace(scores.evaluation(added(sums, scores.width), len(each)), parts=tuple(of_each))

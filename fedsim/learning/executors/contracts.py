@@ -36,14 +36,7 @@ OptimizerState = Mapping[str, Vector]
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known of a run's trainings before they begin; no result depends on it.
-
-    Attributes
-    ----------
-    samples : of every client in the training set, shape (K,)
-    cohort : clients that train at a time
-    rounds : how often a cohort trains
-    """
+    """What is known of a run's trainings before they begin; no result depends on it."""
 
     samples: IntArray
     cohort: int
@@ -52,27 +45,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """What all jobs of one run have in common.
-
-    Attributes
-    ----------
-    model : settings of the model; its ``build`` makes the module
-    data : samples and labels
-    local : local training
-    seed : of the initial weights, in [0, 2**63)
-    precision : of the arithmetic inside layers. An executor whose results are not those of float32 says so in its
-        ``fingerprint``
-    expected : what is known of the trainings beforehand, if anything
-    algorithm : what trainings have beside plain steps; an executor adds its pull, and the offsets of the jobs
-    task : loss and metrics
-
-    Examples
-    --------
-    >>> from fedsim.learning import MLP, Digits
-    >>> setup = TrainingSetup(MLP(hidden=(4,)), Digits(train_limit=40).load(), LocalTraining(proximal=0.5), seed=0)
-    >>> setup.outputs, setup.pull
-    (10, 0.5)
-    """
+    """What all jobs of one run have in common."""
 
     model: ModelPart
     data: Dataset
@@ -103,30 +76,7 @@ _NOTHING: Final[Mapping[str, Vector]] = {}
 
 
 class TrainingJob(NamedTuple):
-    """All that is needed to train one client.
-
-    Attributes
-    ----------
-    base : float32 array of shape (d,) to start from
-    rows : the client's samples in the training set, shape (n,)
-    work : share of the local work to do, in (0, 100]
-    rng : generator at the start of the training's own stream, which later calls may start again for other jobs. It
-        gives first the seed of torch's draws (dropout), then one permutation of the samples for each epoch
-    state : optimiser state to go on from; empty for a fresh optimiser
-    offset : is added to the gradient of every step, shape (p,); None for nothing
-    anchors : models with which the algorithm's own loss compares, shape (d,) each, by name
-    rates : learning rate of each batch, shape (t,); None for that of the settings
-
-    Examples
-    --------
-    >>> from fedsim.learning import MLP, Digits, ExecutorChoice
-    >>> setup = TrainingSetup(MLP(hidden=()), Digits(train_limit=40).load(), LocalTraining(batch_size=20), seed=0)
-    >>> executor, base = ExecutorChoice("sequential").build(setup), np.zeros(650, dtype=np.float32)
-    >>> job = TrainingJob(base, rows=np.arange(20), work=1.0, rng=np.random.default_rng(0))
-    >>> [result] = executor.train([job])
-    >>> round(result.loss, 4)  # log(10): the one step starts from zeros
-    2.3026
-    """
+    """All that is needed to train one client."""
 
     base: Vector
     rows: IntArray
@@ -139,15 +89,7 @@ class TrainingJob(NamedTuple):
 
 
 class MergedJob(NamedTuple):
-    """Trainings of one plain step each, from one model, of which nothing is asked for but the sum of differences.
-
-    Attributes
-    ----------
-    base : float32 array of shape (d,) that all start from
-    rows : each client's samples in the training set, one batch, n arrays
-    weights : of the clients' differences in the sum, shape (n,)
-    generators : gives the n generators of `TrainingJob.rng`, which serve until the next call
-    """
+    """Trainings of one plain step each, from one model, of which nothing is asked for but the sum of differences."""
 
     base: Vector
     rows: Sequence[IntArray]
@@ -156,21 +98,7 @@ class MergedJob(NamedTuple):
 
 
 class TrainingResult(NamedTuple):
-    """What a training gave.
-
-    Attributes
-    ----------
-    difference : float32 array of shape (d,), trained model minus base, buffers included
-    loss : mean training loss over the samples passed
-    loss_rms : root mean square of the losses of single samples during the first pass over the client's data
-    state : optimiser state after it; empty unless it is kept
-
-    Examples
-    --------
-    >>> result = TrainingResult(np.zeros(650, dtype=np.float32), loss=2.3, loss_rms=2.31, state={})
-    >>> result.nbytes
-    2600
-    """
+    """What a training gave."""
 
     difference: Vector
     loss: float
@@ -185,24 +113,7 @@ class TrainingResult(NamedTuple):
 
 @dataclass(frozen=True)
 class EvaluationJob:
-    """A model and the samples that it is evaluated on, in evaluation mode.
-
-    Attributes
-    ----------
-    model : float32 array of shape (d,)
-    rows : samples of the training set, shape (n,), n at least 1; None for the whole test set
-    parts : numbers of samples of parts of the rows, in their order, each at least 1; None for no parts. An executor
-        that can pass several parts through the model at once gives `Evaluation.parts`; any other one may ignore them
-
-    Examples
-    --------
-    >>> from fedsim.learning import MLP, Digits, ExecutorChoice
-    >>> setup = TrainingSetup(MLP(hidden=()), Digits(train_limit=40).load(), LocalTraining(), seed=0)
-    >>> executor, zeros = ExecutorChoice("sequential").build(setup), np.zeros(650, dtype=np.float32)
-    >>> [found] = executor.evaluate([EvaluationJob(zeros, rows=np.arange(40))])
-    >>> round(found.loss, 4), found.samples  # log(10)
-    (2.3026, 40)
-    """
+    """A model and the samples that it is evaluated on, in evaluation mode."""
 
     model: Vector
     rows: IntArray | None = None
@@ -210,25 +121,13 @@ class EvaluationJob:
 
 
 def check_cpu(executor: str, device: str) -> None:
-    """Refuse another device than the CPU for an executor, which is named.
-
-    Raises
-    ------
-    FedsimError
-        If the device is another one.
-    """
+    """Refuse another device than the CPU for an executor, which is named."""
     if device != "cpu":
         raise FedsimError(f"device: {device!r} is not allowed with the executor {executor!r}; allowed: 'cpu'")
 
 
 def check_mapped(executor: str, algorithm: LocalAlgorithm, task: Task) -> None:
-    """Refuse what an executor, which is named, cannot map over clients: own losses of algorithms, and made batches.
-
-    Raises
-    ------
-    FedsimError
-        If there is such a part.
-    """
+    """Refuse what an executor, which is named, cannot map over clients: own losses of algorithms, and made batches."""
     allowed = "allowed: the executors 'sequential', 'processes' and 'merged'"
     if algorithm.has_loss:
         raise FedsimError(

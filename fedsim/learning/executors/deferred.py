@@ -16,13 +16,7 @@ from fedsim.learning.executors.contracts import (
 
 
 class DeferredExecutor:
-    """Stands for an executor until the first job comes.
-
-    Parameters
-    ----------
-    fingerprint, max_batch : of that executor
-    build : builds it
-    """
+    """Stands for an executor until the first job comes."""
 
     def __init__(self, fingerprint: str, max_batch: int, build: Callable[[], Executor]) -> None:
         self.fingerprint, self.max_batch, self._build = fingerprint, max_batch, build

@@ -18,16 +18,6 @@ def named_faults(setup: TrainingSetup, place: int | None = None) -> Iterator[Non
 
     Where no frame of the traceback is that of such a part, as with layers of torch in a row, it is the model's if that
     is the user's, or else that of the task's losses or of the algorithm's loss.
-
-    Parameters
-    ----------
-    setup : what trainings have in common
-    place : of the job among those of the call; None for several
-
-    Raises
-    ------
-    PartError
-        In the place of an error of such a part; its ``at`` is the place of the job.
     """
     try:
         yield

@@ -32,11 +32,6 @@ def check_fit(setup: TrainingSetup) -> None:
     A classification with metrics of fedsim's by a model of fedsim's always fits, and is not tried. A model of the
     user's own is tried on the smallest and the largest tokens too: mapped over clients, torch does not check them, and
     an embedding that is too small would read the numbers of another client.
-
-    Raises
-    ------
-    ScenarioError, PartError
-        If it is such a task; `PartError` if a part of the user's own fails.
     """
     width = setup.scores.width
     known = type(setup.task) is Classification and all(is_builtin(type(one)) for one in setup.task.metrics)

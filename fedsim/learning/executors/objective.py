@@ -48,12 +48,7 @@ class SoftmaxLoss:
 
 
 class TaskLoss:
-    """The loss of any task.
-
-    Parameters
-    ----------
-    objective : of the run
-    """
+    """The loss of any task."""
 
     def __init__(self, objective: "Objective") -> None:
         self._objective = objective
@@ -74,18 +69,7 @@ def tried(count: int) -> IntArray:
 
 
 class Objective:
-    """Losses and sums of metrics of samples, by the task of a run.
-
-    Parameters
-    ----------
-    setup : TrainingSetup
-
-    Attributes
-    ----------
-    is_softmax : whether the loss is the cross-entropy of labels
-    is_short : whether accuracy is the one metric beside such a loss
-    training : the loss that trainings lower
-    """
+    """Losses and sums of metrics of samples, by the task of a run."""
 
     def __init__(self, setup: TrainingSetup) -> None:
         self._task = TASK.checked(setup.task)
@@ -104,10 +88,6 @@ class Objective:
         """Return whether the losses of some samples depend on what is beside them in a batch, or on how much.
 
         A task of fedsim's is not tried: none does.
-
-        Parameters
-        ----------
-        scores, targets : of the samples of `tried`
         """
         if not self._is_own:
             return False
@@ -119,13 +99,7 @@ class Objective:
         return not (same and torch.allclose(found, alone, rtol=1e-4, atol=1e-6, equal_nan=True))
 
     def widths(self, scores: Tensor, targets: Tensor, outputs: int) -> dict[str, tuple[int, int]]:
-        """Return how many sums each metric gives for a sample, and how many it declares, by its name.
-
-        Parameters
-        ----------
-        scores, targets : of n samples
-        outputs : how many numbers the model gives
-        """
+        """Return how many sums each metric gives for a sample, and how many it declares, by its name."""
         return {one.name: (int(one.sums(scores, targets).shape[1]), one.width(outputs)) for one in self._metrics}
 
     def sums(self, scores: Tensor, targets: Tensor) -> Tensor:

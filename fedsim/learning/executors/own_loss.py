@@ -14,13 +14,7 @@ _LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 class OwnLoss:
-    """Gives the algorithm what its loss is made of: scores, labels and representations.
-
-    Parameters
-    ----------
-    setup : TrainingSetup
-    flat : the module that is trained
-    """
+    """Gives the algorithm what its loss is made of: scores, labels and representations."""
 
     def __init__(self, setup: TrainingSetup, flat: FlatModule) -> None:
         self._algorithm = ALGORITHM.checked(setup.algorithm)
@@ -37,14 +31,7 @@ class OwnLoss:
         self._job = job
 
     def __call__(self, data: Tensor, scores: Tensor, images: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of a batch whose images have just passed the module that is trained.
-
-        Parameters
-        ----------
-        data : mean loss of the task
-        scores, labels : of n samples
-        images : of shape (n, channels, height, width), or other inputs
-        """
+        """Return the loss of a batch whose images have just passed the module that is trained."""
         anchors = {}
         for name, vector in ({} if self._job is None else self._job.anchors).items():
             self._other.load(vector)

@@ -143,18 +143,7 @@ class _ScoreCall(Call):
 
 
 class _Shared:
-    """Models in shared memory, each once.
-
-    Parameters
-    ----------
-    models : n arrays, of which several may be one
-    at_least : how often an array must occur to be shared
-
-    Attributes
-    ----------
-    segments : the one segment in which they lie, or none
-    places : where each lies, by its identity; they hold as long as the call has the arrays
-    """
+    """Models in shared memory, each once."""
 
     def __init__(self, models: Sequence[Vector], at_least: int) -> None:
         counts = Counter(id(model) for model in models)
@@ -168,13 +157,7 @@ class _Shared:
 
 
 def worker_count() -> int:
-    """Return how many workers the environment asks for.
-
-    Raises
-    ------
-    FedsimError
-        If that is no whole number above 0.
-    """
+    """Return how many workers the environment asks for."""
     asked = os.environ.get(ENVIRONMENT_VARIABLE)
     if not asked:
         return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

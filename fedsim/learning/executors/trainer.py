@@ -32,17 +32,6 @@ class Trainer:
     """Trains and scores with one module, whose numbers each call loads anew.
 
     A result depends on the call alone. All calls are made within `one_thread`.
-
-    Parameters
-    ----------
-    setup : TrainingSetup
-
-    Attributes
-    ----------
-    flat : the one module that all jobs share
-    setup : as given
-    samples : of the training set
-    forward : gives the scores of inputs in float32
     """
 
     def __init__(self, setup: TrainingSetup) -> None:
@@ -84,14 +73,7 @@ class Trainer:
         self.flat.module.train()
 
     def gradient_of(self, rows: IntArray, weights: Vector, drawing: AbstractContextManager[object]) -> Tensor:
-        """Return the gradient of a weighted sum of losses, shape (p,), which holds until the next call.
-
-        Parameters
-        ----------
-        rows : samples of the training set, shape (n,)
-        weights : of their losses, shape (n,)
-        drawing : entered around the forward pass
-        """
+        """Return the gradient of a weighted sum of losses, shape (p,), which holds until the next call."""
         self.flat.gradient.zero_()
         with drawing:
             scores = self.forward(self.inputs_of(rows))

@@ -48,31 +48,7 @@ _GROUP_BYTES: Final = 2**28
 
 
 class Computation:
-    """The numbers behind the handles of one learner.
-
-    Parameters
-    ----------
-    layout : of the model
-    executor : computes trainings and evaluations
-    rows : every client's samples in the training set, K arrays of shape (n,)
-    setup : what all trainings have in common
-    numerics : what results depend on beside the scenario: releases of the libraries, the processor's abilities
-    streams : random streams of the run
-    messages : what leaves the clients
-    store : keeps results
-    keeping : which models stay in the store
-    local : the local algorithm's part of each training
-
-    Attributes
-    ----------
-    kept : what the store has
-    runs : gives trainings to the executor
-    messages : as given
-    shards : digest of every client's samples
-    scores : how sums over samples become an evaluation
-    basis : what every result depends on; with what distinguishes this executor's, unless they have the bits of
-        `SEQUENTIAL`
-    """
+    """The numbers behind the handles of one learner."""
 
     def __init__(
         self,
@@ -125,13 +101,7 @@ class Computation:
                 self._in_use += 1
 
     def materialize(self, wanted: Sequence[Node], heard: Heard | None = None) -> None:
-        """Work out handles with all that they descend from.
-
-        Parameters
-        ----------
-        wanted : models and trainings
-        heard : told of each of these trainings, and of others that run
-        """
+        """Work out handles with all that they descend from."""
         for node in wanted if heard is not None else ():
             if isinstance(node, Training) and node.materialized and heard is not None:
                 heard(node)
@@ -164,13 +134,7 @@ class Computation:
         self._evaluate(model)
 
     def shorten(self, model: ModelHandle, states: Iterable[StateHandle]) -> None:
-        """Keep a line of models without numbers from growing: take the numbers that are kept; a very long one is run.
-
-        Parameters
-        ----------
-        model : the newest one
-        states : of optimisers, from which later trainings go on; they are taken too, as each keeps such a line alive
-        """
+        """Keep a line of models without numbers short: take the numbers that are kept; a very long one is run."""
         if model.depth <= _LONGEST_LINE or model.waiting <= _FEW_WAITING:
             return
         if self.kept.load(model):
@@ -225,16 +189,7 @@ class Computation:
                 training.report = found
 
     def probe_losses(self, model: ModelHandle, client: Sequence[int], samples: int | None, round_: int) -> list[float]:
-        """Return the mean loss of a model on clients' data, or on a mini-batch of it; looked up where it is kept.
-
-        Parameters
-        ----------
-        model : worked out where a loss is missing
-        client : whose data, n ids
-        samples : size of the mini-batch, the first of a permutation drawn for (client, round); None, or as many
-            as the client has, for all
-        round_ : used with ``samples`` only
-        """
+        """Return the mean loss of a model on clients' data, or on a mini-batch of it; looked up where it is kept."""
         most = [samples if samples is not None and samples < self._rows[one].size else None for one in client]
         digests = [self.score_digest(model.digest, one, count, round_) for one, count in zip(client, most, strict=True)]
         losses = {digest: record["loss"] for digest, record in self.kept.records(digests).items()}
@@ -251,24 +206,13 @@ class Computation:
         return [losses[digest] for digest in digests]
 
     def start_scores(self, scores: Mapping[str, tuple[Vector, int]]) -> Running:
-        """Begin to evaluate models on all data of clients, beside trainings.
-
-        Parameters
-        ----------
-        scores : model, shape (d,), and client by the digest of the score
-        """
+        """Begin to evaluate models on all data of clients, beside trainings."""
         self._probed += len(scores)
         jobs = [EvaluationJob(model, self._rows[client]) for model, client in scores.values()]
         return self._evaluator.start(jobs, self._keep_evaluations(list(scores)))
 
     def score_together(self, model: Vector, scores: Mapping[str, int]) -> list[Evaluation]:
-        """Evaluate one model on all data of several clients, which pass through it together where the executor can.
-
-        Parameters
-        ----------
-        model : shape (d,)
-        scores : client by the digest of the score, at least one
-        """
+        """Evaluate one model on all data of several clients, which pass through it together where the executor can."""
         self._probed += len(scores)
         parts = [self._rows[client] for client in scores.values()]
         sizes = np.array([part.size for part in parts], dtype=np.int64)
@@ -278,13 +222,7 @@ class Computation:
         return found
 
     def score_digest(self, model: str, client: int, samples: int | None = None, round_: int = 0) -> str:
-        """Return the digest of a model's score on a client's data, or on a mini-batch of it.
-
-        Parameters
-        ----------
-        model : digest of a server's model, or of a training for the client's own
-        client, samples, round_ : as in `probe_losses`
-        """
+        """Return the digest of a model's score on a client's data, or on a mini-batch of it."""
         batch = None if samples is None else self._streams.digest("probe", client, round_)
         return digest_of("score", self.basis, model, self.shards[client], samples, batch, *self._judged)
 

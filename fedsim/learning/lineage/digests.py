@@ -19,13 +19,7 @@ def digest_of(*ingredients: str | bytes | float | None) -> str:
 
 
 class CohortDigests(NamedTuple):
-    """What the digests of the trainings of a cohort are made of; they are worked out when they are read.
-
-    Attributes
-    ----------
-    start : hash of what all have in common
-    named : what the digest of each depends on beside that, n of them
-    """
+    """What the digests of the trainings of a cohort are made of; they are worked out when they are read."""
 
     start: "blake2b"
     named: Sequence[bytes]

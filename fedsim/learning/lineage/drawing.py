@@ -12,14 +12,7 @@ from fedsim.learning.lineage.handles import LEFT_OUT, Training
 
 
 def rows_of(trainings: Sequence[Training], rows: Sequence[IntArray], draws: SampleDraws) -> list[IntArray]:
-    """Return the samples of each training: its client's, or those that the client has drawn among them.
-
-    Parameters
-    ----------
-    trainings : n of them
-    rows : samples of each client, K arrays
-    draws : of the run
-    """
+    """Return the samples of each training: its client's, or those that the client has drawn among them."""
     found = [rows[one.client] for one in trainings]
     together: dict[tuple[float, int], list[int]] = {}
     for i, one in enumerate(trainings):

@@ -15,13 +15,7 @@ _MOST_UNDER_WAY: Final = 2
 
 
 class Running:
-    """A call of the executor that runs beside the trainings.
-
-    Parameters
-    ----------
-    future : of the call
-    then : called once with what it gave, in the thread that first asks for it or waits for it
-    """
+    """A call of the executor that runs beside the trainings."""
 
     def __init__(self, future: Future[Found], then: Callable[[Found], None]) -> None:
         self._future, self._then = future, then
@@ -51,16 +45,7 @@ class Running:
 
 
 class Waiting:
-    """The evaluation of a model whose trainings wait, so that more of them run together.
-
-    Parameters
-    ----------
-    begin : runs what waits, and begins the evaluation
-
-    Attributes
-    ----------
-    running : the evaluation, once it has begun
-    """
+    """The evaluation of a model whose trainings wait, so that more of them run together."""
 
     def __init__(self, begin: Callable[[], None]) -> None:
         self._begin = begin
@@ -80,12 +65,7 @@ class Waiting:
 
 
 class Evaluator:
-    """Gives jobs to the executor, whose calls to evaluate do not overlap one another.
-
-    Parameters
-    ----------
-    executor : computes them; it may train meanwhile
-    """
+    """Gives jobs to the executor, whose calls to evaluate do not overlap one another."""
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor

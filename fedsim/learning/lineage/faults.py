@@ -9,12 +9,7 @@ from fedsim.learning.lineage.handles import Training
 
 @contextmanager
 def named_faults(trainings: Sequence[Training]) -> Iterator[None]:
-    """Name client and round in the error about a part of the user's own that fails in a training.
-
-    Parameters
-    ----------
-    trainings : in the order of the jobs of the call
-    """
+    """Name client and round in the error about a part of the user's own that fails in a training."""
     try:
         yield
     except PartError as fault:
@@ -24,12 +19,7 @@ def named_faults(trainings: Sequence[Training]) -> Iterator[None]:
 
 @contextmanager
 def of_training(training: Training) -> Iterator[None]:
-    """Name client and round in the error about a part of the user's own that is asked about one training alone.
-
-    Parameters
-    ----------
-    training : that the part is asked about; a place in the answer is none among clients
-    """
+    """Name client and round in the error about a part of the user's own that is asked about one training alone."""
     try:
         yield
     except PartError as fault:
@@ -40,12 +30,7 @@ def of_training(training: Training) -> Iterator[None]:
 
 @contextmanager
 def of_clients(clients: Sequence[int]) -> Iterator[None]:
-    """Name the clients in the error about a part of the user's own that is asked about them.
-
-    Parameters
-    ----------
-    clients : ids; a place in the answer is none among them
-    """
+    """Name the clients in the error about a part of the user's own that is asked about them."""
     try:
         yield
     except PartError as fault:
@@ -56,12 +41,7 @@ def of_clients(clients: Sequence[int]) -> Iterator[None]:
 
 @contextmanager
 def of_model(version: int) -> Iterator[None]:
-    """Name the round in the error about a part of the user's own that fails as a model is made.
-
-    Parameters
-    ----------
-    version : of the model, that of the round which makes it
-    """
+    """Name the round in the error about a part of the user's own that fails as a model is made."""
     try:
         yield
     except PartError as fault:
@@ -71,13 +51,7 @@ def of_model(version: int) -> Iterator[None]:
 
 
 def name_fault(fault: PartError, trainings: Sequence[Training]) -> None:
-    """Name client and round in an error: the round is the one after the version that the training started from.
-
-    Parameters
-    ----------
-    fault : of a part of the user's own
-    trainings : in the order of the jobs of the call
-    """
+    """Name client and round in an error: the round is the one after the version that the training started from."""
     fault.name_clients([one.client for one in trainings])
     chosen = trainings if fault.at is None else trainings[fault.at : fault.at + 1]
     rounds = {one.base.version + 1 for one in chosen}

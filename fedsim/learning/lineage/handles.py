@@ -31,13 +31,7 @@ Combined = tuple[Vector, ServerState | None]
 
 
 class Outgoing:
-    """What is sent of a training whose client remembers what compression takes from its messages.
-
-    Attributes
-    ----------
-    release : how it is made private; None for not at all
-    sent : what the server receives, shape (d,); None while it is not in memory
-    """
+    """What is sent of a training whose client remembers what compression takes from its messages."""
 
     __slots__ = ("release", "sent")
 
@@ -50,10 +44,6 @@ class StateHandle:
     """What a training leaves to the client's next one, of its optimiser and of its messages.
 
     It keeps the training alive only until its value is known.
-
-    Attributes
-    ----------
-    value : None until it is known; the store keeps it under `digest`
     """
 
     __slots__ = ("__weakref__", "_after", "training", "value")
@@ -78,30 +68,6 @@ class Training:
 
     Its difference is let go of when all models that wait for it have it; if it is needed once more, the training
     runs once more.
-
-    Parameters
-    ----------
-    work_digest : hash of base, client's data, settings, stream, work and the optimiser state before
-    base : the model that it starts from
-    client : id
-    work : share of the local work, in (0, 100]
-
-    Attributes
-    ----------
-    digest : hash of all that determines what is sent
-    repeat : number of updates of the client from this version of the model so far
-    previous : the state that it goes on from; None for a fresh optimiser
-    outgoing : its message, if the client remembers what compression takes from it; else None
-    release : how what is sent is made private; None for not at all
-    level : place of the client's width among those of the local algorithm; 0 for the whole model
-    draw : what the client has drawn of its samples; None for all of them
-    report : what it tells beside its update (`fedsim.learning.executors.contracts.TrainingResult`), as the store keeps
-        it; None until it has run, or has been found in the store
-    difference : what it has added to the base, shape (d,); None while it is not in memory
-    state : what a later training of the same client may go on from; None if none does
-    counted : whether it counts among the trainings in use
-    heir : the newest model that its update has been aggregated into, as long as there is one
-    waiting : number of models that wait for the difference
     """
 
     # Most trainings keep these values; to write them into each of a cohort would take as long as to digest it.
@@ -174,18 +140,6 @@ class Cohort(Sequence[Training]):
 
     Most cohorts are added up and nothing else is asked of them: no training gets an object then. A cohort that is
     opened has them from there on.
-
-    Parameters
-    ----------
-    base : the model that they start from
-    clients : ids, n different ones
-    work : share of the local work of each, n of them
-    digests : of the trainings, which are those of what is sent too
-
-    Attributes
-    ----------
-    counted, heir, waiting : of all its trainings, until it is opened
-    reports : what each training tells beside its update, once all have run
     """
 
     __slots__ = (
@@ -273,24 +227,7 @@ class Recipe(Protocol):
 
 
 class ModelHandle:
-    """A server's model: its numbers once they are needed, its ancestors before.
-
-    Parameters
-    ----------
-    digest : hash of everything that determines the numbers
-    version : how many aggregations led to it
-    recipe : how its numbers are made; None where they are given
-    vector : the numbers, where they are known, shape (d,)
-    after : models that it descends from
-    trainings : how many trainings it descends from directly
-
-    Attributes
-    ----------
-    depth : models in a row without numbers that it stands on, itself included; 0 once it has numbers
-    waiting : trainings on that line
-    stale : whether an update in it started from an older model than the one it was added to, as on asynchronous servers
-    evaluation : on the test set, once it has been asked for
-    """
+    """A server's model: its numbers once they are needed, its ancestors before."""
 
     __slots__ = (
         "__weakref__",

@@ -33,13 +33,7 @@ _SERVER: Final = "server."
 
 
 class Kept:
-    """The results of one run in a store.
-
-    Parameters
-    ----------
-    store : where they are kept
-    keeping : which models stay once a newer one is there
-    """
+    """The results of one run in a store."""
 
     def __init__(self, store: Store, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
@@ -64,14 +58,7 @@ class Kept:
         return waiting
 
     def put_reports(self, digests: CohortDigests, part: slice, reports: Sequence[Record]) -> None:
-        """Keep what trainings of a cohort report.
-
-        Parameters
-        ----------
-        digests : of the trainings of the cohort
-        part : which of them have run
-        reports : of these
-        """
+        """Keep what trainings of a cohort report."""
         if self._alone:
             self._reports.append((digests, part, reports))
         else:

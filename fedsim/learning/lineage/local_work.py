@@ -25,21 +25,7 @@ _MOST_PARTS: Final = 256
 
 
 class LocalWork:
-    """The local algorithm of one run.
-
-    Parameters
-    ----------
-    algorithm : LocalAlgorithm
-    local : local training
-    layout : of the model
-    narrow : the model at each ratio of the algorithm, the whole one first; none for the whole one alone
-    samples : training samples of each client, shape (K,)
-
-    Attributes
-    ----------
-    algorithm : as given
-    plain : whether a training starts from the server's model and leaves its difference, and nothing more
-    """
+    """The local algorithm of one run."""
 
     def __init__(
         self,
@@ -68,12 +54,7 @@ class LocalWork:
         return self._parts[key]
 
     def bits(self, update_bits: float) -> tuple[float, float]:
-        """Return the bits of a whole model, and of an update, with what the algorithm sends beside them.
-
-        Parameters
-        ----------
-        update_bits : of an update of the whole model as it is compressed
-        """
+        """Return the bits of a whole model, and of an update, with what the algorithm sends beside them."""
         more = BITS_PER_FLOAT32 * self.algorithm.numbers_more(self._layout)
         if self._shared is None:
             return float(BITS_PER_FLOAT32 * self._layout.initial.size + more), update_bits + more
@@ -81,12 +62,7 @@ class LocalWork:
         return part, part
 
     def widths(self, scale: float) -> Widths | None:
-        """Return the widths among which that of a participation is chosen; None if there is one alone.
-
-        Parameters
-        ----------
-        scale : bits that stand for a bit of the model
-        """
+        """Return the widths among which that of a participation is chosen; None if there is one alone."""
         narrow = self._narrow
         if len(narrow) <= 1:
             return None
@@ -113,13 +89,7 @@ class LocalWork:
         return found
 
     def left(self, training: Training, difference: Vector) -> tuple[Vector, OptimizerState]:
-        """Return what a training adds to the model, shape (d,), and what its client keeps, by name.
-
-        Parameters
-        ----------
-        training : that has run
-        difference : trained model minus its start, shape (d,)
-        """
+        """Return what a training adds to the model, shape (d,), and what its client keeps, by name."""
         memory = self.algorithm.end(self._task(training), difference) if self.algorithm.remembers else {}
         part = self.part(training)
         if part is not None:
@@ -128,13 +98,7 @@ class LocalWork:
         return difference, {OWN + name: values for name, values in memory.items()}
 
     def own_model(self, model: Vector, state: StateHandle) -> Vector:
-        """Return the model that a client uses, shape (d,).
-
-        Parameters
-        ----------
-        model : the server's, shape (d,)
-        state : what the client keeps, whose value is known
-        """
+        """Return the model that a client uses, shape (d,)."""
         return self.algorithm.own_model(self._layout, model, _own(state.value or {}))
 
     def sum_of(self, trainings: Sequence[Training]) -> Callable[[ServerOptimizer, Vector], Incoming] | None:
@@ -188,11 +152,6 @@ class OverlappingSum(WeightedSum):
 
     With W the sum of all weights and W_j that of the clients that hold number j, it gains ``W / W_j`` times the
     weighted sum; a number that none holds stays as it is (Diao et al., "HeteroFL", ICLR 2021, equation 2).
-
-    Parameters
-    ----------
-    optimizer, model : as of `WeightedSum`
-    parts : which numbers each update has, in the order in which they are added, shape (d,) each; None for all
     """
 
     def __init__(self, optimizer: ServerOptimizer, model: Vector, parts: Sequence[BoolArray | None]) -> None:
@@ -217,16 +176,7 @@ class OverlappingSum(WeightedSum):
 
 
 class GatheringSum(WeightedSum):
-    """A sum of updates from which the server's part of a local algorithm makes its step.
-
-    Parameters
-    ----------
-    optimizer, model : as of `WeightedSum`
-    algorithm : LocalAlgorithm
-    layout : of the model
-    factors : of each difference in the drift, in the order in which they are added
-    clients : number of clients of the run
-    """
+    """A sum of updates from which the server's part of a local algorithm makes its step."""
 
     def __init__(
         self,

@@ -25,14 +25,6 @@ class MergedUpdates:
     That depends on the aggregation alone, and not on what is in memory or in the store: merged are all updates of
     clients that start from the server's model, do one step on all their samples and send it as it is. Local algorithms
     with a state or a schedule, and compression, are not asked about here: with them there is no object of this class.
-
-    Parameters
-    ----------
-    results : numbers of the run
-    executor : works out the sums
-    rows : every client's samples in the training set, K arrays of shape (n,)
-    streams : random streams of the run
-    local : local training
     """
 
     def __init__(
@@ -56,26 +48,14 @@ class MergedUpdates:
         local: LocalTraining,
         work: LocalWork,
     ) -> Self | None:
-        """Return what merges the updates of a run, or None where its executor or its messages do not allow that.
-
-        Parameters
-        ----------
-        results, rows, streams, local : as of the class
-        work : the local algorithm's part of each training
-        """
+        """Return what merges the updates of a run, or None where its executor or its messages do not allow that."""
         executor = unchecked(results.runs.executor)
         if not (isinstance(executor, Merging) and work.plain and results.messages.lossless):
             return None
         return cls(results, executor, rows, streams, local)
 
     def places(self, current: ModelHandle, updates: Sequence[Training]) -> list[int]:
-        """Return the positions of the updates that are merged, ascending.
-
-        Parameters
-        ----------
-        current : the server's model, whose numbers are about to be needed
-        updates : of an aggregation
-        """
+        """Return the positions of the updates that are merged, ascending."""
         if not (updates and self._executor.merges):
             return []
         got = [self._samples[one.client] if one.draw is None else one.draw.taken for one in updates]
@@ -87,13 +67,7 @@ class MergedUpdates:
         ]
 
     def sum_of(self, trainings: Sequence[Training], weights: Sequence[float]) -> FloatArray:
-        """Return the weighted sum of trainings of one base, which has its numbers, shape (d,).
-
-        Parameters
-        ----------
-        trainings : n of them
-        weights : of the differences that they send, n of them
-        """
+        """Return the weighted sum of trainings of one base, which has its numbers, shape (d,)."""
         base = trainings[0].base
         scales = [1.0 if one.draw is None else one.draw.scale for one in trainings]
         keys = [

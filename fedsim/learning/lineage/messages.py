@@ -51,20 +51,6 @@ class Messages:
 
     A release is made first, and compressed then: nothing that is done with a private release makes it less private.
     Buffers of the model are sent as they are.
-
-    Parameters
-    ----------
-    layout : of the model
-    streams : random streams of the run
-    mechanism : what makes updates private, or None
-    compressor : what makes them smaller
-
-    Attributes
-    ----------
-    lossless : whether the server reads the very update, or its release, out of a message
-    remembers : whether clients add what compression took from their messages to later ones
-    bits : of a message
-    part : gives which numbers of the model a training's client sends, shape (d,); None for all
     """
 
     part: Callable[[Training], Mask | None]
@@ -107,13 +93,7 @@ class Messages:
         return released if self.lossless else self._compressed(training, released)
 
     def settle(self, training: Training, difference: Vector) -> OptimizerState:
-        """Work out the message of a client that remembers what was left out; return its memory after that, by name.
-
-        Parameters
-        ----------
-        training : goes on from the client's memory before; keeps the message
-        difference : what the training has added to its base, shape (d,)
-        """
+        """Work out the message of a client that remembers what was left out; return its memory after that, by name."""
         outgoing = training.outgoing
         if outgoing is None:
             return {}
@@ -144,11 +124,6 @@ class Messages:
 
         It is drawn from the stream ``("server-noise", client, index)`` for the client and the release of the first
         update, which no other aggregate has.
-
-        Parameters
-        ----------
-        updates : n of them
-        weights : of the updates in the aggregate, shape (n,)
         """
         mechanism = self._mechanism
         if mechanism is None or not isinstance(mechanism, _AddsAtServer):

@@ -38,14 +38,7 @@ class Worker(Protocol):
 
 
 def materialize(wanted: Sequence[Node], worker: Worker, max_batch: int) -> None:
-    """Give nodes and all their ancestors their numbers.
-
-    Parameters
-    ----------
-    wanted : models and trainings; those that have their numbers cost nothing
-    worker : does the work
-    max_batch : most trainings in one batch
-    """
+    """Give nodes and all their ancestors their numbers."""
     if line := _line(wanted, worker):
         first = line[0][1].base
         if not first.materialized:

@@ -15,20 +15,6 @@ class Aggregation:
     """A model and weighted updates, which are taken in their order and let go of as soon as they are.
 
     So of a cohort no more updates are in memory than have come before their turn, unless the aggregator keeps them.
-
-    Parameters
-    ----------
-    aggregator : makes one update of them
-    optimizer : the server's rule
-    parameters : how many coordinates of a model, the first ones, are parameters
-    current : the model to go on from
-    updates : n of them
-    weights : shape (n,)
-    sent : gives what the server receives of an update
-    moved : whether whole models are combined and not differences, see `fedsim.learning.Learner.aggregate`
-    merging : adds up updates without them, where it can; None for never
-    sum_of : begins the sum of the updates in place of the aggregator; None for the aggregator
-    noise : draws what the server adds to the sum, shape (d,); None for nothing
     """
 
     def __init__(
@@ -160,14 +146,7 @@ class Aggregation:
 
 
 class Combination:
-    """Any other function of models and of one training.
-
-    Parameters
-    ----------
-    models : parents
-    combine : gives the numbers once the parents have theirs
-    training : a further parent; None for none
-    """
+    """Any other function of models and of one training."""
 
     def __init__(
         self, models: Sequence[ModelHandle], combine: Callable[[], Combined], training: Training | None = None

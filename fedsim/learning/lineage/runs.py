@@ -25,23 +25,7 @@ Heard = Callable[[Training], None]
 
 
 class TrainingRuns:
-    """The runs of trainings of one learner.
-
-    Parameters
-    ----------
-    executor : computes them
-    rows : every client's samples in the training set, K arrays of shape (n,)
-    streams : random streams of the run
-    messages : what leaves the clients
-    local : the local algorithm's part of each training
-    kept : keeps what trainings report
-
-    Attributes
-    ----------
-    executor : as given
-    trained : how many trainings have run
-    heard : told of each training that runs; None for nothing
-    """
+    """The runs of trainings of one learner."""
 
     def __init__(
         self,
@@ -60,12 +44,7 @@ class TrainingRuns:
         self._generators = streams.pool("training")
 
     def differences(self, cohort: Cohort) -> Iterator[Vector]:
-        """Run the trainings of a cohort; yield the difference of each, shape (d,), in their order.
-
-        Parameters
-        ----------
-        cohort : whose base has its numbers
-        """
+        """Run the trainings of a cohort; yield the difference of each, shape (d,), in their order."""
         vector, version, rows, most = cohort.base.vector, cohort.base.version, self._rows, self.executor.max_batch
         reports: list[Record] = []
         for first in range(0, len(cohort), most):

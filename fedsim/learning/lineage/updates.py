@@ -16,20 +16,7 @@ from fedsim.learning.model_and_update import Release
 
 
 class Updates:
-    """The updates of one learner's clients.
-
-    Parameters
-    ----------
-    task : digest of all that its trainings have in common
-    shards : digest of every client's samples
-    messages : what leaves the clients
-    local : the local algorithm's part of each training
-    keeps : whether a client goes on from what its last aggregated update left
-
-    Attributes
-    ----------
-    states : what the next training of a client goes on from, by client
-    """
+    """The updates of one learner's clients."""
 
     def __init__(self, task: str, shards: Sequence[str], messages: Messages, local: LocalWork, *, keeps: bool) -> None:
         self._task, self._shards, self._messages, self._algorithm = task, shards, messages, local

@@ -19,13 +19,7 @@ def mlp(numbers: int, classes: int, hidden: Sequence[int]) -> nn.Module:
 
 
 def cnn3(shape: tuple[int, int, int], classes: int, ratio: float = 1.0) -> nn.Module:
-    """Return three convolution blocks and four dense layers; see `fedsim.learning.models.settings.CNN3`.
-
-    Parameters
-    ----------
-    shape, classes : as of `mlp`
-    ratio : of the channels of each hidden layer, in (0, 1]
-    """
+    """Return three convolution blocks and four dense layers; see `fedsim.learning.models.settings.CNN3`."""
     channels, height, width = shape
     layers: list[nn.Module] = []
     for filters in (math.ceil(width * ratio) for width in (32, 64, 128)):

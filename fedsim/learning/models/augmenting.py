@@ -6,15 +6,7 @@ from torch.nn import functional
 
 
 def moved(images: Tensor, generator: Generator, *, flip: bool, shift: int) -> Tensor:
-    """Return images of shape (n, channels, height, width), each mirrored with a chance of one half, and moved.
-
-    Parameters
-    ----------
-    images : float32
-    generator : of the draws: first who is mirrored, then the moves
-    flip : whether images are mirrored
-    shift : most pixels of a move along each axis; pixels that come in are 0, the middle of the scale
-    """
+    """Return images of shape (n, channels, height, width), each mirrored with a chance of one half, and moved."""
     count, _, height, width = images.shape
     if flip:
         mirrored = torch.rand(count, generator=generator) < 0.5

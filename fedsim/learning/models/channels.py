@@ -12,15 +12,7 @@ from fedsim.learning.models.layout import ModelLayout
 
 @dataclass(frozen=True)
 class NarrowModel:
-    """A narrower model, as its own module says.
-
-    Attributes
-    ----------
-    ratio : of the width
-    shapes : of the arrays of its state, in the order of the whole model's entries
-    numbers, parameters : how many it has
-    flops : floating-point operations to train it on one sample, over those of the whole model
-    """
+    """A narrower model, as its own module says."""
 
     ratio: float
     shapes: tuple[tuple[int, ...], ...]
@@ -31,15 +23,7 @@ class NarrowModel:
 
 @dataclass(frozen=True)
 class Widths:
-    """The widths of the model among which that of each participation is chosen.
-
-    Attributes
-    ----------
-    ratio : of the width, falling from 1, shape (L,)
-    down_bits, up_bits : of a model and of an update of each width, shape (L,)
-    flops : operations to train on a sample, over those of the whole model, shape (L,)
-    given : place of each client's width among them, shape (K,); None where it is chosen
-    """
+    """The widths of the model among which that of each participation is chosen."""
 
     ratio: FloatArray
     down_bits: FloatArray
@@ -53,17 +37,6 @@ def held(layout: ModelLayout, shapes: Sequence[tuple[int, ...]], shift: int = 0)
 
     The layers stand in a row. The window of a layer of n channels begins at channel ``shift mod n``; the next layer
     takes these channels as its inputs, each with all its pixels where a convolution ends in a dense layer.
-
-    Parameters
-    ----------
-    layout : of the whole model
-    shapes : of the arrays of the narrower one, in the order of the layout's entries
-    shift : of the windows; 0 for the first channels
-
-    Raises
-    ------
-    ScenarioError
-        If the shapes are not those of narrower layers in a row.
     """
     found = np.zeros(layout.initial.size, dtype=np.bool_)
     channels, window = 0, np.arange(0)  # of the layer before; none before the first

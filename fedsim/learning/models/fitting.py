@@ -7,14 +7,7 @@ TEXT_MODELS = "text-cnn, text-attention, char-lstm"
 
 
 def of_images(shape: Shape, kind: str, least: int) -> tuple[int, int, int]:
-    """Return channels, height and width, or raise `ScenarioError` if samples are no images or too small.
-
-    Parameters
-    ----------
-    shape : of a sample
-    kind : of the model
-    least : pixels of the shortest side that it takes
-    """
+    """Return channels, height and width, or raise `ScenarioError` if samples are no images or too small."""
     if isinstance(shape, TokenShape | TypedShape) or len(shape) != 3:
         raise ScenarioError(f"learning.model: {kind} needs images, and these samples are {in_words(shape)}")
     channels, height, width = shape

@@ -32,24 +32,6 @@ class FlatModule:
     With ``channels_last`` the weights of a convolution lie in the flat vector with the channels last, as torch wants
     them on a CPU; `load`, `numbers`, `inward` and `outward` translate. Otherwise every tensor lies in its own order,
     which is also that of the layout.
-
-    Parameters
-    ----------
-    module : nn.Module
-    channels_last : order of the weights of convolutions
-    executed : as of `ModelLayout`
-
-    Attributes
-    ----------
-    module : nn.Module
-    vector : float32 tensor of shape (d,)
-    parameters : nn.Parameter of shape (p,), the first p coordinates of the vector
-    gradient : float32 tensor of shape (p,), the gradient of the parameters
-    buffers : names of the buffers in the vector, in their order
-    frozen : bool tensor of shape (p,), which parameters training leaves as they are; None for none
-    layout : ModelLayout
-        Its initial numbers are those that the module came with. Exempt are all numbers of batch normalisation
-        (weights, biases, statistics, counters) and all other buffers: what the PAUSE code sends in clear.
     """
 
     def __init__(self, module: nn.Module, *, channels_last: bool = False, executed: tuple[str, ...] = ()) -> None:
@@ -116,12 +98,7 @@ class FlatModule:
         return found
 
     def _places(self, dtypes: Mapping[str, torch.dtype]) -> dict[str, Any]:
-        """Return the `ModelLayout.entries` and the constants of a module that has been moved.
-
-        Parameters
-        ----------
-        dtypes : of each array of the module's state, before the move
-        """
+        """Return the `ModelLayout.entries` and the constants of a module that has been moved."""
         first, bytes_each = self.vector.data_ptr(), self.vector.element_size()
         entries, constants = [], {}
         for name, tensor in self.module.state_dict().items():
@@ -158,14 +135,6 @@ def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, chann
 
     A model of the user's own is tried on a blank sample. What a layer of dropout draws does not depend on how the
     numbers before it lie in memory.
-
-    Parameters
-    ----------
-    model : settings of the model
-    shape : of a sample
-    classes : number of classes
-    seed : in [0, 2**63)
-    channels_last : as of `FlatModule`
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)

@@ -20,12 +20,6 @@ def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
     of a dense, convolutional or recurrent layer and of the two products of attention. The rest is not counted, as is
     usual: looking up the vector of a word costs nothing. For the three see
     `fedsim.learning.local_training.FORWARD_AND_BACKWARD`.
-
-    Parameters
-    ----------
-    model : settings of the model
-    shape : of a sample
-    classes : number of classes
     """
     with torch.random.fork_rng(devices=[]):
         module = model.build(shape, classes).eval()
@@ -37,11 +31,5 @@ def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
 
 
 def _lstm_flops(inputs: Sequence[int], of_input: Sequence[int], of_state: Sequence[int], *_: Any, **__: Any) -> int:
-    """Return the operations of a layer of an LSTM on a CPU, of which torch's counter does not know.
-
-    Parameters
-    ----------
-    inputs : steps, samples and width of the input
-    of_input, of_state : shapes of the weights of the four gates
-    """
+    """Return the operations of a layer of an LSTM on a CPU, of which torch's counter does not know."""
     return 2 * inputs[0] * inputs[1] * of_state[0] * (of_input[1] + of_state[1])

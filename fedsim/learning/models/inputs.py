@@ -15,13 +15,7 @@ _CHANNELS: Final = -3
 
 
 class Inputs:
-    """Makes of images float32 in [-1, 1] with the channels first, and of tokens their vectors if the set has some.
-
-    Parameters
-    ----------
-    data : whose samples they are
-    device : where they are
-    """
+    """Makes of images float32 in [-1, 1] with the channels first, and of tokens their vectors if the set has some."""
 
     def __init__(self, data: Dataset, device: torch.device | None = None) -> None:
         self._scale = None if data.pixel_max is None else 2.0 / data.pixel_max

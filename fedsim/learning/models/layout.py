@@ -11,15 +11,7 @@ from fedsim.arrays import Mask, Vector
 
 @dataclass(frozen=True)
 class Entry:
-    """Where one array of the module's state lies in the vector.
-
-    Attributes
-    ----------
-    name : that the module gives it
-    offset : of its first number
-    shape : of the array
-    dtype : of the array in the module, in NumPy's words; all numbers of the vector are float32
-    """
+    """Where one array of the module's state lies in the vector."""
 
     name: str
     offset: int
@@ -29,23 +21,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class ModelLayout:
-    """A model as one float32 vector of d numbers: p parameters, then buffers.
-
-    Attributes
-    ----------
-    initial : the model of version 0, shape (d,), read-only
-    parameters : p
-    exempt : which numbers a privacy mechanism may let pass in clear, shape (d,): all of batch normalisation, and
-        buffers
-    smallest_batch : fewest samples that a batch must have: 2 with batch normalisation, which cannot normalise one
-        value, else 1
-    entries : arrays of the module's state that lie in the vector
-    constants : the other arrays of the module's state, by name: buffers that training does not change
-    executed : names of arrays of the module's state in the order in which their layers are executed, of a module of
-        the user's own; none where that is the order of the entries
-    trained : which parameters training changes, shape (p,); None for all. The others are frozen: the module says of
-        them that they need no gradient
-    """
+    """A model as one float32 vector of d numbers: p parameters, then buffers."""
 
     initial: Vector
     parameters: int

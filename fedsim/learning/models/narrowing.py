@@ -14,20 +14,7 @@ from fedsim.learning.models.settings import CanNarrow, ModelPart
 def narrow_models(
     model: ModelPart, layout: ModelLayout, shape: Shape, classes: int, seed: int, ratios: Sequence[float]
 ) -> tuple[NarrowModel, ...]:
-    """Return the model at each ratio of its width, bits and operations counted on modules of these widths.
-
-    Parameters
-    ----------
-    model : settings of the whole model
-    layout : of the whole model
-    shape, classes, seed : as of `build_flat`
-    ratios : the first one 1; with it alone any model is allowed, and nothing is counted
-
-    Raises
-    ------
-    ScenarioError
-        If the model cannot be cut.
-    """
+    """Return the model at each ratio of its width, bits and operations counted on modules of these widths."""
     shapes = tuple(entry.shape for entry in layout.entries)
     whole = NarrowModel(1.0, shapes, layout.initial.size, layout.parameters, 1.0)
     if len(ratios) == 1:

@@ -9,10 +9,6 @@ def pool_before_relu(module: nn.Module) -> None:
     The maximum of ReLUs is the ReLU of the maximum, bit by bit. So is the gradient: it goes to the first of the largest
     inputs of a window if that is above 0, and else nowhere. Only sequences of layers are changed, at the top and within
     one another; a module with a forward pass of its own may use single layers of a sequence, and is left alone.
-
-    Parameters
-    ----------
-    module : changed in place
     """
     if type(module) is not nn.Sequential:
         return

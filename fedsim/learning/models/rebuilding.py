@@ -13,18 +13,7 @@ from fedsim.learning.models.settings import Architecture
 
 
 def rebuilt(architecture: Architecture, arrays: Mapping[str, NDArray[Any]]) -> nn.Module:
-    """Return a fresh module with the numbers given, in evaluation mode; torch's random state stays as it is.
-
-    Parameters
-    ----------
-    architecture : the model without its numbers
-    arrays : parameters and buffers, by their names in the module
-
-    Raises
-    ------
-    RunError
-        If the module has other arrays.
-    """
+    """Return a fresh module with the numbers given, in evaluation mode; torch's random state stays as it is."""
     with torch.random.fork_rng(devices=[]):
         module = architecture.build()
     try:

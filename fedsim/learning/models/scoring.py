@@ -6,13 +6,7 @@ from torch.nn import functional
 
 
 def cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross-entropy of each label, of their shape.
-
-    Parameters
-    ----------
-    scores : shape (..., classes)
-    labels : int64, shape (...)
-    """
+    """Return the cross-entropy of each label, of their shape."""
     return -functional.log_softmax(scores, dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
 
 

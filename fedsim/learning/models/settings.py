@@ -37,20 +37,7 @@ class CanNarrow(Protocol):
 
 @dataclass(frozen=True)
 class Architecture:
-    """A model without its numbers.
-
-    Attributes
-    ----------
-    model : its settings
-    shape : of a sample
-    classes : number of classes
-
-    Examples
-    --------
-    >>> found = Architecture(MLP(hidden=(4,)), shape=(3,), classes=2)
-    >>> [tuple(one.shape) for one in found.build().parameters()]
-    [(4, 3), (4,), (2, 4), (2,)]
-    """
+    """A model without its numbers."""
 
     model: ModelPart
     shape: Shape
@@ -82,24 +69,13 @@ class MLP(Component):
     hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = (32, 16)
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module.
-
-        Parameters
-        ----------
-        shape : of a sample
-        classes : how many numbers the model gives, at least 1
-        """
+        """Return a fresh module."""
         from fedsim.learning.models.architectures import mlp
 
         return mlp(math.prod(of_numbers(shape, "mlp")), classes, self.hidden)
 
     def narrowed(self, ratio: float) -> ModelPart:
-        """Return the perceptron with a ratio of the width of each hidden layer, rounded up.
-
-        Parameters
-        ----------
-        ratio : of the width, in (0, 1]
-        """
+        """Return the perceptron with a ratio of the width of each hidden layer, rounded up."""
         return MLP(hidden=tuple(math.ceil(width * ratio) for width in self.hidden))
 
 
@@ -132,35 +108,19 @@ class CNN3(Component):
     """
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if images are smaller than 22 x 22.
-
-        Parameters
-        ----------
-        shape : of a sample: channels, height, width
-        classes : how many numbers the model gives, at least 1
-        """
+        """Return a fresh module, or raise `ScenarioError` if images are smaller than 22 x 22."""
         image = of_images(shape, "cnn3", 22)
         from fedsim.learning.models.architectures import cnn3
 
         return cnn3(image, classes)
 
     def narrowed(self, ratio: float) -> ModelPart:
-        """Return the network with a ratio of the channels of each hidden layer, rounded up.
-
-        Parameters
-        ----------
-        ratio : of the channels of each layer, in (0, 1]
-        """
+        """Return the network with a ratio of the channels of each hidden layer, rounded up."""
         return NarrowCNN3(ratio=ratio)
 
 
 class NarrowCNN3(Component):
-    """`CNN3` with fewer channels.
-
-    Attributes
-    ----------
-    ratio : float in (0, 1]
-    """
+    """`CNN3` with fewer channels."""
 
     ratio: Annotated[float, Field(gt=0, le=1)]
 

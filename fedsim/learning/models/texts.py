@@ -5,13 +5,7 @@ from torch import Tensor, nn
 
 
 class Vectors(nn.Module):
-    """Vectors of tokens: learned ones, or those that the data set gives.
-
-    Parameters
-    ----------
-    vocabulary : tokens, of which 0 has a vector of zeros; None where samples come as vectors
-    width : numbers of a vector
-    """
+    """Vectors of tokens: learned ones, or those that the data set gives."""
 
     def __init__(self, vocabulary: int | None, width: int) -> None:
         super().__init__()
@@ -85,17 +79,7 @@ class AttentivePooling(nn.Module):
 def text_classifier(
     vectors: Vectors, over_words: nn.Module, dropout: nn.Module, width: int, classes: int, *, hidden: int, pooling: int
 ) -> nn.Module:
-    """Return a network for texts: vectors, a layer over the words, pooling, two dense layers, the classes.
-
-    Parameters
-    ----------
-    vectors : of the words
-    over_words : the layer over the words
-    dropout : of the numbers that it gives, before the pooling
-    width : numbers of a vector that it gives
-    classes : number of classes
-    hidden, pooling : widths of the dense layers, and of the network inside the pooling
-    """
+    """Return a network for texts: vectors, a layer over the words, pooling, two dense layers, the classes."""
     return nn.Sequential(
         vectors,
         over_words,

@@ -16,25 +16,13 @@ __all__ = ["Module", "TrainedModel"]
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """The architecture of a model and its arrays.
-
-    Attributes
-    ----------
-    architecture : the model without its numbers
-    arrays : parameters and buffers, by their names in the module
-    """
+    """The architecture of a model and its arrays."""
 
     architecture: Architecture
     arrays: Mapping[str, NDArray[Any]]
 
     def module(self) -> "Module":
-        """Return a fresh module with these numbers, in evaluation mode.
-
-        Raises
-        ------
-        RunError
-            If the architecture has other arrays.
-        """
+        """Return a fresh module with these numbers, in evaluation mode."""
         from fedsim.learning.models.rebuilding import rebuilt
 
         return rebuilt(self.architecture, self.arrays)

@@ -28,20 +28,7 @@ from fedsim.learning.server_optimizers.contracts import ServerOptimizer, ServerS
 
 
 class _Adaptive(ServerOptimizer):
-    """A step for each parameter by the running mean of its squared updates.
-
-    Attributes
-    ----------
-    learning_rate : float > 0
-        The paper searches it for each task; the default is fedsim's.
-    beta_1 : float in [0, 1)
-    tau : float > 0
-        The paper's degree of adaptivity.
-    initial : float >= 0, optional
-        What v starts at; ``tau^2`` by default. FedScale's Yogi starts at ``tau``.
-    bias_correction : bool
-        Whether running means are divided by what they lack after few steps; not so in the paper.
-    """
+    """A step for each parameter by the running mean of its squared updates."""
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.01
     beta_1: Annotated[float, Field(ge=0, lt=1)] = 0.9
@@ -124,12 +111,7 @@ class FedAdagrad(_Adaptive):
 
 
 class _Decaying(_Adaptive):
-    """A rule whose squares forget.
-
-    Attributes
-    ----------
-    beta_2 : float in [0, 1)
-    """
+    """A rule whose squares forget."""
 
     beta_2: Annotated[float, Field(ge=0, lt=1)] = 0.99
 

@@ -26,20 +26,7 @@ _opened: Final[dict[Path, DiskStore]] = {}
 
 
 def open_store(store: StoreChoice = None) -> Store:
-    """Return the store of a run.
-
-    Parameters
-    ----------
-    store : as `StoreChoice`; the folder of the environment is FEDSIM_STORE, or lies in the user's cache
-
-    Raises
-    ------
-    StoreError
-        If a folder that was named cannot be used. If the one in the user's cache cannot, a warning says so, and the
-        results are kept as long as the run lasts.
-    FedsimError
-        If FEDSIM_STORE_LIMIT is no size.
-    """
+    """Return the store of a run."""
     if store is None or store is True:
         named = os.environ.get(STORE_VARIABLE)
         if not named:
@@ -61,13 +48,7 @@ def default_folder() -> Path | None:
 
 
 def open_folder(folder: Path) -> DiskStore:
-    """Return the one store of a folder in this process.
-
-    Raises
-    ------
-    StoreError
-        If the folder cannot be used.
-    """
+    """Return the one store of a folder in this process."""
     limit_bytes, place = limit_of_environment(), folder.absolute()
     store = _opened.get(place) or _opened.setdefault(place, DiskStore(place))
     store.limit_bytes = limit_bytes
@@ -75,13 +56,7 @@ def open_folder(folder: Path) -> DiskStore:
 
 
 def limit_of_environment() -> int:
-    """Return the most bytes that arrays may take in a store on disk: FEDSIM_STORE_LIMIT, or 5 GiB.
-
-    Raises
-    ------
-    FedsimError
-        If the variable names no size.
-    """
+    """Return the most bytes that arrays may take in a store on disk: FEDSIM_STORE_LIMIT, or 5 GiB."""
     text = os.environ.get(LIMIT_VARIABLE)
     return parse_size(text, LIMIT_VARIABLE) if text else DEFAULT_LIMIT_BYTES
 

@@ -17,59 +17,24 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Store(Protocol):
-    """Results under digests; several runs may share one, in one process or in several.
-
-    Examples
-    --------
-    >>> from fedsim.learning import MemoryStore
-    >>> store, digest = MemoryStore(), "1f" * 16
-    >>> store.put_records({digest: {"loss": 0.5}})
-    >>> store.records([digest, "2e" * 16]) == {digest: {"loss": 0.5}}, store.arrays(digest) is None
-    (True, True)
-    """
+    """Results under digests; several runs may share one, in one process or in several."""
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
-        """Return the records that are kept under some of these digests.
-
-        Parameters
-        ----------
-        digests : that are asked for, 32 hexadecimal digits each
-        """
+        """Return the records that are kept under some of these digests."""
         ...
 
     def put_records(self, records: Mapping[str, Record]) -> None:
-        """Keep records under their digests. They are kept always: no rule lets go of a record.
-
-        Parameters
-        ----------
-        records : numbers by name, under the digest of each record
-        """
+        """Keep records under their digests. They are kept always: no rule lets go of a record."""
         ...
 
     def arrays(self, digest: str) -> Arrays | None:
-        """Return the arrays kept under a digest, read-only, bit by bit as they were put; None if they are not kept.
-
-        Parameters
-        ----------
-        digest : 32 hexadecimal digits
-        """
+        """Return the arrays kept under a digest, read-only, bit by bit as they were put; None if they are not kept."""
         ...
 
     def put_arrays(self, digest: str, arrays: Arrays) -> None:
-        """Keep arrays under a digest, as long as there is room for them; those used longest ago go first.
-
-        Parameters
-        ----------
-        digest : 32 hexadecimal digits
-        arrays : by name
-        """
+        """Keep arrays under a digest, as long as there is room for them; those used longest ago go first."""
         ...
 
     def remove_arrays(self, digest: str) -> None:
-        """Let go of the arrays under a digest, if they are kept.
-
-        Parameters
-        ----------
-        digest : 32 hexadecimal digits
-        """
+        """Let go of the arrays under a digest, if they are kept."""
         ...

@@ -47,15 +47,6 @@ class Database:
     """One connection to the file, used by one thread at a time and by one process.
 
     A file that is no sound database is moved aside, and an empty one takes its place.
-
-    Parameters
-    ----------
-    folder : of the store
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be opened, or was written by a newer fedsim.
     """
 
     def __init__(self, folder: Path) -> None:

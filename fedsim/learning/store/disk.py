@@ -30,18 +30,6 @@ class DiskStore:
 
     Records lie in a SQLite file, arrays in safetensors files; both carry checksums, and what is damaged counts as
     missing. What cannot be kept, since the disk is full, is not kept: the store warns once and the run goes on.
-
-    Parameters
-    ----------
-    folder : made if need be
-    limit_bytes : int >= 0
-        Most room for arrays; beyond it those used longest ago go first. Records do not count. A process that is killed
-        while it puts arrays may leave one file beyond the limit; a later put removes what is too much.
-
-    Raises
-    ------
-    StoreError
-        If the folder cannot be made or written, or holds the store of a newer fedsim.
     """
 
     def __init__(self, folder: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:

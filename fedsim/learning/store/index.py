@@ -25,17 +25,7 @@ class Totals(NamedTuple):
 
 
 class Index:
-    """What a store keeps.
-
-    Parameters
-    ----------
-    folder : of the store
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be opened, or was written by a newer fedsim.
-    """
+    """What a store keeps."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._database = folder, Database(folder)
@@ -106,14 +96,7 @@ class Index:
     def sweep(
         self, found: Iterable[tuple[str, int, float]], missed: Sequence[str], exists: Callable[[str], bool]
     ) -> None:
-        """Note files that were found without an entry, and forget entries that have no file.
-
-        Parameters
-        ----------
-        found : digest, size in bytes and time of last use of files
-        missed : digests of entries whose files were not seen
-        exists : whether a digest has a file; asked while no other process can change the index
-        """
+        """Note files that were found without an entry, and forget entries that have no file."""
         added = list(found)
 
         def work(connection: sqlite3.Connection) -> None:

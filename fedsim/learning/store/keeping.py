@@ -11,21 +11,7 @@ _EVERY: Final = re.compile(r"every +([1-9][0-9]*)")
 
 @dataclass(frozen=True)
 class Keeping:
-    """Which models of a run stay in the store once a newer one is there; the newest stays always.
-
-    Attributes
-    ----------
-    every : versions that are multiples of it stay; with None the newest model stays alone
-
-    Examples
-    --------
-    >>> Keeping.parse("last"), str(Keeping(every=10))
-    (Keeping(every=None), 'every 10')
-    >>> Keeping(every=0)
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.FedsimError: keep-models: every 0 is not allowed; the number must be at least 1
-    """
+    """Which models of a run stay in the store once a newer one is there; the newest stays always."""
 
     every: int | None = 1
 
@@ -35,22 +21,7 @@ class Keeping:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the rule that a text names: ``all``, ``last`` or ``every N``.
-
-        Parameters
-        ----------
-        text : such as ``"every 10"``
-
-        Raises
-        ------
-        FedsimError
-            If it names none.
-
-        Examples
-        --------
-        >>> Keeping.parse("every 10")
-        Keeping(every=10)
-        """
+        """Return the rule that a text names: ``all``, ``last`` or ``every N``."""
         if text == "all":
             return cls(1)
         if text == "last":
@@ -65,15 +36,5 @@ class Keeping:
         return {None: "last", 1: "all"}.get(self.every, f"every {self.every}")
 
     def stays(self, version: int) -> bool:
-        """Return whether a model of a version stays once a newer one is there.
-
-        Parameters
-        ----------
-        version : of the model, from 0
-
-        Examples
-        --------
-        >>> [version for version in range(8) if Keeping(3).stays(version)]
-        [0, 3, 6]
-        """
+        """Return whether a model of a version stays once a newer one is there."""
         return self.every is not None and version % self.every == 0

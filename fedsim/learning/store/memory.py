@@ -17,26 +17,6 @@ class MemoryStore:
 
     Several runs and threads may share one: a scenario in which only times differ finds every training of the run
     before.
-
-    Parameters
-    ----------
-    limit_bytes : int >= 0
-        Most memory that the kept arrays may take; larger arrays under one digest are not kept at all. Records do not
-        count.
-
-    Attributes
-    ----------
-    hits, misses : how many of the records that were asked for were found, or not found
-    array_bytes : what the kept arrays take
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> store = MemoryStore(limit_bytes=8000)
-    >>> for name in ("first", "second", "third"):
-    ...     store.put_arrays(name, {"model": np.zeros(1000, dtype=np.float32)})
-    >>> store.arrays("first") is None, store.arrays("third")["model"].size, store.array_bytes
-    (True, 1000, 8000)
     """
 
     def __init__(self, limit_bytes: int = _DEFAULT_BYTES) -> None:

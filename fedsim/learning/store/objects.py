@@ -50,10 +50,6 @@ class Objects:
     """Files of arrays in a folder.
 
     A file is written under a temporary name and then renamed, so that it is whole under its own name, or missing.
-
-    Parameters
-    ----------
-    folder : where the files lie, in a subfolder for the first two characters of a digest
     """
 
     def __init__(self, folder: Path) -> None:
@@ -61,27 +57,13 @@ class Objects:
         self._host = re.sub(r"[^0-9A-Za-z]", "_", socket.gethostname()) or "host"
 
     def path(self, digest: str) -> Path:
-        """Return where the arrays of a digest lie.
-
-        Raises
-        ------
-        ValueError
-            If the digest is no name of a file.
-        """
+        """Return where the arrays of a digest lie."""
         if _DIGEST.fullmatch(digest) is None:
             raise ValueError(f"digest: {digest!r} is not allowed; it must be 1 to 128 letters, digits, '-' and '_'")
         return self._folder / digest[:2] / f"{digest}{_ENDING}"
 
     def write(self, digest: str, arrays: Arrays) -> int:
-        """Write the arrays of a digest, and return the size of the file in bytes.
-
-        Raises
-        ------
-        UnknownTypeError
-            If safetensors has no name for the type of an array.
-        OSError
-            If there is no room.
-        """
+        """Write the arrays of a digest, and return the size of the file in bytes."""
         for name, values in arrays.items():
             if values.dtype.name not in _TYPES or name == "__metadata__":
                 raise UnknownTypeError(f"array {name!r} of {values.dtype} cannot be kept as safetensors")
@@ -103,13 +85,7 @@ class Objects:
         return size_bytes
 
     def read(self, digest: str) -> Arrays | None:
-        """Return the arrays of a digest, read-only, or None if there is no file.
-
-        Raises
-        ------
-        DamagedError
-            If the file does not hold what was written.
-        """
+        """Return the arrays of a digest, read-only, or None if there is no file."""
         try:
             with safe_open(self.path(digest), framework="np") as file:
                 about, arrays = file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -24,12 +24,7 @@ def row_of(digest: str, record: Record) -> Row:
 
 
 def record_of(row: Sequence[object]) -> tuple[str, Record] | None:
-    """Return the digest and the record that a row keeps, or None if the row is damaged.
-
-    Parameters
-    ----------
-    row : what was read in the place of a `Row`
-    """
+    """Return the digest and the record that a row keeps, or None if the row is damaged."""
     key, names, numbers, checksum = row
     if not (isinstance(key, bytes) and isinstance(names, bytes) and isinstance(numbers, bytes)):
         return None

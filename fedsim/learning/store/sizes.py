@@ -15,23 +15,7 @@ _SHOWN: Final = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
 def parse_size(text: str, field: str) -> int:
-    """Return the bytes of a size such as ``5 GiB``, ``500 MB`` or ``0 B``.
-
-    Parameters
-    ----------
-    text : a number and a unit: B, kB, MB, GB, TB in powers of 1000; KiB, MiB, GiB, TiB in powers of 1024
-    field : what the size is of, for messages
-
-    Raises
-    ------
-    FedsimError
-        If the text is no size.
-
-    Examples
-    --------
-    >>> parse_size("1.5 KiB", "limit")
-    1536
-    """
+    """Return the bytes of a size such as ``5 GiB``, ``500 MB`` or ``0 B``."""
     found = _SIZE.fullmatch(text.strip())
     if found is None or found[2].lower() not in _BYTES:
         raise FedsimError(

@@ -14,16 +14,7 @@ from fedsim.learning.store.objects import DamagedError
 
 
 class Usage(NamedTuple):
-    """What a store holds.
-
-    Attributes
-    ----------
-    records, arrays : how many
-    record_bytes, array_bytes : what they take on disk
-    damaged_bytes : of damaged indexes that were moved aside
-    oldest_s, newest_s : when arrays were used last, the ones used longest ago and the ones used most recently, in
-        seconds since 1970; None if there are none
-    """
+    """What a store holds."""
 
     records: int
     record_bytes: int

@@ -195,12 +195,7 @@ class Task(Component):
 
 @dataclass(frozen=True)
 class _OfEach:
-    """A tensor with one row for each sample.
-
-    Attributes
-    ----------
-    axes : of the tensor
-    """
+    """A tensor with one row for each sample."""
 
     axes: int
 

@@ -9,12 +9,7 @@ from fedsim.learning.tasks.shapes import check_numbers
 
 
 class PaddedTask(Task):
-    """A task some of whose targets may count for nothing.
-
-    Attributes
-    ----------
-    padding : targets equal to it count for nothing; None: all count
-    """
+    """A task some of whose targets may count for nothing."""
 
     padding: float | None = None
 
@@ -43,27 +38,14 @@ class PaddedMetric(Metric):
 
 
 def errors(scores: Any, targets: Any, padding: float | None) -> Any:
-    """Return scores less targets, of their shape; 0 where a target is padding.
-
-    Parameters
-    ----------
-    scores, targets : tensors of one shape
-    padding : target that counts for nothing; None if all count
-    """
+    """Return scores less targets, of their shape; 0 where a target is padding."""
     check_numbers(scores, targets)
     found = scores - targets
     return found if padding is None else found.masked_fill(targets == padding, 0.0)
 
 
 def means(values: Any, targets: Any, padding: float | None) -> Any:
-    """Return the mean of each sample over the targets that count, shape (n,); 0 for a sample without any.
-
-    Parameters
-    ----------
-    values : tensor of shape (n, ...), 0 where a target is padding
-    targets : tensor of the same shape
-    padding : target that counts for nothing; None if all count
-    """
+    """Return the mean of each sample over the targets that count, shape (n,); 0 for a sample without any."""
     if padding is None:
         return values.flatten(1).mean(1)
     return values.flatten(1).sum(1) / (targets != padding).float().flatten(1).sum(1).clamp_min(1.0)

@@ -18,17 +18,7 @@ ACCURACY: Final = "accuracy"
 
 
 class Scores:
-    """What the evaluations of a run are made of: the summed loss, then the sums of each metric.
-
-    Parameters
-    ----------
-    task : of the run
-    outputs : how many numbers the model gives
-
-    Attributes
-    ----------
-    width : how many sums there are, that of the loss included
-    """
+    """What the evaluations of a run are made of: the summed loss, then the sums of each metric."""
 
     def __init__(self, task: Task, outputs: int) -> None:
         metrics = [METRIC.checked(METRIC.checked(one).bound(task)) for one in task.metrics]
@@ -45,13 +35,7 @@ class Scores:
         self._short = tuple(type(one) for one in task.metrics) == (Accuracy,)
 
     def evaluation(self, totals: FloatArray, samples: int) -> Evaluation:
-        """Return the evaluation that sums over samples make.
-
-        Parameters
-        ----------
-        totals : the summed loss, then the sums of the metrics, shape (width,)
-        samples : how many samples they are of, at least 1
-        """
+        """Return the evaluation that sums over samples make."""
         loss, sums = float(totals[0]) / samples, totals[1:]
         found = {
             name: float(one.value(sums[place], samples))
@@ -66,13 +50,7 @@ class Scores:
         return {"accuracy": evaluation.accuracy, "loss": evaluation.loss, **kept}
 
     def of_record(self, record: Mapping[str, float], samples: int) -> Evaluation:
-        """Return the evaluation of which a store keeps a record.
-
-        Parameters
-        ----------
-        record : from `record`
-        samples : how many samples it was of
-        """
+        """Return the evaluation of which a store keeps a record."""
         if self._short:
             right = float(round(record["accuracy"] * samples)) if np.isfinite(record["accuracy"]) else float("nan")
             known = {ACCURACY: record["accuracy"]}

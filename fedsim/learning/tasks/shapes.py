@@ -4,42 +4,13 @@ from typing import Any
 
 
 def check_numbers(scores: Any, targets: Any) -> None:
-    """Refuse scores of another shape than targets that are numbers.
-
-    Parameters
-    ----------
-    scores, targets : tensors of shape (n, ...)
-
-    Raises
-    ------
-    ValueError
-        If their shapes differ.
-
-    Examples
-    --------
-    >>> import torch
-    >>> check_numbers(torch.zeros(2), torch.zeros(2, 1))
-    Traceback (most recent call last):
-        ...
-    ValueError: scores of shape (n) and targets of shape (n, 1); allowed: scores of the shape of the targets
-    """
+    """Refuse scores of another shape than targets that are numbers."""
     if scores.shape != targets.shape:
         raise ValueError(f"{_in_words(scores, targets)}; allowed: scores of the shape of the targets")
 
 
 def check_places(scores: Any, targets: Any) -> None:
-    """Refuse scores that have not as many places as the targets, and then one number for each token.
-
-    Parameters
-    ----------
-    scores : tensor of shape (n, length, tokens)
-    targets : tensor of shape (n, length)
-
-    Raises
-    ------
-    ValueError
-        If they have other shapes.
-    """
+    """Refuse scores that have not as many places as the targets, and then one number for each token."""
     if scores.shape[:-1] != targets.shape:
         raise ValueError(
             f"{_in_words(scores, targets)}; allowed: scores of the shape of the targets, and then one for each token"

@@ -26,15 +26,7 @@ ACCESS_LATENCIES: Final = Registry(
 
 
 class AccessDelays(NamedTuple):
-    """The waits of the messages of one cell, in seconds.
-
-    Attributes
-    ----------
-    before_downlink_s, before_uplink_s : before a transfer over the air begins
-    after_uplink_s : between the base station and the server, after a transfer over the air
-    setup_s : before a message of a client that has been idle for longer than `inactivity_s`
-    inactivity_s : time without a message after which a client is released; `inf` for never
-    """
+    """The waits of the messages of one cell, in seconds."""
 
     before_downlink_s: float = 0.0
     before_uplink_s: float = 0.0

@@ -150,13 +150,7 @@ class Cell(Component):
         return self
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        """Return the links of one run for clients at positions of shape (K, 2).
-
-        Raises
-        ------
-        ScenarioError
-            If the path loss at some client's distance is no finite number.
-        """
+        """Return the links of one run for clients at positions of shape (K, 2)."""
         sites_m = np.zeros((1, 2)) if self.sites is None else self.sites.positions_m()
         radio = LinkBudget(self, sites_m, streams, len(positions_m))
         distance_m, loss_db = radio.losses(positions_m)
@@ -198,14 +192,7 @@ class Cell(Component):
         return TRANSPORT.checked(self.transport).over(links, streams)
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
-        """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S).
-
-        Parameters
-        ----------
-        positions_m : of the clients in metres, shape (K, 2)
-        sites_m : of the sites in metres, shape (S, 2)
-        streams : random streams of the run
-        """
+        """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S)."""
         return LinkBudget(self, sites_m, streams, len(positions_m)).losses(positions_m)
 
 

@@ -19,20 +19,7 @@ from fedsim.per_client import at
 
 
 class CellLinks(Links):
-    """The links of a `Cell`.
-
-    Parameters
-    ----------
-    downlink, uplink : rates and transfers of the two directions, for clients that have the bandwidth to themselves
-    delay_s : propagation delay of each client in seconds, shape (K,)
-    serving : index of the site that serves each client, shape (K,)
-    sharing : sharing rules of the downlink and of the uplink
-    access : waits around transfers over the air; by default none
-    positions_m : place of each client, shape (K, 2); None if unknown
-    distance_m : distance of each client to its site, shape (K,); None if unknown
-    fading : how shares of the downlink and of the uplink read fading
-    uplink_power_dbm : power of each client's transmitter, a number or of shape (K,); None if unknown
-    """
+    """The links of a `Cell`."""
 
     serving: IntArray
 
@@ -89,13 +76,7 @@ class CellLinks(Links):
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
     ) -> "CellLinks":
-        """Return the links of a cohort whose dedicated uplinks have bands and powers of their own.
-
-        Raises
-        ------
-        ScenarioError
-            If the uplink is shared, or a client would send with more than its power.
-        """
+        """Return the links of a cohort whose dedicated uplinks have bands and powers of their own."""
         if self.shared.up:
             raise ScenarioError(
                 "network.uplink: a selector cannot allocate bands and powers where "

@@ -212,26 +212,12 @@ class RadioAccess(Component):
         return self
 
     def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "RadioCoverage":
-        """Return the coverage of sites of shape (b, 2) by radio.
-
-        Raises
-        ------
-        ScenarioError
-            If a path loss is no finite number, or clients move and the shadowing is no function of the place.
-        """
+        """Return the coverage of sites of shape (b, 2) by radio."""
         return RadioCoverage(self, LinkBudget(self.cell, sites_m, streams), None if moves else places_m, streams)
 
 
 class RadioCoverage:
-    """The coverage of `RadioAccess`.
-
-    Parameters
-    ----------
-    settings : of the access
-    radio : of the stations
-    places_m : positions in metres of clients that never move, shape (K, 2); None where clients move
-    streams : random streams of the run
-    """
+    """The coverage of `RadioAccess`."""
 
     def __init__(self, settings: RadioAccess, radio: LinkBudget, places_m: FloatArray | None, streams: Streams) -> None:
         self.step_m = settings.step_m

@@ -24,14 +24,7 @@ _BEYOND: Final = 10.0
 
 @dataclass(frozen=True)
 class FadingLaw:
-    """What the links of both directions have in common.
-
-    Attributes
-    ----------
-    rate, fading : laws of the cell
-    delay_spread_s : root mean square delay spread; 0 for flat fading
-    streams : random streams of the run
-    """
+    """What the links of both directions have in common."""
 
     rate: RateLaw
     fading: Fading
@@ -40,15 +33,7 @@ class FadingLaw:
 
 
 class WayFading:
-    """One direction of all clients' links, each with the bandwidth for itself.
-
-    Parameters
-    ----------
-    law : common to both directions
-    stream : name of the random stream, keyed by (client, block)
-    bandwidth_hz : of a link
-    mean_bps, snr : mean rate that a link's capacity has, and linear mean SNR, of each client at time 0, shape (K,)
-    """
+    """One direction of all clients' links, each with the bandwidth for itself."""
 
     def __init__(self, law: FadingLaw, stream: str, bandwidth_hz: float, mean_bps: FloatArray, snr: FloatArray) -> None:
         self._law, self._stream, self._bandwidth_hz = law, stream, bandwidth_hz
@@ -98,19 +83,7 @@ class WayFading:
 
 
 class AccessFading:
-    """The fading of the access links of all clients.
-
-    Parameters
-    ----------
-    law : common to both directions
-    access : numbers of the downlink and the uplink of each client
-    ways : downlinks and uplinks; None for a direction whose mean rates count
-
-    Attributes
-    ----------
-    coherence_s : length of a fading block
-    most_blocks, last_block : as of a cell's links (`fedsim.network.radio.channel`)
-    """
+    """The fading of the access links of all clients."""
 
     most_blocks = MOST_BLOCKS
     last_block = LAST_BLOCK

@@ -95,13 +95,7 @@ class Graph(Component):
         return self
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        """Return the links of one run for clients at positions of shape (K, 2).
-
-        Raises
-        ------
-        ScenarioError
-            If the graph lacks an attribute, a server, a client or a route between the two.
-        """
+        """Return the links of one run for clients at positions of shape (K, 2)."""
         graph = LAYOUT.checked(self.topology).graph(positions_m)
         movement = standing if self.mobility is None else MOBILITY_MODEL.checked(self.mobility).build(streams)
 

@@ -23,18 +23,7 @@ from fedsim.streams import Streams
 
 @dataclass(frozen=True)
 class StationAccess:
-    """The access of clients to base stations that they may change.
-
-    Attributes
-    ----------
-    coverage : what base stations offer at each place
-    first : the base station of each client at time 0, and its links
-    walk_of : returns the walk of a client by its id
-    moves : whether clients move
-    handover : when a client changes to another base station
-    interruption_s : for how long its access carries nothing after a handover
-    facts : places of clients at time 0, and distances to their stations
-    """
+    """The access of clients to base stations that they may change."""
 
     coverage: Coverage
     first: InitialAccess
@@ -51,13 +40,7 @@ class StationAccess:
         return self.coverage.channels(links, np.stack([self.first.downlink_bps, self.first.uplink_bps]), self.first.snr)
 
     def uplink_snr_hz(self, client: IntArray, place_m: FloatArray | None) -> FloatArray | None:
-        """Return mean SNRs of uplinks to the strongest stations times the bandwidth, shape (n,); None without radio.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        place_m : of these clients, shape (n, 2); None for those at time 0
-        """
+        """Return mean SNRs of uplinks to the strongest stations times the bandwidth, shape (n,); None without radio."""
         if not isinstance(self.coverage, FadedCoverage) or self.first.snr is None:
             return None
         if place_m is None:
@@ -74,22 +57,7 @@ class StationAccess:
 
 
 class GraphLinks(Links):
-    """The links of a `Graph`; what a run changes lives in the `GraphMedium` that `open` returns.
-
-    Parameters
-    ----------
-    graph : networkx graph with the attributes of `Node` and `Edge`
-    server : kind of the nodes at which transfers end
-    clients : number of clients
-    access : how clients reach base stations; None if the graph names the clients
-    failures : in the order of their numbers
-    streams : random streams of the run
-
-    Raises
-    ------
-    ScenarioError
-        If the graph lacks an attribute, a server, a client or a route between a client and the server.
-    """
+    """The links of a `Graph`; what a run changes lives in the `GraphMedium` that `open` returns."""
 
     serving: IntArray
 
@@ -173,13 +141,7 @@ class GraphLinks(Links):
         return self._alone_s(bits, _up)
 
     def edge_routes(self) -> tuple[list[str], str]:
-        """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud.
-
-        Raises
-        ------
-        ScenarioError
-            If there is not exactly one cloud, or no route between it and one of them.
-        """
+        """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud."""
         attached = self.attach()
         names, topology = attached.topology.names, attached.topology
         clouds = [i for i, node in enumerate(topology.nodes) if node.kind == "cloud"]

@@ -35,16 +35,7 @@ class Handover(NamedTuple):
 
 @dataclass(frozen=True)
 class Outlook:
-    """The next measurements of a client, if no station fails meanwhile.
-
-    Attributes
-    ----------
-    watch : of its neighbours
-    places_m : its positions in metres, shape (n, 2)
-    rows : measurements after which its rates are updated, and the last one computed
-    offers : of its present station at these rows
-    target : new station at the last of the rows; None without a handover
-    """
+    """The next measurements of a client, if no station fails meanwhile."""
 
     watch: Watch
     places_m: FloatArray
@@ -59,12 +50,7 @@ class Outlook:
 
 
 class AccessLinks(Protocol):
-    """The part of a medium that an association changes: the access links of clients.
-
-    Attributes
-    ----------
-    env : Environment
-    """
+    """The part of a medium that an association changes: the access links of clients."""
 
     env: Environment
 
@@ -78,22 +64,7 @@ class AccessLinks(Protocol):
 
 
 class Association:
-    """The attachments of all clients of one run.
-
-    Parameters
-    ----------
-    medium : its access links and routes follow
-    attached : the topology with its clients as of time 0
-    coverage : signals and rates of the stations at each place
-    rule : of handovers and reselection
-    interruption_s : time for which a client's access carries nothing after each handover
-    station : number of each client's station at time 0, shape (K,)
-    walk_of : returns the walk of a client by its id
-
-    Attributes
-    ----------
-    handovers : up to now, in order
-    """
+    """The attachments of all clients of one run."""
 
     def __init__(
         self,

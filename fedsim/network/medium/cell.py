@@ -72,13 +72,7 @@ FadingInShares = Literal["drawn", "mean"]
 
 @dataclass(frozen=True)
 class SharingSlot(Slot):
-    """Annotation of a field that holds a sharing rule.
-
-    Attributes
-    ----------
-    catalogue, recipe : as in `Slot`
-    words : names of the rules that are no disciplines
-    """
+    """Annotation of a field that holds a sharing rule."""
 
     words: tuple[str, ...] = ("dedicated",)
 
@@ -109,19 +103,7 @@ class SharingSlot(Slot):
 
 
 class CellMedium(SharedMedium):
-    """The spectrum of a cell on the clock of one run; each serving site has a spectrum of its own in each direction.
-
-    Parameters
-    ----------
-    env : Environment
-    channels : of the downlink and of the uplink
-    sharing : rules of the downlink and of the uplink
-    serving : index of the site that serves each client, shape (K,)
-    delay_s : seconds between the last bit's transmission and its arrival, of each client's downlink and uplink, each
-        of shape (K,)
-    fading : how the downlink and the uplink read fading
-    before_s : waits of a downlink and of an uplink before they join their spectrum
-    """
+    """The spectrum of a cell on the clock of one run; each serving site has a spectrum of its own in each direction."""
 
     def __init__(
         self,
@@ -168,10 +150,6 @@ class Direction:
     """One direction of a cell: a spectrum for each serving site; parameters and shapes as in `CellMedium`, of one way.
 
     Transfers of one instant that wait join their spectrum in one event, in the order of the calls.
-
-    Attributes
-    ----------
-    media : spectrum of each site; empty where bandwidth is dedicated
     """
 
     def __init__(
@@ -205,13 +183,7 @@ class Direction:
             self.media, self._make = shared, {site: self._by_efficiency(medium) for site, medium in shared.items()}
 
     def send(self, client: int, bits: float) -> Transfer:
-        """Start a client's transfer.
-
-        Parameters
-        ----------
-        client : id
-        bits : size of the message, >= 0
-        """
+        """Start a client's transfer."""
         if not self._make:
             raise ValueError("this direction has dedicated bandwidth; ask the links how long a transfer takes")
         transfer = self._make[self._site[client]](client, bits, self._delay_s[client])

@@ -11,18 +11,7 @@ from fedsim.network.transfers import Transfer
 
 
 class DelayedTransfer(Transfer):
-    """A transfer that starts after a delay, during which nothing is carried.
-
-    Parameters
-    ----------
-    env : Environment
-    start : starts the transfer
-    share : part of the carried bits that counts as sent; the rest is overhead
-
-    Attributes
-    ----------
-    done : event that triggers when the last bit has arrived
-    """
+    """A transfer that starts after a delay, during which nothing is carried."""
 
     __slots__ = ("_cancelled", "_share", "_start", "_transfer", "done")
 
@@ -70,13 +59,7 @@ class DelayedReception(DelayedTransfer):
 
 
 class Delay:
-    """Delays transfers by a constant; those of one instant start in one event, in the order of the calls.
-
-    Parameters
-    ----------
-    env : Environment
-    delay_s : float >= 0
-    """
+    """Delays transfers by a constant; those of one instant start in one event, in the order of the calls."""
 
     def __init__(self, env: Environment, delay_s: float) -> None:
         self.env, self.delay_s = env, delay_s

@@ -24,13 +24,7 @@ _FIRST_ROWS: Final = 16
 
 @runtime_checkable
 class Job(Protocol):
-    """One transfer as a discipline sees it: hashable, and equal to itself only.
-
-    Attributes
-    ----------
-    bits : size, > 0
-    work : bits over the spectral efficiency of the link in Hz s, > 0 and finite
-    """
+    """One transfer as a discipline sees it: hashable, and equal to itself only."""
 
     @property
     def bits(self) -> float:

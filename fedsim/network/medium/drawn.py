@@ -37,12 +37,6 @@ class DrawnSpectrum:
 
     A transfer goes on at its client's ergodic rate after `MOST_BLOCKS` blocks, as with dedicated bandwidth
     (`Channel.transfer_s`).
-
-    Parameters
-    ----------
-    env : Environment
-    channel : radio of the clients, with the whole band
-    rule : without memory of other transfers, and of this medium alone
     """
 
     def __init__(self, env: Environment, channel: Channel, rule: BandRule | TimeRule) -> None:
@@ -72,14 +66,7 @@ class DrawnSpectrum:
         return transfer
 
     def make(self, client: int, bits: float, delay_s: float = 0.0) -> DrawnTransfer:
-        """Return a transfer that has not started.
-
-        Parameters
-        ----------
-        client : id
-        bits : size, >= 0; where the client's link carries nothing, bits never end and take nothing from the others
-        delay_s : propagation delay, >= 0
-        """
+        """Return a transfer that has not started."""
         return DrawnTransfer(self, client, bits, delay_s)
 
     def start(self, transfer: DrawnTransfer) -> None:
@@ -293,12 +280,7 @@ class DrawnSpectrum:
         return 1 + int(min(last / 2, _ELEMENTS // (2 * jobs.n)))
 
     def _blocks_to_end(self, work: FloatArray) -> int:
-        """Return in about how many blocks the first transfer ends.
-
-        Parameters
-        ----------
-        work : bits that are left over the mean efficiency and the part that each transfer has, shape (m,)
-        """
+        """Return in about how many blocks the first transfer ends."""
         blocks = float(work.min()) / (self.bandwidth_hz * self.channel.fading.coherence_s)
         return int(min(blocks, float(_ELEMENTS))) + 1
 

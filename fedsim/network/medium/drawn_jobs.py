@@ -25,13 +25,7 @@ class DrawnCarrier(Carrier["DrawnTransfer"], Protocol):
 
 
 class DrawnTransfer(QueuedTransfer[DrawnCarrier]):
-    """One transfer over a `DrawnSpectrum`.
-
-    Attributes
-    ----------
-    client : its id
-    row : among the transfers present; -1 if it is not among them
-    """
+    """One transfer over a `DrawnSpectrum`."""
 
     __slots__ = ("_sent_bits", "client", "row")
 
@@ -50,25 +44,7 @@ class DrawnTransfer(QueuedTransfer[DrawnCarrier]):
 
 
 class Jobs:
-    """Transfers present, one a row; the rows of those that leave are filled with the last one.
-
-    Parameters
-    ----------
-    channel : radio of the clients
-    rates : whether rates with the whole band are kept beside the gains
-
-    Attributes
-    ----------
-    n : number of transfers present; all arrays have rows beyond it
-    left, bits, grain : bits that are left, in all, and that are none but rounding
-    work : hertz times seconds that a transfer has had
-    snr, densest, efficiency : mean SNR with the whole band, greatest density of power, and mean bit/s/Hz of the client
-    average_bps : what a scheduler remembers of a client's rate; 0 before it has seen the client
-    client, order : id of the client, and rising number of the transfer
-    first_block : fading block in which the service began; -1 before
-    oldest_block : none of those present began its service before this block
-    owner : what sends each transfer
-    """
+    """Transfers present, one a row; the rows of those that leave are filled with the last one."""
 
     def __init__(self, channel: Channel, *, rates: bool) -> None:
         self.channel = channel
@@ -88,14 +64,7 @@ class Jobs:
         self.client, self.order, self.first_block = self._counts
 
     def add(self, owner: DrawnTransfer, client: int, bits: float, efficiency: float) -> int:
-        """Add a transfer and return its row.
-
-        Parameters
-        ----------
-        owner : what sends it
-        client, bits : id, and size > 0
-        efficiency : mean of the client's link in bit/s/Hz
-        """
+        """Add a transfer and return its row."""
         row, channel = self.n, self.channel
         if row == self.left.size:
             self._grow()
@@ -150,13 +119,6 @@ class Jobs:
         """Return the gains of some transfers from a block on, for as many blocks as wanted or fewer, shape (blocks, m).
 
         Beside them stand the rates with the whole band in bit/s, of the same shape, where they are kept.
-
-        Parameters
-        ----------
-        rows : of the transfers, m of them
-        block : number of the first block
-        wanted : number of blocks, >= 1
-        at_once : number of blocks to draw at once where none is drawn yet, if that is more
         """
         if not self.holds(block):
             self._base = block

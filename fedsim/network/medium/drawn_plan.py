@@ -18,15 +18,7 @@ _NEAR: Final = 1e-3
 
 @dataclass(slots=True)
 class TurnPlan:
-    """Rates of the few transfers that are served until the end of the present block; methods as in `BlocksPlan`.
-
-    Attributes
-    ----------
-    since_s : instant from which it holds
-    rows, served : the transfers, m of them
-    rates_bps, parts : of each, and of the band or the time that each has
-    length_s : seconds from `since_s` until the end of the block
-    """
+    """Rates of the few transfers that are served until the end of the present block; methods as in `BlocksPlan`."""
 
     since_s: float
     rows: IntArray
@@ -75,18 +67,7 @@ class TurnPlan:
 
 @dataclass(slots=True)
 class BlockPlan:
-    """Rates until the end of the present block, while the transfers present stay the same; methods as in `BlocksPlan`.
-
-    Attributes
-    ----------
-    since_s : instant from which it holds
-    rows : transfers that have any share, m of them
-    rate_bps : of each, shape (m,)
-    part : of the band or the time that each has, shape (m,)
-    length_s : seconds from `since_s` until the end of the block
-    busy : part of the band or the time that all of them have
-    first_s : seconds until the first end at these rates, after `next_end`
-    """
+    """Rates until the end of the present block, while the transfers present stay the same."""
 
     since_s: float
     rows: Rows
@@ -128,17 +109,7 @@ class BlockPlan:
 
 @dataclass(frozen=True, slots=True)
 class BlocksPlan:
-    """Rates for some blocks ahead, while the transfers present stay the same.
-
-    Attributes
-    ----------
-    since_s : instant from which it holds
-    rows : transfers that have any share, m of them
-    rate_bps : of each in each block, shape (blocks, m)
-    part : of the band or the time that each has, shape (blocks, m)
-    ends_s : end of each block in seconds from `since_s`, shape (blocks,)
-    sent_bits : of each by the end of each block, shape (blocks, m)
-    """
+    """Rates for some blocks ahead, while the transfers present stay the same."""
 
     since_s: float
     rows: Rows
@@ -182,12 +153,7 @@ class BlocksPlan:
         return True
 
     def next_end(self, left: FloatArray) -> float:
-        """Return the seconds from `since_s` until the first end; `inf` if none ends within the blocks.
-
-        Parameters
-        ----------
-        left : bits that are left of each transfer, shape (m,)
-        """
+        """Return the seconds from `since_s` until the first end; `inf` if none ends within the blocks."""
         return float(sent_after_s(self.ends_s, self.sent_bits, self.rate_bps, left).min(initial=math.inf))
 
 

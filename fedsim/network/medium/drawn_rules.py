@@ -42,34 +42,14 @@ class TimeRule(ABC):
 
     @abstractmethod
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
-        """Return the part of the time of each block that a transfer has, shape (blocks, m); at most 1 in all.
-
-        Parameters
-        ----------
-        jobs : transfers present, of which `rows` share the time
-        gain, rate_bps : fading gain, and rate with the whole band, of each in each block, shape (blocks, m)
-        length_s : of the blocks, shape (blocks,)
-        """
+        """Return the part of the time of each block that a transfer has, shape (blocks, m); at most 1 in all."""
 
     @abstractmethod
     def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
-        """Return which of the `rows` are served in one block, and the part of the time that each of them has.
-
-        Parameters
-        ----------
-        jobs, gain, rate_bps : as in `turns`, of the one block, shapes (m,)
-        seconds : length of the block
-        """
+        """Return which of the `rows` are served in one block, and the part of the time that each of them has."""
 
     def went_on(self, jobs: Jobs, block: int, passed_s: float) -> None:
-        """Learn that time has passed as planned: some whole blocks, and seconds of the next; by default nothing.
-
-        Parameters
-        ----------
-        jobs : as in the last call of `turns` or `turn`
-        block : number of whole blocks of that call
-        passed_s : seconds of the block after them
-        """
+        """Learn that time has passed as planned: some whole blocks, and seconds of the next; by default nothing."""
         return
 
 
@@ -90,10 +70,6 @@ class MakespanBand(BandRule):
     """Parts of the band with which all transfers would end at the same instant at their mean rates.
 
     The split is computed anew from what is left when a transfer joins or leaves.
-
-    Parameters
-    ----------
-    channel : radio of the clients
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -153,11 +129,6 @@ class FairTime(TimeRule):
     water over the levels ``average / rate``. Over a window that is long against fading and the number of clients, the
     sum of the logarithms of their rates is the largest possible (Kelly, 1997; Viswanath, Tse and Laroia, "Opportunistic
     beamforming using dumb antennas", IEEE Trans. Information Theory 48(6), 2002).
-
-    Parameters
-    ----------
-    channel : radio of the clients
-    window_s : time over which the average forgets all but 1/e
     """
 
     def __init__(self, channel: Channel, window_s: float) -> None:
@@ -216,11 +187,6 @@ def _water(level: FloatArray, amount: float) -> tuple[IntArray, FloatArray]:
     """Return the parts x > 0 of one in all for which ``level + amount * x`` is the same, and less than where x = 0.
 
     A level of `inf` has nothing; where all have, nothing is given.
-
-    Parameters
-    ----------
-    level : >= 0, shape (n,)
-    amount : of all water, in (0, 1]
     """
     lowest = np.minimum.reduce(level)
     if lowest == math.inf:

@@ -21,15 +21,7 @@ __all__ = ["Fluid", "FluidTransfer", "Route"]
 
 
 class FluidTransfer(Transfer):
-    """One transfer in a `Fluid`.
-
-    Attributes
-    ----------
-    done : event that triggers when the last bit has arrived
-    bits : size of the transfer
-    ends : numbers of the source and the target
-    route : present route; None while there is none
-    """
+    """One transfer in a `Fluid`."""
 
     def __init__(self, fluid: "Fluid", bits: float, ends: tuple[int, int]) -> None:
         self.done: Event = fluid.env.event()
@@ -73,20 +65,7 @@ class FluidTransfer(Transfer):
 
 
 class Fluid:
-    """All transfers over a set of links, which they share max-min fairly.
-
-    Parameters
-    ----------
-    env : Environment
-    capacity_bps : array of shape (m,)
-        Capacity of each link at the start, the mean of one that fades.
-    fading : of the links; None where none fades
-
-    Attributes
-    ----------
-    transfers : transfers with bits left to send, in the order of their starts
-    recomputed : number of times that rates were computed
-    """
+    """All transfers over a set of links, which they share max-min fairly."""
 
     def __init__(self, env: Environment, capacity_bps: FloatArray, fading: LinkFading | None = None) -> None:
         self.env = env
@@ -100,14 +79,7 @@ class Fluid:
         self._wake: Event | None = None
 
     def begin(self, bits: float, route: Route | None, ends: tuple[int, int] = (-1, -1)) -> FluidTransfer:
-        """Start a transfer now.
-
-        Parameters
-        ----------
-        bits : size, >= 0
-        route : None for a transfer that waits until it is moved to one
-        ends : numbers of the source and the target, kept with the transfer
-        """
+        """Start a transfer now."""
         if not 0 <= bits < math.inf:
             raise ValueError(f"bits: {bits} is not allowed; a transfer has a finite size of at least 0 bits")
         transfer = FluidTransfer(self, bits, ends)
@@ -117,13 +89,7 @@ class Fluid:
         return transfer
 
     def move(self, transfer: FluidTransfer, route: Route | None) -> None:
-        """Let the remaining bits of a transfer take another route from now on, or none.
-
-        Parameters
-        ----------
-        transfer : of this medium
-        route : None for a transfer that waits
-        """
+        """Let the remaining bits of a transfer take another route from now on, or none."""
         if route == transfer.route:
             return
         self._finish_due()
@@ -142,13 +108,7 @@ class Fluid:
             self._let_go(transfer, transfer.slot)
 
     def set_capacity(self, link: int, capacity_bps: float) -> None:
-        """Change the capacity of a link now.
-
-        Parameters
-        ----------
-        link : number of the link
-        capacity_bps : from now on, >= 0
-        """
+        """Change the capacity of a link now."""
         if self._table.set_capacity(link, capacity_bps):
             self._change()
 

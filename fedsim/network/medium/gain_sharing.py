@@ -34,10 +34,6 @@ class GainSharing(Discipline):
     and no job. The largest gain of a kind for a window of numbers bounds the end of a job from below, and a heap of
     these bounds, each from the last look at its job, shows the few jobs that may be the next to end. A number of jobs
     outside the window costs O(n), other numbers with gains of their own O(kinds), and every other change O(log n).
-
-    Parameters
-    ----------
-    gains : factor by which a hertz does more work, for each client and number of clients; None takes it from `prepare`
     """
 
     asked_at_each_join: ClassVar[bool] = False
@@ -73,12 +69,7 @@ class GainSharing(Discipline):
 
     @abstractmethod
     def gains_of(self, channel: Channel) -> GainTable | None:
-        """Return the gains of the rule in a cell.
-
-        Parameters
-        ----------
-        channel : the cell's radio
-        """
+        """Return the gains of the rule in a cell."""
 
     def rate_hz(self, bandwidth_hz: float) -> float:
         """Return the bandwidth times the mean gain of the jobs present."""

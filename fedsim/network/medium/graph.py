@@ -17,22 +17,7 @@ EdgeRoutes = Callable[[], tuple[list[str], str]]
 
 
 class GraphMedium(RoutedMedium):
-    """The links of a graph on the clock of one run.
-
-    Parameters
-    ----------
-    env : Environment
-    attached : the topology with its clients as of time 0; the medium changes it
-    streams : random streams of the run
-    edge_routes : returns the names of the edge servers that serve clients, and of the cloud
-    channels : fading of the clients' access links; None where none fades
-
-    Attributes
-    ----------
-    topology : Topology as it is now
-    fluid : Fluid
-    association : of clients that may change their base station; None if none does
-    """
+    """The links of a graph on the clock of one run."""
 
     def __init__(
         self,
@@ -64,13 +49,7 @@ class GraphMedium(RoutedMedium):
         return self._begin((self.topology.client_node[client], NEAREST_SERVER), bits)
 
     def transfer(self, source: str, target: str, bits: float) -> FluidTransfer:
-        """Start a transfer between two nodes now, such as an edge server's aggregate to the cloud.
-
-        Parameters
-        ----------
-        source, target : names of the nodes
-        bits : size of the message, >= 0
-        """
+        """Start a transfer between two nodes now, such as an edge server's aggregate to the cloud."""
         ends = self.topology.node(source), self.topology.node(target)
         if ends[0] == ends[1]:
             raise ScenarioError(f"{self.topology.where}: a transfer from {source!r} to itself is not allowed")
@@ -97,14 +76,7 @@ class GraphMedium(RoutedMedium):
         return list(found.items())
 
     def scale(self, links: Sequence[int], cause: int, factor: float) -> None:
-        """Multiply the capacity of links by a factor; the factors of several causes multiply.
-
-        Parameters
-        ----------
-        links : numbers of the links
-        cause : number of the failure, whose earlier factor is replaced
-        factor : share of the capacity that is left, in [0, 1]
-        """
+        """Multiply the capacity of links by a factor; the factors of several causes multiply."""
         for link in links:
             factors = self._factors.setdefault(link, {})
             if factors.get(cause, 1.0) != factor:
@@ -114,14 +86,7 @@ class GraphMedium(RoutedMedium):
                     self.find_routes(transfer for transfer in self.fluid.transfers.values() if transfer.uses(link))
 
     def join(self, client: int, station: int, offer: Offer) -> bool:
-        """Let a client's access lead to a base station from now on; return whether routes over it have changed.
-
-        Parameters
-        ----------
-        client : id
-        station : number of the station's node
-        offer : of the station at the client's place
-        """
+        """Let a client's access lead to a base station from now on; return whether routes over it have changed."""
         own, (down, up) = self.topology.client_node[client], self._attached.access[client]
         changed = self.topology.links[up].head != station
         if changed:
@@ -138,14 +103,7 @@ class GraphMedium(RoutedMedium):
         return changed
 
     def lose(self, node: int | None, links: Sequence[int], lost: bool) -> None:
-        """Start or end a failure of a node and links, and find new routes for all transfers.
-
-        Parameters
-        ----------
-        node : number of the node, None for links alone
-        links : numbers of the links
-        lost : True at the start of the failure, False at its end
-        """
+        """Start or end a failure of a node and links, and find new routes for all transfers."""
         if node is not None:
             self.topology.lose_node(node, lost)
         for link in links:

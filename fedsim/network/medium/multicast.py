@@ -26,12 +26,6 @@ class Multicast:
     it missed in bad ones. The group is that of the instant at which the message begins; a client that cancels later
     does not change the rate, and when all have cancelled the transmission ends. Several messages are sent one after
     another.
-
-    Parameters
-    ----------
-    env : Environment
-    bandwidth_hz : float > 0
-    channel : links of the clients; None for constant rates
     """
 
     def __init__(self, env: Environment, bandwidth_hz: float, channel: Channel | None = None) -> None:
@@ -42,13 +36,7 @@ class Multicast:
         self._waiting = deque[MulticastGroup]()
 
     def send(self, bits: float, efficiency: float, delay_s: float = 0.0, client: int = 0) -> "MulticastReception":
-        """Join the transmission of this instant.
-
-        Parameters
-        ----------
-        bits, efficiency, delay_s : as in `SharedSpectrum.send`; the efficiency is the mean over fading
-        client : id; counts where the sender has a channel
-        """
+        """Join the transmission of this instant."""
         if self._group is None:
             self._group = MulticastGroup(self)
             call_after(self.env, 0.0, self._send_all)
@@ -64,12 +52,7 @@ class Multicast:
             self._send_next()
 
     def pace(self, members: list[tuple[int, float]]) -> Pace:
-        """Return the pace of a message that begins now.
-
-        Parameters
-        ----------
-        members : id and efficiency in bit/s/Hz, > 0, of each receiver
-        """
+        """Return the pace of a message that begins now."""
         if self.channel is None or not members:
             least = min((efficiency for _, efficiency in members), default=0.0)
             return ConstantPace(self.medium.bandwidth_hz * least)
@@ -91,19 +74,7 @@ class Multicast:
 
 
 class MulticastGroup:
-    """The receivers of one message.
-
-    Parameters
-    ----------
-    multicast : the sender
-
-    Attributes
-    ----------
-    members : id and efficiency in bit/s/Hz of the client of each reception that is not over
-    transfer : that of the message; None before its turn
-    pace : how it is carried; None before its turn
-    came_s, began_s : instants of the request and of the turn
-    """
+    """The receivers of one message."""
 
     def __init__(self, multicast: Multicast) -> None:
         self.multicast = multicast
@@ -159,13 +130,7 @@ class MulticastGroup:
 
 
 class MulticastReception(Transfer):
-    """The reception of a message by one client.
-
-    Attributes
-    ----------
-    done : event that triggers when the last bit has arrived
-    bits : length of the part that is asked for
-    """
+    """The reception of a message by one client."""
 
     announces_arrival: ClassVar[bool] = True
 

@@ -13,12 +13,7 @@ Medium = TypeVar("Medium", bound="Carrier[Any]")
 
 
 class Carrier(Protocol[Carried_contra]):
-    """A medium that carries transfers.
-
-    Attributes
-    ----------
-    env : Environment
-    """
+    """A medium that carries transfers."""
 
     env: Environment
 
@@ -32,18 +27,7 @@ class Carrier(Protocol[Carried_contra]):
 
 
 class QueuedTransfer(Transfer, Generic[Medium]):
-    """One transfer over a medium with a queue.
-
-    Attributes
-    ----------
-    done : event that triggers when the last bit has arrived
-    bits : its size
-    delay_s : propagation delay
-    came_s : instant of its start; `inf` before
-    began_s : instant at which its service began; None before
-    work_done : work done for it when it left the medium, in Hz s
-    cancelled : whether it was cancelled
-    """
+    """One transfer over a medium with a queue."""
 
     __slots__ = ("_medium", "began_s", "bits", "came_s", "cancelled", "delay_s", "done", "work_done")
 

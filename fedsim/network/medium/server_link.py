@@ -24,14 +24,7 @@ _SERVER = 0
 
 @dataclass(frozen=True)
 class ServerCapacity:
-    """The capacity of the server's link in one direction.
-
-    Attributes
-    ----------
-    left_bps : returns what others leave of it in an interval, by its number from 0
-    mean_bps : mean over time
-    interval_s : duration of an interval; None if the capacity is constant
-    """
+    """The capacity of the server's link in one direction."""
 
     left_bps: Callable[[int], float]
     mean_bps: float
@@ -54,30 +47,14 @@ class Plan(Protocol):
 
 @dataclass(frozen=True)
 class Alone:
-    """One direction of the links below a transport.
-
-    Attributes
-    ----------
-    duration_s : returns the durations of transfers over the clients' own links, as `Links.uplink_s`
-    plan : returns the plan of a message by its bits without headers
-    """
+    """One direction of the links below a transport."""
 
     duration_s: Callable[[IntArray, int, FloatArray, float], FloatArray]
     plan: Callable[[float], Plan]
 
 
 class TransportMedium(SharedMedium):
-    """Shared links and the server's link on the clock of one run, below a transport.
-
-    Parameters
-    ----------
-    env : Environment
-    inner : medium of the directions that clients share below; None if they share none
-    ways : the downlink and the uplink
-    capacities : of the server's link in each direction; None where it has no limit
-    clients : K
-    announces : whether downlinks announce their arrival
-    """
+    """Shared links and the server's link on the clock of one run, below a transport."""
 
     def __init__(
         self,
@@ -128,18 +105,7 @@ class TransportMedium(SharedMedium):
 
 
 class ServerSide:
-    """The server's link in one direction on the clock.
-
-    Parameters
-    ----------
-    env : Environment
-    capacity : over time
-    clients : K
-
-    Attributes
-    ----------
-    fluid : link 0 is the server's, and link 1 + k is the ceiling of client k
-    """
+    """The server's link in one direction on the clock."""
 
     def __init__(self, env: Environment, capacity: ServerCapacity, clients: int) -> None:
         self.env, self._capacity = env, capacity
@@ -152,13 +118,6 @@ class ServerSide:
 
         It has the client's own mean rate during this transfer as its ceiling. The draw is the number of the client's
         transfers in this direction. A client whose link carries nothing never joins.
-
-        Parameters
-        ----------
-        way : direction
-        client : id
-        bits : with headers
-        wait_s : wait of the transport
         """
         draw = self._draws[client] = self._draws.get(client, 0) + 1
         only, start_s = np.array([client]), np.array([self.env.now + wait_s])

@@ -22,12 +22,7 @@ SAME_INSTANT_ULPS: Final = 4
 
 
 class SpectrumTransfer(QueuedTransfer["SharedSpectrum"]):
-    """One transfer over a spectrum: a `Job` of its discipline.
-
-    Attributes
-    ----------
-    work : its work for the medium in Hz s
-    """
+    """One transfer over a spectrum: a `Job` of its discipline."""
 
     __slots__ = ("work",)
 
@@ -42,14 +37,7 @@ class SpectrumTransfer(QueuedTransfer["SharedSpectrum"]):
 
 
 class SharedSpectrum:
-    """Bandwidth shared by transfers according to a discipline.
-
-    Parameters
-    ----------
-    env : Environment
-    bandwidth_hz : float > 0
-    discipline : without jobs, and of this medium alone
-    """
+    """Bandwidth shared by transfers according to a discipline."""
 
     def __init__(self, env: Environment, bandwidth_hz: float, discipline: Discipline) -> None:
         self.env, self.bandwidth_hz, self.discipline = env, bandwidth_hz, discipline
@@ -79,14 +67,7 @@ class SharedSpectrum:
         return transfer
 
     def make(self, bits: float, efficiency: float, delay_s: float = 0.0) -> SpectrumTransfer:
-        """Return a transfer that has not started.
-
-        Parameters
-        ----------
-        bits : size, >= 0
-        efficiency : bit/s/Hz of its link, >= 0; at 0 it never ends and takes nothing from the others
-        delay_s : propagation delay, >= 0
-        """
+        """Return a transfer that has not started."""
         transfer = SpectrumTransfer(self, bits, delay_s)
         transfer.work = (bits / efficiency if efficiency > 0 else math.inf) if bits > 0 else 0.0
         return transfer
@@ -128,13 +109,7 @@ class SharedSpectrum:
             self._plan_join(transfer, now_s)
 
     def when_begun(self, transfer: SpectrumTransfer, callback: Callable[[], None]) -> None:
-        """Call a function when the service of a transfer begins; at once if it has begun.
-
-        Parameters
-        ----------
-        transfer : of this medium
-        callback : called without arguments
-        """
+        """Call a function when the service of a transfer begins; at once if it has begun."""
         if transfer.began_s is None:
             self._waiting[transfer] = callback
         else:

@@ -34,16 +34,7 @@ class Capacity(Protocol):
 
 
 class TracedTransfer(Transfer):
-    """One transfer over a capacity that changes: a job of its discipline, whose work is its bits.
-
-    Attributes
-    ----------
-    done : event that triggers when the last bit has arrived
-    bits, work : its size
-    delay_s : propagation delay
-    carried : bits carried when it left the medium
-    ended : whether it has arrived or was cancelled
-    """
+    """One transfer over a capacity that changes: a job of its discipline, whose work is its bits."""
 
     __slots__ = ("_medium", "bits", "carried", "delay_s", "done", "ended", "work")
 
@@ -70,13 +61,7 @@ class TracedTransfer(Transfer):
 
 
 class TracedCapacity:
-    """The first trace of some capacities, shared equally by the transfers in progress.
-
-    Parameters
-    ----------
-    env : Environment
-    capacity : of the traces
-    """
+    """The first trace of some capacities, shared equally by the transfers in progress."""
 
     def __init__(self, env: Environment, capacity: Capacity) -> None:
         self.env, self._capacity = env, capacity
@@ -162,14 +147,7 @@ class TracedCapacity:
 
 
 class TracedMedium(SharedMedium):
-    """Capacities of the two directions of a cell that change with time, on the clock of one run.
-
-    Parameters
-    ----------
-    env : Environment
-    downlink, uplink : capacities, of which the first trace counts
-    delay_s : propagation delay of each client
-    """
+    """Capacities of the two directions of a cell that change with time, on the clock of one run."""
 
     def __init__(self, env: Environment, downlink: Capacity, uplink: Capacity, delay_s: list[float]) -> None:
         self._down, self._up = TracedCapacity(env, downlink), TracedCapacity(env, uplink)

@@ -15,13 +15,6 @@ class AllocatedChannel:
     A client with the power p in a band of b Hz has the SNR of the channel times ``p / p0 * b0 / b``, where p0 and b0
     are its power and its band without an allocation: noise and interference grow with the band. Where a band is faded
     in parts, a share has the coherence bandwidths of the nearest power of two Hz.
-
-    Parameters
-    ----------
-    channel : of all clients
-    client : ids, distinct, shape (n,)
-    bandwidth_hz : of each, > 0, shape (n,); None for the channel's
-    power_change_db : power of each over its power in the channel, shape (n,); None for the channel's
     """
 
     def __init__(
@@ -48,14 +41,7 @@ class AllocatedChannel:
             )
 
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the duration of a transfer for some of the clients, shape (m,); see `Channel.transfer_s`.
-
-        Parameters
-        ----------
-        client : ids, some of those of the allocation, shape (m,)
-        start_s : instant at which each transfer starts, shape (m,)
-        bits : size, >= 0
-        """
+        """Return the duration of a transfer for some of the clients, shape (m,); see `Channel.transfer_s`."""
         took_s = np.empty(client.size)
         for part in self._parts:
             if part.ids is not None:

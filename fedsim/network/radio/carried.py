@@ -12,16 +12,7 @@ _ELEMENTS: Final = 2**13
 
 
 class Blocks(NamedTuple):
-    """The rates of one direction of all clients' links.
-
-    Attributes
-    ----------
-    rate_bps : returns the rates of clients in blocks, of the shape to which the two broadcast
-    mean_bps : mean rate of every client, shape (K,)
-    coherence_s : length of a block
-    most : blocks of a transfer that are drawn; later ones have the mean rate
-    last_s : transfers that start from then on have the mean rate from their start
-    """
+    """The rates of one direction of all clients' links."""
 
     rate_bps: Callable[[IntArray, IntArray], FloatArray]
     mean_bps: FloatArray
@@ -30,13 +21,7 @@ class Blocks(NamedTuple):
     last_s: float
 
     def carried_bits(self, client: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
-        """Return the integral of each client's rate, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        start_s, elapsed_s : start of each integral and its length, finite, shape (n,)
-        """
+        """Return the integral of each client's rate, shape (n,)."""
         carried: FloatArray = self.mean_bps[client] * elapsed_s
         counted = np.flatnonzero((start_s < self.last_s) & (elapsed_s > 0))
         if np.isinf(self.coherence_s):

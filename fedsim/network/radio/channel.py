@@ -44,15 +44,7 @@ def mean_snr(
     noise_figure_db: float,
     interference_mw: ArrayLike = 0.0,
 ) -> FloatArray:
-    """Return the linear signal-to-noise ratio, averaged over fading.
-
-    Parameters
-    ----------
-    power_dbm : radiated power within the bandwidth, antenna gains of both ends included
-    loss_db : path loss and shadowing in dB, any shape
-    bandwidth_hz, noise_figure_db : of the receiver, in Hz and dB; the noise is thermal at 290 K
-    interference_mw : interference of other cells within the bandwidth, any shape that broadcasts
-    """
+    """Return the linear signal-to-noise ratio, averaged over fading."""
     received_mw = db_to_linear(power_dbm - np.asarray(loss_db, dtype=np.float64))
     noise_mw = db_to_linear(thermal_noise_dbm(bandwidth_hz, noise_figure_db))
     return np.asarray(received_mw / (noise_mw + np.asarray(interference_mw)))
@@ -60,25 +52,7 @@ def mean_snr(
 
 @dataclass(frozen=True)
 class Channel:
-    """One direction of all clients' links, each with a bandwidth of its own.
-
-    Attributes
-    ----------
-    snr : array of shape (K,)
-        Mean linear SNR, as `mean_snr` returns it.
-    bandwidth_hz : float
-        Each client's share.
-    fading : law of the gain and its coherence time
-    stream : name of the random stream of the gains, keyed by (client, block)
-    streams : random streams of the run
-    rate : law of the spectral efficiency; Shannon's limit by default
-    densest : greatest density of each client's power in a share of the bandwidth, >= 1, shape (K,), as in
-        `fedsim.network.radio.shares.power_control`; None for 1, a sender that spreads its power
-    delay_spread_s : root mean square delay spread, by which a band is faded in parts; 0 for flat fading
-    ids : ids of the clients where they are not 0..K-1, ascending, shape (K,); the methods then take positions in it
-    widths_hz : share of each client where they differ, shape (K,); None for the bandwidth
-    band_rates : rates of a share in fading blocks where they are known; None to derive them from the bandwidth
-    """
+    """One direction of all clients' links, each with a bandwidth of its own."""
 
     snr: FloatArray
     bandwidth_hz: float
@@ -97,10 +71,6 @@ class Channel:
 
         It is ``bandwidth * efficiency(snr * gain)`` under flat fading, and the mean over the band with a delay spread.
         It is 0 in an outage, where the signal is too weak for any scheme of the rate law.
-
-        Parameters
-        ----------
-        client, block : ids, and numbers of blocks from 0; the result has the shape to which the two broadcast
         """
         ids = np.asarray(client)
         u = self.streams.uniform(self.stream, ids if self.ids is None else self.ids[ids], block)
@@ -114,10 +84,6 @@ class Channel:
         """Return the rates of a share of the bandwidth in fading blocks; None where fading is flat.
 
         A narrow share has fewer coherence bandwidths (`coherence_bandwidths`), so that its rate varies more.
-
-        Parameters
-        ----------
-        width_hz : width of the share, > 0
         """
         if not self.delay_spread_s:
             return None
@@ -187,20 +153,6 @@ class Channel:
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the duration of a transfer for each client, shape (n,).
 
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        start_s : instant at which each transfer starts, in simulated seconds >= 0, shape (n,)
-        bits : size, >= 0
-
-        Returns
-        -------
-        array of shape (n,)
-            Seconds; `inf` where a link carries nothing. Exact up to rounding over at most `MOST_BLOCKS`
-            blocks (2**18), equal in every bit for any other clients of the call, and never less for more bits.
-
-        Notes
-        -----
         A longer transfer goes on at the ergodic rate after that many blocks. Where the standard deviation of
         the rate is at most c times its mean (c = 1 for Rayleigh fading under Shannon's formula, at every SNR), the
         duration errs by a standard deviation of at most c/1024: of N + M blocks the last M are averaged, and
@@ -232,25 +184,13 @@ class Channel:
         """Return the bits that a transfer without end has carried some time after its start, shape (n,).
 
         Exact up to rounding over at most `MOST_BLOCKS` blocks, and at the ergodic rate after them, as `transfer_s`.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        start_s : instant at which each transfer starts, shape (n,)
-        elapsed_s : seconds since then, finite, shape (n,)
         """
         coherence_s = self.fading.coherence_s
         blocks = Blocks(self.rate_bps, self.ergodic_rate_bps, coherence_s, MOST_BLOCKS, LAST_BLOCK * coherence_s)
         return blocks.carried_bits(client, start_s, elapsed_s)
 
     def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, draw: int | None = None) -> FloatArray:
-        """Integrate over the blocks in chunks of (clients whose transfers go on, blocks).
-
-        Parameters
-        ----------
-        client, start_s, bits : as in `transfer_s`
-        draw : number of blocks of the first chunk; None for about the mean of what the transfers need
-        """
+        """Integrate over the blocks in chunks of (clients whose transfers go on, blocks)."""
         coherence = self.fading.coherence_s
         took, going = np.empty(client.size), np.arange(client.size)
         first = np.floor(start_s / coherence).astype(np.int64)
@@ -294,16 +234,7 @@ def _ends_s(
     passed: int,
     coherence_s: float,
 ) -> FloatArray:
-    """Return the durations of transfers that end within a chunk of blocks, shape (n,).
-
-    Parameters
-    ----------
-    rate, total : rate in each block, and bits up to its end, shape (n, blocks)
-    reached : whether these are all bits, shape (n, blocks), true at the last
-    bits, passed, coherence_s : size, number of blocks before the chunk, and length of a block
-    sent : bits before the chunk, shape (n,)
-    first_s : seconds of the transfer's first block, shape (n,)
-    """
+    """Return the durations of transfers that end within a chunk of blocks, shape (n,)."""
     row, last = np.arange(sent.size), reached.argmax(axis=1)
     before = np.where(last > 0, total[row, last - 1], sent)
     block = passed + last

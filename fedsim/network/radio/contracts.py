@@ -39,24 +39,7 @@ class PathLoss(Protocol):
 
 @dataclass(frozen=True)
 class LargeScale:
-    """The large-scale propagation between every client and one site, without fading; arrays of shape (K,).
-
-    Attributes
-    ----------
-    loss_db : path loss in dB, walls included
-    sigma_db : standard deviation of the shadowing in dB
-    los : whether there is a line of sight
-    indoor : whether the client is in a building, which the loss includes; None where a law knows no buildings
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fedsim.network import UrbanMicro
-    >>> from fedsim.streams import Streams
-    >>> scale = UrbanMicro().draw(np.full(1000, 100.0), 0, Streams(0))
-    >>> sorted(set(scale.sigma_db.tolist())), set(scale.sigma_db[scale.los].tolist())
-    ([4.0, 7.82], {4.0})
-    """
+    """The large-scale propagation between every client and one site, without fading; arrays of shape (K,)."""
 
     loss_db: FloatArray
     sigma_db: FloatArray

@@ -38,13 +38,6 @@ def interference_states(sources: int, load: float, fading: Fading, states: int =
 
     A source is silent (0) for a share ``1 - load`` of the states and has the gains of the fading law in the
     others; its mean is `load`.
-
-    Parameters
-    ----------
-    sources : number of sources
-    load : share of the time in which a source sends, in [0, 1]
-    fading : law of its gain
-    states : number of states
     """
     if load * states < 0.5:  # too rare for any of the states
         return np.full((states, sources), load)
@@ -59,11 +52,6 @@ def hypercube(states: int, dimensions: int, name: str) -> FloatArray:
 
     Latin hypercube sampling (McKay, Beckman and Conover, Technometrics 21(2), 1979). The orders are the same in every
     run: the states are part of the model, and no random stream of a run draws them.
-
-    Parameters
-    ----------
-    states, dimensions : numbers of rows and columns
-    name : of the random stream of the orders
     """
     orders = [Streams(0).generator(name, column).permutation(states) for column in range(dimensions)]
     return (np.stack(orders, axis=1) + 0.5) / states
@@ -72,13 +60,6 @@ def hypercube(states: int, dimensions: int, name: str) -> FloatArray:
 class EffectiveSnr:
     """The map from mean rates over fading and interference to effective SNRs, for one rate law.
 
-    Parameters
-    ----------
-    rate : law of the spectral efficiency
-    fading : of the link itself
-
-    Notes
-    -----
     Mean rates are looked up 0.01 dB apart from -50 to 100 dB. A table of schemes without any fading has jumps,
     at which no SNR gives the mean; the next lower one is taken.
     """
@@ -94,18 +75,7 @@ class EffectiveSnr:
         self._rising, self._rising_db = rising, self._level_db[first]
 
     def of_each(self, snr: FloatArray, inr: FloatArray, states: FloatArray) -> FloatArray:
-        """Return the effective SNR of links with interference of their own.
-
-        Parameters
-        ----------
-        snr : linear, shape (n,)
-        inr : mean interference over noise from every source while it sends, shape (n, sources)
-        states : gains of the sources, as `interference_states` returns them, shape (states, sources)
-
-        Returns
-        -------
-        array of shape (n,)
-        """
+        """Return the effective SNR of links with interference of their own."""
         mean = np.empty(snr.size)
         gains = np.ascontiguousarray(states.T, dtype=np.float32)
         level = np.log2(np.maximum(snr, np.finfo(np.float64).tiny)).astype(np.float32)
@@ -132,25 +102,13 @@ class EffectiveSnr:
         return np.asarray(self._efficiency[place.astype(np.int32)].mean(axis=-1))
 
     def back(self, mean: FloatArray, least: FloatArray) -> FloatArray:
-        """Return the linear SNR of mean efficiencies, shape (n,).
-
-        Parameters
-        ----------
-        mean : efficiencies in bit/s/Hz, shape (n,)
-        least : linear SNRs where the efficiency is the least of all: those with the mean interference, shape (n,)
-        """
+        """Return the linear SNR of mean efficiencies, shape (n,)."""
         found = db_to_linear(np.interp(mean, self._rising, self._rising_db))
         return np.where(mean > self._rising[0], found, least)
 
 
 class CommonInterference:
-    """Interference that is the same for all links of a cell.
-
-    Parameters
-    ----------
-    effective : for the links' rate law and fading
-    inr : interference over noise in equally likely states, shape (states,)
-    """
+    """Interference that is the same for all links of a cell."""
 
     def __init__(self, effective: EffectiveSnr, inr: FloatArray) -> None:
         self._effective, self._mean_inr = effective, float(inr.mean())

@@ -19,32 +19,17 @@ class Pace(Protocol):
     """How many bits of a message are carried by when; times are seconds from its beginning."""
 
     def time_s(self, bits: float) -> float:
-        """Return when a number of bits is carried; `inf` if never.
-
-        Parameters
-        ----------
-        bits : >= 0
-        """
+        """Return when a number of bits is carried; `inf` if never."""
         ...
 
     def bits(self, time_s: float) -> float:
-        """Return the number of bits carried by a time.
-
-        Parameters
-        ----------
-        time_s : >= 0
-        """
+        """Return the number of bits carried by a time."""
         ...
 
 
 @dataclass(frozen=True)
 class ConstantPace:
-    """A constant rate.
-
-    Attributes
-    ----------
-    rate_bps : >= 0
-    """
+    """A constant rate."""
 
     rate_bps: float
 
@@ -62,14 +47,6 @@ class ConstantPace:
 class LeastRate:
     """The integral over time of the least rate of several clients, exact over their fading blocks.
 
-    Parameters
-    ----------
-    channel : links of all clients, which share their coherence time
-    client : ids of the receivers, shape (n,), n >= 1
-    start_s : instant of the beginning, in simulated seconds
-
-    Notes
-    -----
     At most `MOST_BLOCKS` blocks are drawn, and 2**22 gains of all receivers; after these the mean of the least rate so
     far counts, 0 if nothing was carried.
     """

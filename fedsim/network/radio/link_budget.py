@@ -146,13 +146,7 @@ class RadioSettings(Protocol):
 
 @dataclass(frozen=True)
 class LinkValues:
-    """Power and bandwidth of one direction in a run: a number for all clients, or one for each, shape (K,).
-
-    Attributes
-    ----------
-    power_dbm : without antenna gains
-    bandwidth_hz : dedicated to a client, or the whole cell's
-    """
+    """Power and bandwidth of one direction in a run: a number for all clients, or one for each, shape (K,)."""
 
     power_dbm: Values
     bandwidth_hz: Values
@@ -166,20 +160,7 @@ class LinkValues:
 
 
 class LinkBudget:
-    """The radio of a cell among sites at given places.
-
-    Parameters
-    ----------
-    cell : powers, bandwidths and laws; of its `sites` the load and the options of the neighbours' uplinks
-    sites_m : positions of the sites in metres, shape (S, 2)
-    streams : random streams of the run
-    clients : number of clients, where they may have powers and bandwidths of their own: then `snrs` is asked for all
-
-    Attributes
-    ----------
-    fading, rate : laws of the cell; a user's own is checked
-    downlink, uplink : power and bandwidth of the two directions
-    """
+    """The radio of a cell among sites at given places."""
 
     def __init__(self, cell: RadioSettings, sites_m: FloatArray, streams: Streams, clients: int = 0) -> None:
         self.downlink = LinkValues.of(cell.downlink, "downlink", clients, streams)
@@ -192,18 +173,7 @@ class LinkBudget:
         self._building_shadowing = self._shadowing if isinstance(self._shadowing, BuildingShadowing) else None
 
     def losses(self, positions_m: FloatArray, client: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return the distance in metres and the path loss with shadowing in dB of clients and sites, (n, S).
-
-        Parameters
-        ----------
-        positions_m : of the clients in metres, shape (n, 2)
-        client : ids of the clients at these positions, shape (n,); 0..n-1 if not given
-
-        Raises
-        ------
-        ScenarioError
-            If a path loss is no finite number, or there are too many clients and sites.
-        """
+        """Return the distance in metres and the path loss with shadowing in dB of clients and sites, (n, S)."""
         check_pairs(len(positions_m), len(self.sites_m), ScenarioError)
         apart = positions_m[:, None, :] - self.sites_m
         distance = np.hypot(apart[..., 0], apart[..., 1])
@@ -222,13 +192,7 @@ class LinkBudget:
         return distance, loss + drawn.sigma_db * standard
 
     def snrs(self, loss_db: FloatArray, serving: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the linear SNR of clients' downlinks and uplinks, interference included (`EffectiveSnr`).
-
-        Parameters
-        ----------
-        loss_db : path loss and shadowing towards every site in dB, shape (n, S)
-        serving : the site that serves each client, shape (n,)
-        """
+        """Return the linear SNR of clients' downlinks and uplinks, interference included (`EffectiveSnr`)."""
         own = np.arange(serving.size), serving
         received = _snr(self.cell.downlink, self.downlink, loss_db)
         up = _snr(self.cell.uplink, self.uplink, loss_db[own])

@@ -25,10 +25,6 @@ class MakespanSplit:
     over fading. The parts with which all end together are those of least makespan, since a rate rises with its part.
     They are found by Newton's method on the logarithms of the parts and of the common time. The efficiency is computed
     at SNRs a tenth of a decibel apart, and a power law in between.
-
-    Parameters
-    ----------
-    channel : radio of the clients
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -48,13 +44,7 @@ class MakespanSplit:
         self._slope = np.append(np.diff(self._log_mean) / np.diff(self._level), 0.0)
 
     def shares(self, bits: FloatArray, snr: FloatArray, densest: FloatArray) -> FloatArray:
-        """Return the part of the band of each transfer, shape (n,); 1 in all.
-
-        Parameters
-        ----------
-        bits : that are left, > 0, shape (n,)
-        snr, densest : of the clients with the whole band, and greatest density of their power, shape (n,)
-        """
+        """Return the part of the band of each transfer, shape (n,); 1 in all."""
         return np.exp(self._log_parts(bits, snr, densest)[0])
 
     def _log_parts(self, bits: FloatArray, snr: FloatArray, densest: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -85,12 +75,7 @@ class MakespanSplit:
         return float(np.mean(bits / np.exp(part + log_efficiency))) / self.bandwidth_hz
 
     def radio_of(self, efficiency: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the SNR with the whole band and the greatest density of power of clients by their mean efficiency.
-
-        Parameters
-        ----------
-        efficiency : mean bit/s/Hz with the whole band, those of clients of the cell, shape (n,)
-        """
+        """Return the SNR with the whole band and the greatest density of power of clients by their mean efficiency."""
         place = np.minimum(np.searchsorted(self._known_efficiency, efficiency * (1 - _CLOSE)), self._order.size - 1)
         client = self._order[place]
         densest = np.ones(client.size) if self._densest is None else self._densest[client]

@@ -157,35 +157,20 @@ class ModulationAndCoding(Component):
         return np.asarray(limit_db + np.array(gap_db))
 
     def scheme(self, snr: FloatArray) -> FloatArray:
-        """Return the index of the scheme taken at each linear SNR, of the shape of snr; -1 in an outage.
-
-        Parameters
-        ----------
-        snr : linear SNRs, any shape
-        """
+        """Return the index of the scheme taken at each linear SNR, of the shape of snr; -1 in an outage."""
         with np.errstate(divide="ignore"):
             level = linear_to_db(snr)
         return np.asarray(np.searchsorted(self.thresholds_db() - _SAME_DB, level, side="right") - 1)
 
     def error_rate(self, margin_db: FloatArray) -> FloatArray:
-        """Return the block error rate at distances in dB of the SNR above a scheme's threshold, of any shape.
-
-        Parameters
-        ----------
-        margin_db : SNR less the threshold of the scheme, any shape
-        """
+        """Return the block error rate at distances in dB of the SNR above a scheme's threshold, of any shape."""
         odds = np.exp(np.clip(-self.steepness_per_db * margin_db, -700.0, 700.0)) * (
             TARGET_ERROR_RATE / (1.0 - TARGET_ERROR_RATE)
         )
         return np.asarray(odds / (1.0 + odds))
 
     def attempts_and_residual(self, margin_db: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the expected transmissions of a block and the probability that all fail, of the shape of margin_db.
-
-        Parameters
-        ----------
-        margin_db : SNR less the threshold of the scheme, any shape
-        """
+        """Return the expected transmissions of a block and the probability that all fail, of the shape of margin_db."""
         failed = np.ones_like(margin_db)
         expected = np.zeros_like(margin_db)
         for attempt in range(1, self.attempts + 1):

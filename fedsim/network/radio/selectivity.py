@@ -72,10 +72,6 @@ def coherence_bandwidths(bandwidth_hz: float, delay_spread_s: float) -> float:
 
     In closed form ``1 / sum(P_i P_j sinc^2(B (t_i - t_j)))`` over the taps of TDL-A; 1 for flat fading.
 
-    Parameters
-    ----------
-    bandwidth_hz, delay_spread_s : width of the band, and root mean square delay spread
-
     >>> round(coherence_bandwidths(10e6, 363e-9), 2)
     2.67
     """
@@ -85,13 +81,7 @@ def coherence_bandwidths(bandwidth_hz: float, delay_spread_s: float) -> float:
 
 
 def band_gains(fading: Fading, bandwidth_hz: float, delay_spread_s: float) -> FloatArray:
-    """Return gains of mean 1 in equally likely states at evenly spaced frequencies of a band, (STATES, frequencies).
-
-    Parameters
-    ----------
-    fading : law of the gain at each frequency, or a `SelectiveFading` that says itself
-    bandwidth_hz, delay_spread_s : width of the band, and root mean square delay spread
-    """
+    """Return gains of mean 1 in equally likely states at evenly spaced frequencies of a band, (STATES, frequencies)."""
     spreads = bandwidth_hz * delay_spread_s
     frequencies = min(8 + round(10 * spreads), _MOST_FREQUENCIES)
     if isinstance(fading, SelectiveFading):
@@ -115,14 +105,6 @@ def _taps() -> NDArray[np.complex128]:
 class BandRates:
     """The rate of a band in a fading block, in shares of its mean.
 
-    Parameters
-    ----------
-    rate, fading : laws of the cell
-    snr : linear mean SNRs that may be asked for, any shape
-    bandwidth_hz, delay_spread_s : width of the band or of a share of it, and root mean square delay spread
-
-    Notes
-    -----
     Quantiles are held for SNRs a decibel apart and for 513 probabilities, and are linear in between. Against
     200,000 drawn channels the deviation of a 10 MHz band at 363 ns is right to 2 % from -10 to 30 dB.
     """
@@ -154,13 +136,7 @@ class BandRates:
             return np.clip(linear_to_db(snr) - self._first_db, 0.0, self._rows - 1.0)
 
     def share_of_mean(self, row: FloatArray, u: FloatArray) -> FloatArray:
-        """Return quantiles of the rate over its mean, of the shape to which the parameters broadcast.
-
-        Parameters
-        ----------
-        row : of `row`
-        u : probabilities in (0, 1)
-        """
+        """Return quantiles of the rate over its mean, of the shape to which the parameters broadcast."""
         below = np.minimum(row.astype(np.int64), self._rows - 2)
         column = u * _COLUMNS
         left = column.astype(np.int64)

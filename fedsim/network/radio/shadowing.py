@@ -157,13 +157,7 @@ class CorrelatedShadowing(Component):
     def standard(
         self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
     ) -> FloatArray:
-        """Return standard normal numbers, shape (n, sites); a field depends on the place alone.
-
-        Raises
-        ------
-        ScenarioError
-            If the method is exact and there are too many clients, or some that move.
-        """
+        """Return standard normal numbers, shape (n, sites); a field depends on the place alone."""
         self._refuse_exact(client)
         return self._drawn(positions_m, sites, streams, np.arange(len(positions_m)), self.decorrelation_m, "")
 
@@ -175,13 +169,7 @@ class CorrelatedShadowing(Component):
         indoor: BoolArray,
         client: IntArray | None = None,
     ) -> FloatArray:
-        """Return standard normal numbers, shape (n, sites); clients in buildings have a field of their own.
-
-        Raises
-        ------
-        ScenarioError
-            As in `standard`.
-        """
+        """Return standard normal numbers, shape (n, sites); clients in buildings have a field of their own."""
         if self.indoor_decorrelation_m is None or not indoor.any():
             return self.standard(positions_m, sites, streams, client)
         self._refuse_exact(client)
@@ -255,13 +243,6 @@ def wave_field(
 
     It is a sum of waves, ``sqrt(2 / 256) sum(cos(2 pi (turns / decorrelation_m . place + phase_turns)))``, and depends
     on the place alone; see `CorrelatedShadowing`.
-
-    Parameters
-    ----------
-    positions_m : in metres, shape (n, 2)
-    decorrelation_m : distance at which the correlation has fallen to 1/e
-    turns : wave numbers for a distance of 1 m, in periods, shape (2, 256)
-    phase_turns : phases in periods, shape (256,)
     """
     turns_per_m = turns / decorrelation_m
     value = np.empty(positions_m.shape[0])

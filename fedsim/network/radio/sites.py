@@ -70,12 +70,6 @@ class Sites(Settings):
         In each cell of the rings around a site one client sends for a share `load` of the time from a place uniform
         over the cell, with `power_dbm` less the back-off. Lines of sight, buildings, shadowing and fading differ from
         state to state. The loss of a client is at least that towards its own site: otherwise this site would serve it.
-
-        Parameters
-        ----------
-        power_dbm : greatest power of each client within its bandwidth
-        towards : path loss and deviation of the shadowing at distances from this site (0) and the client's own (1)
-        fading : law of the other clients' gains
         """
         around = hexagonal_sites(self.inter_site_distance_m, self.rings)[1:]
         shape = _STATES, len(around)
@@ -92,11 +86,6 @@ class Sites(Settings):
 
 def hexagonal_sites(inter_site_distance_m: float, rings: int) -> FloatArray:
     """Return the sites of a hexagonal grid in metres, the origin first and ring by ring, shape (1 + 3 r (r + 1), 2).
-
-    Parameters
-    ----------
-    inter_site_distance_m : between neighbouring sites
-    rings : number r of rings around the origin
 
     >>> len(hexagonal_sites(500.0, 2))
     19
@@ -115,11 +104,6 @@ def in_hexagon(u: FloatArray, v: FloatArray, inter_site_distance_m: float) -> Fl
     """Return points uniform over the hexagon of a site at the origin, in metres, shape (n, 2).
 
     The hexagon is three rhombi that meet at the site; v chooses one of them and a place along its second edge.
-
-    Parameters
-    ----------
-    u, v : numbers uniform in (0, 1), shape (n,)
-    inter_site_distance_m : between neighbouring sites
     """
     side = inter_site_distance_m / math.sqrt(3)
     rhombus = np.minimum(np.floor(3 * v), 2)

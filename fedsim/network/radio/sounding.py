@@ -13,12 +13,6 @@ def gain_at(channel: Channel, client: IntArray, time_s: float) -> FloatArray:
 
     It is the gain that a transfer of the channel meets in that block. Where the band is faded in parts, it is the rate
     of the block over the mean rate. After `LAST_BLOCK` blocks, where transfers have the mean rate, it is 1.
-
-    Parameters
-    ----------
-    channel : of all clients
-    client : ids, shape (n,)
-    time_s : instant, >= 0
     """
     coherence_s = channel.fading.coherence_s
     block = 0 if math.isinf(coherence_s) else int(min(time_s / coherence_s, LAST_BLOCK))

@@ -77,12 +77,7 @@ class WholeBandRate(RateLaw, Protocol):
     """A rate law whose sender has one scheme for a whole band; that of other laws has one for each part of it."""
 
     def efficiency_over_band(self, snr: FloatArray) -> FloatArray:
-        """Return the efficiency of bands in bit/s/Hz, shape (n,).
-
-        Parameters
-        ----------
-        snr : linear SNRs at the frequencies of each band, shape (n, frequencies)
-        """
+        """Return the efficiency of bands in bit/s/Hz, shape (n,)."""
         ...
 
 
@@ -153,12 +148,6 @@ def mean_over_fading(rate: RateLaw, snr: FloatArray, fading: Fading) -> FloatArr
     apart from -50 to 100 dB and linearly in between, so that a client's mean does not depend on other clients. Against
     direct quadrature it errs by less than 0.1 % of the law's highest efficiency; below -50 dB it is 0, above 100 dB
     that of 100 dB.
-
-    Parameters
-    ----------
-    rate : law of the spectral efficiency
-    snr : mean linear SNRs, any shape
-    fading : law of the gain
     """
     t = (np.arange(_NODES) + 0.5) / _NODES
     gain = fading.gain_quantile(1.0 - (1.0 - t) ** 3)

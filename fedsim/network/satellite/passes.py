@@ -46,13 +46,7 @@ class Contacts(Protocol):
         ...
 
     def delay_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
-        """Return the propagation delay at instants within windows, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        time_s : instants, shape (n,)
-        """
+        """Return the propagation delay at instants within windows, shape (n,)."""
         ...
 
 
@@ -123,15 +117,7 @@ class Constellation(Component):
 
 @dataclass(frozen=True)
 class OrbitContacts:
-    """The contacts of a `Constellation`.
-
-    Attributes
-    ----------
-    windows : Windows
-    orbit : Constellation
-    nearest : angle of each client from the ground track in radians, shape (K,)
-    middle_s : instant of the middle of a pass of each client, shape (K,)
-    """
+    """The contacts of a `Constellation`."""
 
     windows: Windows
     orbit: Constellation
@@ -145,13 +131,7 @@ class OrbitContacts:
         return self.range_m(client, since_s) / SPEED_OF_LIGHT_M_PER_S
 
     def range_m(self, client: IntArray, since_s: FloatArray) -> FloatArray:
-        """Return the slant range by the law of cosines, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        since_s : seconds since the middle of the pass, shape (n,)
-        """
+        """Return the slant range by the law of cosines, shape (n,)."""
         far = EARTH_M + self.orbit.altitude_m
         cosine = np.cos(self.nearest[client]) * np.cos(math.tau * since_s / self.orbit.orbit_s)
         return np.asarray(np.sqrt(EARTH_M**2 + far**2 - 2 * EARTH_M * far * cosine))
@@ -174,13 +154,7 @@ class WindowFile(Component):
     delay_s: NonNegativeFloat = 0.005
 
     def build(self, clients: int, streams: Streams) -> "FileContacts":
-        """Return the contacts of one run.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be read, lacks a column, or holds a wrong window or windows of a client that overlap.
-        """
+        """Return the contacts of one run."""
         rows = sorted(self._rows())
         period_s = self.period_s or max((end_s for _, _, end_s in rows), default=0.0)
         if not rows or rows[-1][0] >= clients:
@@ -218,13 +192,7 @@ class WindowFile(Component):
 
 @dataclass(frozen=True)
 class FileContacts:
-    """The contacts of a file.
-
-    Attributes
-    ----------
-    windows : Windows
-    constant_s : propagation delay
-    """
+    """The contacts of a file."""
 
     windows: Windows
     constant_s: float

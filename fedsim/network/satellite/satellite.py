@@ -45,13 +45,7 @@ class SatelliteNetwork(Component):
 
 @dataclass(frozen=True)
 class SatelliteLinks(Links):
-    """The links of a `SatelliteNetwork`.
-
-    Attributes
-    ----------
-    contacts : of all clients
-    downlink_bps, uplink_bps : rates within a pass, one for all or shape (K,)
-    """
+    """The links of a `SatelliteNetwork`."""
 
     contacts: Contacts
     downlink_bps: Values

@@ -11,14 +11,7 @@ from fedsim.per_client import Values
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of each of K clients within one period, after which they repeat.
-
-    Attributes
-    ----------
-    start_s, length_s : of each window from the begin of the period, in order and apart, shape (K, M); a client with
-        fewer windows has some of length 0 at the end of the period
-    period_s : float > 0
-    """
+    """The windows of each of K clients within one period, after which they repeat."""
 
     start_s: FloatArray
     length_s: FloatArray
@@ -35,24 +28,12 @@ class Windows:
         return np.asarray(self.length_s.sum(axis=1))
 
     def contact_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
-        """Return the contact of clients from the begin of a period to a time within it, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        time_s : since the begin of the period, shape (n,)
-        """
+        """Return the contact of clients from the begin of a period to a time within it, shape (n,)."""
         inside_s = np.clip(time_s[:, None] - self.start_s[client], 0.0, self.length_s[client])
         return np.asarray(inside_s.sum(axis=1))
 
     def reached_s(self, client: IntArray, contact_s: FloatArray) -> FloatArray:
-        """Return when clients have had some seconds of contact since the begin of a period, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        contact_s : above 0, shape (n,)
-        """
+        """Return when clients have had some seconds of contact since the begin of a period, shape (n,)."""
         total_s = self.total_s[client]
         periods = np.zeros(client.size)
         np.divide(contact_s, total_s, out=periods, where=total_s > 0)
@@ -65,14 +46,7 @@ class Windows:
         return np.where(total_s > 0, periods * self.period_s + end_s, np.inf)
 
     def until_s(self, client: IntArray, time_s: FloatArray, contact_s: Values) -> FloatArray:
-        """Return how long clients take from an instant to have some seconds of contact, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        time_s : instants >= 0, shape (n,)
-        contact_s : above 0, one for all or shape (n,)
-        """
+        """Return how long clients take from an instant to have some seconds of contact, shape (n,)."""
         phase_s = np.mod(time_s, self.period_s)
         reached_s = self.reached_s(client, self.contact_s(client, phase_s) + contact_s)
         return np.maximum(reached_s - phase_s, contact_s)
@@ -83,10 +57,6 @@ class Windows:
         With F(x) the instant at which x seconds of contact are reached and T the contact of a period P, a start within
         a window runs through the integral of F from s to s + T, which is that from 0 to T plus P s; a start within a
         gap after contact u ends at F(u + s).
-
-        Parameters
-        ----------
-        contact_s : s, above 0, one for all or shape (K,)
         """
         clients, windows = self.start_s.shape
         ids = np.arange(clients)

@@ -18,16 +18,7 @@ NEAREST_SERVER: Final = -1
 
 @dataclass(frozen=True)
 class InitialAccess:
-    """The base stations of the clients at time 0, and their links.
-
-    Attributes
-    ----------
-    station : number of each client's station among the base stations, shape (K,)
-    downlink_bps, uplink_bps : capacities of its link in bit/s, shape (K,)
-    delay_s : propagation delay of the link
-    shares_airtime : whether the clients of a station share its time
-    snr : linear mean SNRs of downlinks and uplinks, shape (2, K); None without radio
-    """
+    """The base stations of the clients at time 0, and their links."""
 
     station: IntArray
     downlink_bps: FloatArray
@@ -38,14 +29,7 @@ class InitialAccess:
 
     @classmethod
     def strongest(cls, coverage: Coverage, places_m: FloatArray, delay_s: float, shares_airtime: bool) -> Self:
-        """Return the links of clients to their strongest stations.
-
-        Parameters
-        ----------
-        coverage : what base stations offer at each place
-        places_m : positions of the clients at time 0 in metres, shape (K, 2)
-        delay_s, shares_airtime : as the attributes
-        """
+        """Return the links of clients to their strongest stations."""
         view = coverage.view(np.arange(len(places_m)), places_m)
         station = np.argmax(view.signal_db, axis=1)
         down_bps, up_bps = view.rates_bps(station).T
@@ -54,13 +38,7 @@ class InitialAccess:
 
 
 def station_sites_m(graph: "nx.Graph[Any]") -> FloatArray:
-    """Return the positions in metres of the base stations of a graph without clients, in its order, shape (b, 2).
-
-    Raises
-    ------
-    ScenarioError
-        If there are none, or one has no position, or the graph names clients.
-    """
+    """Return the positions in metres of the base stations of a graph without clients, in its order, shape (b, 2)."""
     topology = Topology()
     read_graph(graph, topology)
     sites = []
@@ -78,22 +56,7 @@ def station_sites_m(graph: "nx.Graph[Any]") -> FloatArray:
 
 
 class AttachedTopology:
-    """A topology with its clients attached, and the servers at which transfers end.
-
-    Parameters
-    ----------
-    graph : networkx graph with the attributes of `Node` and `Edge`
-    server : kind of the nodes at which transfers end
-    clients : number of clients
-    first : base stations and links of the clients; None if the graph names them
-
-    Attributes
-    ----------
-    topology : Topology
-    stations : numbers of the base stations
-    access : (downlink, uplink) of each attached client, numbers of links
-    servers : numbers of the nodes at which transfers end
-    """
+    """A topology with its clients attached, and the servers at which transfers end."""
 
     def __init__(
         self,

@@ -18,14 +18,6 @@ def time_parts(routes: Indices, airtimes: Indices, rate_bps: FloatArray, capacit
 
     A transfer at its mean rate r over a link of mean capacity C takes ``r / C`` of a station's time. Time that is left
     is divided in the same proportion, so that the parts of a station are 1 in all.
-
-    Parameters
-    ----------
-    routes : links of each flow, shape (n, depth); `PAD` where a route is shorter
-    airtimes : for each of these links the airtime that it shares at its begin and at its end, shape (2, n, depth);
-        `PAD` for none
-    rate_bps : mean rate of each flow, shape (n,)
-    capacity_bps : mean capacities, of airtimes in s/s, shape (m,)
     """
     parts = np.ones(capacity_bps.size)
     for airtime in airtimes:
@@ -41,14 +33,7 @@ def time_parts(routes: Indices, airtimes: Indices, rate_bps: FloatArray, capacit
 
 @dataclass(frozen=True)
 class FlowsOverBlocks:
-    """Flows whose links have another capacity in each block.
-
-    Attributes
-    ----------
-    routes, weights : as in `max_min_rates`, shape (n, depth)
-    alone : (flows, links, weights) of the uses of links by one flow alone, for each place in a route that has any
-    shared : (flow, link, weight) of each use of a link by one of several flows, arrays of shape (uses,)
-    """
+    """Flows whose links have another capacity in each block."""
 
     routes: Indices
     weights: FloatArray
@@ -57,13 +42,7 @@ class FlowsOverBlocks:
 
     @classmethod
     def of(cls, routes: Indices, weights: FloatArray, users: IntArray, capacity_bps: FloatArray) -> "FlowsOverBlocks":
-        """Return flows over links with some users; links of endless capacity play no part.
-
-        Parameters
-        ----------
-        routes, weights : shape (n, depth)
-        users, capacity_bps : of the links, shape (m,)
-        """
+        """Return flows over links with some users; links of endless capacity play no part."""
         limits = (routes != PAD) & np.isfinite(capacity_bps)[routes]
         own = limits & (users[routes] == 1)
         alone: list[tuple[IntArray | slice, IntArray, FloatArray]] = []
@@ -85,10 +64,6 @@ class FlowsOverBlocks:
         """Return the max-min fair rates in each block, shape (b, n).
 
         Where the links that flows share can carry all that the others allow, nothing is left to be divided.
-
-        Parameters
-        ----------
-        capacity_bps : of each link in each block, shape (b, m)
         """
         rate_bps = self.ceilings_bps(capacity_bps)
         flow, link, weight = self.shared
@@ -110,17 +85,7 @@ class FlowsOverBlocks:
 
 @dataclass(frozen=True, slots=True)
 class BlocksAhead:
-    """Rates for some blocks ahead, while the flows and their links stay the same.
-
-    Attributes
-    ----------
-    since_s : instant from which they hold
-    rows : flows, n of them
-    left_bits : of each at that instant, shape (n,)
-    rate_bps : of each in each block, shape (b, n)
-    ends_s : end of each block in seconds from `since_s`, shape (b,)
-    sent_bits : of each by the end of each block, shape (b, n)
-    """
+    """Rates for some blocks ahead, while the flows and their links stay the same."""
 
     since_s: float
     rows: IntArray

@@ -8,27 +8,13 @@ from fedsim.arrays import FloatArray
 
 
 def passed_blocks(ends_s: FloatArray, passed_s: float) -> tuple[int, float]:
-    """Return the number of whole blocks in some seconds, all but the last at most, and the seconds of the next one.
-
-    Parameters
-    ----------
-    ends_s : end of each block in seconds from the begin of the first, rising, shape (b,)
-    passed_s : seconds from the begin of the first
-    """
+    """Return the number of whole blocks in some seconds, all but the last at most, and the seconds of the next one."""
     block = min(int(np.searchsorted(ends_s, passed_s, side="right")), ends_s.size - 1)
     return block, passed_s - (float(ends_s[block - 1]) if block else 0.0)
 
 
 def sent_after_s(ends_s: FloatArray, sent_bits: FloatArray, rate_bps: FloatArray, bits: FloatArray) -> FloatArray:
-    """Return the seconds until each sender has sent its bits, shape (m,); `inf` if that is after the last block.
-
-    Parameters
-    ----------
-    ends_s : as in `passed_blocks`
-    sent_bits : of each sender by the end of each block, shape (b, m)
-    rate_bps : of each sender in each block, shape (b, m)
-    bits : to be sent, shape (m,)
-    """
+    """Return the seconds until each sender has sent its bits, shape (m,); `inf` if that is after the last block."""
     after_s = np.full(bits.size, math.inf)
     ending = np.flatnonzero(sent_bits[-1] >= bits)
     if ending.size:

@@ -64,37 +64,19 @@ class FadedView(View, Protocol):
     """The offers of stations over radio."""
 
     def snrs(self, station: IntArray) -> FloatArray:
-        """Return the linear mean SNRs of the downlink and the uplink at each place, shape (n, 2).
-
-        Parameters
-        ----------
-        station : number of the station of each place, shape (n,)
-        """
+        """Return the linear mean SNRs of the downlink and the uplink at each place, shape (n, 2)."""
         ...
 
 
 class Offer(NamedTuple):
-    """What a station offers to a client at a place.
-
-    Attributes
-    ----------
-    rates_bps : capacities of the downlink and of the uplink, means over fading
-    snr : linear mean SNRs of the two; None without radio
-    """
+    """What a station offers to a client at a place."""
 
     rates_bps: tuple[float, float]
     snr: tuple[float, float] | None = None
 
 
 def offers(view: View, station: IntArray, rows: Sequence[int] | None = None) -> list[Offer]:
-    """Return what stations offer at places.
-
-    Parameters
-    ----------
-    view : of the places
-    station : number of the station of each place, shape (n,)
-    rows : of the places that are wanted; None for all
-    """
+    """Return what stations offer at places."""
     chosen = slice(None) if rows is None else rows
     rates_bps: list[tuple[float, float]] = view.rates_bps(station)[chosen].tolist()
     if not isinstance(view, FadedView):
@@ -106,24 +88,13 @@ class AccessChannels(LinkFading, Protocol):
     """Fading access links of clients that may change their station."""
 
     def join(self, client: int, offer: Offer) -> bool:
-        """Let a client's links be what a station offers from now on; return whether their fading is another then.
-
-        Parameters
-        ----------
-        client : id
-        offer : of its station at its place
-        """
+        """Let a client's links be what a station offers from now on; return whether their fading is another then."""
         ...
 
 
 @runtime_checkable
 class FadedCoverage(Coverage, Protocol):
-    """Stations whose links fade.
-
-    Attributes
-    ----------
-    uplink_hz : bandwidth of a client's uplink
-    """
+    """Stations whose links fade."""
 
     @property
     def uplink_hz(self) -> float:
@@ -133,13 +104,7 @@ class FadedCoverage(Coverage, Protocol):
     def channels(
         self, access: Sequence[tuple[int, int]], rates_bps: FloatArray, snr: FloatArray
     ) -> AccessChannels | None:
-        """Return the fading of the clients' access links in one run; None where mean rates count.
-
-        Parameters
-        ----------
-        access : numbers of the downlink and the uplink of each client
-        rates_bps, snr : mean rates, and linear mean SNRs of downlinks and uplinks at time 0, shape (2, K)
-        """
+        """Return the fading of the clients' access links in one run; None where mean rates count."""
         ...
 
 

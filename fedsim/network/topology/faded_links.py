@@ -13,14 +13,7 @@ _MOST_DRAWN: Final = 2**14
 
 
 class LinkFading(Protocol):
-    """The fading of some links of a network: what their capacity is in a block, over its mean.
-
-    Attributes
-    ----------
-    coherence_s : length of a block
-    most_blocks : blocks in a row for which a link that is in use fades; later ones have the mean
-    last_block : blocks from this one on have the mean
-    """
+    """The fading of some links of a network: what their capacity is in a block, over its mean."""
 
     @property
     def coherence_s(self) -> float:
@@ -42,13 +35,7 @@ class LinkFading(Protocol):
         ...
 
     def ratios(self, link: IntArray, block: IntArray) -> FloatArray:
-        """Return capacities over their means, >= 0, shape (b, n).
-
-        Parameters
-        ----------
-        link : numbers of links that fade, shape (n,)
-        block : numbers of blocks, shape (b,)
-        """
+        """Return capacities over their means, >= 0, shape (b, n)."""
         ...
 
 
@@ -56,15 +43,6 @@ class FadedLinks:
     """The capacities of the links in use in the blocks ahead, over their means; drawn once for each link and block.
 
     Links are known by the number that they have while they are in use.
-
-    Parameters
-    ----------
-    fading : of the network's links
-
-    Attributes
-    ----------
-    fading : of the network's links
-    present : number of links in use that fade
     """
 
     def __init__(self, fading: LinkFading) -> None:
@@ -78,12 +56,7 @@ class FadedLinks:
         self._base = self._rows = 0
 
     def add(self, number: int, link: int) -> None:
-        """Add a link that is in use from now on.
-
-        Parameters
-        ----------
-        number, link : its number while it is in use, and in the network
-        """
+        """Add a link that is in use from now on."""
         if number >= self._link.size:
             more = np.full(self._link.size, _NONE)
             self._link, self._first = np.append(self._link, more), np.append(self._first, more)
@@ -111,15 +84,7 @@ class FadedLinks:
         return max(0, min(int(self._first[faded].max()) + self.fading.most_blocks, self.fading.last_block) - block)
 
     def ahead(self, block: int, wanted: int, at_once: int, numbers: IntArray) -> FloatArray:
-        """Return capacities over their means, for as many blocks as wanted or fewer, shape (blocks, n).
-
-        Parameters
-        ----------
-        block : number of the first block
-        wanted : number of blocks, >= 1
-        at_once : number of blocks to draw where none is drawn yet, if that is more
-        numbers : of links in use, shape (n,); links that do not fade have ones
-        """
+        """Return capacities over their means, for as many blocks as wanted or fewer, shape (blocks, n)."""
         place = np.flatnonzero(self._link[numbers] != _NONE)
         faded = numbers[place]
         self._draw(faded, block, wanted, max(wanted, at_once))
@@ -133,14 +98,7 @@ class FadedLinks:
         return found
 
     def _draw(self, faded: IntArray, block: int, wanted: int, length: int) -> None:
-        """Draw what is missing of some links from a block on, in the present window or in a new one.
-
-        Parameters
-        ----------
-        faded : numbers of the links
-        block, wanted : first of the blocks, and how many
-        length : of a new window
-        """
+        """Draw what is missing of some links from a block on, in the present window or in a new one."""
         missing = faded[self._row[faded] == _NONE]
         left = self._base + self._ratios.shape[1] - block
         outside = block < self._base or left <= 0

@@ -28,16 +28,7 @@ _AT_ONCE: Final = 400
 
 @dataclass(frozen=True)
 class Route:
-    """The route of a flow: the links that it uses.
-
-    Attributes
-    ----------
-    links : their numbers, none twice
-    weights : capacity of each link that a flow takes per bit/s of its rate
-    delay_s : propagation delay of the whole route
-    airtimes : for some of the links, by their place in `links`, the airtimes that they share at their begin and at
-        their end, which are among the links; -1 for none
-    """
+    """The route of a flow: the links that it uses."""
 
     links: tuple[int, ...]
     weights: tuple[float, ...]
@@ -46,18 +37,7 @@ class Route:
 
 
 class FlowState:
-    """The state of all flows, a row for each; rows are used again.
-
-    Parameters
-    ----------
-    capacity_bps : array of shape (m,)
-        Capacity of each link at the start, the mean of one that fades.
-    fading : of the links; None where none fades
-
-    Attributes
-    ----------
-    remaining_bits, rate_bps : by row; bits as of the last call of `carry`, rates as of the last call of `share`
-    """
+    """The state of all flows, a row for each; rows are used again."""
 
     def __init__(self, capacity_bps: FloatArray, fading: LinkFading | None = None) -> None:
         self._capacity_bps: list[float] = capacity_bps.tolist()
@@ -93,13 +73,7 @@ class FlowState:
         self._free.append(row)
 
     def place(self, row: int, route: Route | None) -> None:
-        """Give a flow that has no route one, or none.
-
-        Parameters
-        ----------
-        row : of the flow
-        route : None for a flow that waits
-        """
+        """Give a flow that has no route one, or none."""
         if route is None:
             self._stop(row)
             return
@@ -142,13 +116,7 @@ class FlowState:
         return True
 
     def carry(self, elapsed_s: float, now_s: float) -> None:
-        """Send bits at the shared rates until an instant.
-
-        Parameters
-        ----------
-        elapsed_s : seconds since the last call
-        now_s : present instant
-        """
+        """Send bits at the shared rates until an instant."""
         if self._ahead is not None:
             self.remaining_bits[self._ahead.rows] = self._ahead.left_at(now_s)
             return
@@ -165,11 +133,6 @@ class FlowState:
         """Compute the max-min fair rates of all flows, and return the instant until which they are to be waited for.
 
         That is the first end, or the end of the fading blocks for which rates are computed.
-
-        Parameters
-        ----------
-        now_s : present instant
-        quiet_s : time for which flows probably stay the same, if none of them ends
         """
         runs = np.flatnonzero(self._runs)
         self.rate_bps[:] = 0.0
@@ -197,16 +160,7 @@ class FlowState:
     def _look_ahead(
         self, faded: FadedLinks, runs: IntArray, now_s: float, block: int, quiet_s: float, most: int
     ) -> BlocksAhead:
-        """Return the rates of the flows in the next blocks.
-
-        Parameters
-        ----------
-        faded : the links in use that fade
-        runs : rows of the flows
-        now_s, block : present instant and its block
-        quiet_s : as in `share`
-        most : number of blocks, >= 1
-        """
+        """Return the rates of the flows in the next blocks."""
         coherence_s, left_bits = faded.fading.coherence_s, self.remaining_bits[runs]
         numbers, routes, airtimes = _renumbered(self._routes[runs], self._airtimes[:, runs])
         weights, mean_bps = self._weights[runs], self._in_use.capacity_bps()[numbers]

@@ -143,13 +143,7 @@ class File(Component):
     path: Annotated[str, Field(min_length=1)]
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[Any]":
-        """Return the graph of the file, for clients at positions of shape (K, 2).
-
-        Raises
-        ------
-        ScenarioError
-            If the file cannot be read or is not a graph.
-        """
+        """Return the graph of the file, for clients at positions of shape (K, 2)."""
         path = Path(self.path)
         text = read_text(path, ScenarioError, f"topology: {shortened(self.path)}")
         readers = {".graphml": graph_of_graphml, ".json": graph_of_json}
@@ -194,13 +188,7 @@ class Given(Component):
 
 
 def hexagonal_sites(number: int, distance_m: float) -> FloatArray:
-    """Return sites on a hexagonal grid in metres, the origin and then ring by ring, shape (number, 2).
-
-    Parameters
-    ----------
-    number : of sites
-    distance_m : between neighbouring sites
-    """
+    """Return sites on a hexagonal grid in metres, the origin and then ring by ring, shape (number, 2)."""
     corners = [(math.cos(math.pi / 3 * k), math.sin(math.pi / 3 * k)) for k in range(6)]
     sites = [(0.0, 0.0)]
     ring = 1
@@ -231,13 +219,7 @@ def graph_of_graphml(text: str, source: str) -> "nx.Graph[Any]":
 
 
 def graph_of_json(text: str, source: str) -> "nx.Graph[str]":
-    """Return the graph of node-link JSON text; its list of edges is ``edges`` or, in older files, ``links``.
-
-    Parameters
-    ----------
-    text : of the file
-    source : name of the file, for messages
-    """
+    """Return the graph of node-link JSON text; its list of edges is ``edges`` or, in older files, ``links``."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -34,13 +34,7 @@ class HandoverRule(Settings):
     reselect_after_s: NonNegativeFloat | None = None
 
     def ticks_s(self, now_s: float, number: int) -> FloatArray:
-        """Return the next instants of measuring in seconds, the first of them after now, shape (number,).
-
-        Parameters
-        ----------
-        now_s : present instant
-        number : of instants
-        """
+        """Return the next instants of measuring in seconds, the first of them after now, shape (number,)."""
         first = math.floor(now_s / self.measured_every_s) + 1
         times_s = np.arange(first, first + number + 1, dtype=np.float64) * self.measured_every_s
         return times_s[1:] if times_s[0] <= now_s else times_s[:-1]
@@ -53,15 +47,7 @@ class HandoverRule(Settings):
 
 @dataclass(frozen=True)
 class Watch:
-    """The neighbours that are stronger than the own station in consecutive measurements, and since when.
-
-    Attributes
-    ----------
-    times_s : instants of the measurements, shape (n,)
-    since_s : since when each neighbour is stronger by more than the hysteresis, shape (n, b); `inf` where it is not
-    fires : whether it has been stronger for the time to trigger, shape (n, b)
-    signal_db : signals measured, shape (n, b)
-    """
+    """The neighbours that are stronger than the own station in consecutive measurements, and since when."""
 
     times_s: FloatArray
     since_s: FloatArray
@@ -72,15 +58,7 @@ class Watch:
     def over(
         cls, rule: HandoverRule, times_s: FloatArray, signal_db: FloatArray, serving: int, since_s: FloatArray
     ) -> "Watch":
-        """Return what measurements of a client's neighbours show.
-
-        Parameters
-        ----------
-        rule : of handovers
-        times_s, signal_db : instants and signals of the measurements, shapes (n,) and (n, b); lost stations have -inf
-        serving : number of the own station
-        since_s : since when each neighbour is stronger, as of the last measurement before, shape (b,)
-        """
+        """Return what measurements of a client's neighbours show."""
         better = signal_db - rule.hysteresis_db > signal_db[:, serving : serving + 1]
         better[:, serving] = False
         number = np.arange(len(times_s))[:, None]
@@ -101,12 +79,6 @@ class Watch:
         return row, int(np.argmax(np.where(self.fires[row], self.signal_db[row], -np.inf)))
 
     def since_at(self, now_s: float, before_s: FloatArray) -> FloatArray:
-        """Return since when each neighbour has been stronger, as of the last measurement by now, shape (b,).
-
-        Parameters
-        ----------
-        now_s : present instant
-        before_s : the same before the first measurement, shape (b,)
-        """
+        """Return since when each neighbour has been stronger, as of the last measurement by now, shape (b,)."""
         row = int(np.searchsorted(self.times_s, now_s, side="right")) - 1
         return before_s if row < 0 else self.since_s[row]

@@ -7,12 +7,7 @@ from fedsim.network.topology.faded_links import FadedLinks
 
 
 class LinksInUse:
-    """The links that flows use, numbered without gaps, so that idle links cost nothing.
-
-    Parameters
-    ----------
-    faded : told of each link that gets a number; None where no link fades
-    """
+    """The links that flows use, numbered without gaps, so that idle links cost nothing."""
 
     def __init__(self, faded: FadedLinks | None = None) -> None:
         self._number: dict[int, int] = {}

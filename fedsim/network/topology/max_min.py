@@ -21,24 +21,6 @@ def max_min_rates(routes: NDArray[np.intp], weights: FloatArray, capacity: Float
     is a bottleneck already: the level at which a link fills can only rise while others settle, so a link whose flows
     all fill at its own level first fills at exactly that level. A star with a thousand different access links takes
     a handful of steps.
-
-    Parameters
-    ----------
-    routes : array of shape (n, depth)
-        The links that each flow uses, as indices into `capacity`; `PAD` where a route is shorter. Every flow uses at
-        least one link, and none twice.
-    weights : array of shape (n, depth), > 0
-        Capacity of the link that a flow takes per bit/s of its own rate; not read where the route has ended.
-    capacity : array of shape (m,), bit/s >= 0
-        A link of capacity 0 stops the flows on it.
-
-    Examples
-    --------
-    The textbook's line of two links: one flow over both, one over the first alone, two over the second.
-
-    >>> one = np.ones((4, 2))
-    >>> max_min_rates(np.array([[0, 1], [0, PAD], [1, PAD], [1, PAD]]), one, np.array([9.0, 6.0])).tolist()
-    [2.0, 7.0, 2.0, 2.0]
     """
     links = capacity.size
     rates = np.zeros(len(routes))

@@ -43,14 +43,7 @@ Points = dict[int, list[tuple[float, float, float]]]
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A straight line at constant speed; a pause is one at speed 0.
-
-    Attributes
-    ----------
-    start_s, end_s : instants; the end may be inf
-    place_m : (x, y) at the start
-    velocity_m_per_s : (x, y)
-    """
+    """A straight line at constant speed; a pause is one at speed 0."""
 
     start_s: float
     end_s: float
@@ -62,13 +55,7 @@ class Movement(Protocol):
     """The movement of the clients of one run."""
 
     def __call__(self, client: int, place_m: Place, /) -> Iterator[Leg]:
-        """Yield the legs of a client without gaps, from time 0 on.
-
-        Parameters
-        ----------
-        client : id
-        place_m : its position (x, y) in the crowd's placement
-        """
+        """Yield the legs of a client without gaps, from time 0 on."""
         ...
 
 
@@ -111,13 +98,7 @@ MOBILITY_MODEL: Final = Contract("mobility", Mobility, {"build": _Moves()})
 
 
 def standing(_client: int, place_m: Place) -> Iterator[Leg]:
-    """Yield the one leg of a client that stands still.
-
-    Parameters
-    ----------
-    _client : id, without effect
-    place_m : its position (x, y)
-    """
+    """Yield the one leg of a client that stands still."""
     yield Leg(0.0, math.inf, place_m, (0.0, 0.0))
 
 
@@ -211,13 +192,7 @@ class Trace(Component):
         return self
 
     def build(self, streams: Streams) -> Movement:
-        """Return the lines between each client's points, and at the end a pause without end.
-
-        Raises
-        ------
-        ScenarioError
-            If the file cannot be read or is not a trace.
-        """
+        """Return the lines between each client's points, and at the end a pause without end."""
         return partial(_along, of_file(self.path) if self.path is not None else by_client(self.points or (), "points"))
 
 
@@ -257,13 +232,7 @@ class Walk:
         return math.isinf(self._known[0].end_s) and self._known[0].velocity_m_per_s == (0.0, 0.0)
 
     def at(self, times_s: FloatArray, now_s: float) -> FloatArray:
-        """Return the positions in metres at some instants, shape (n, 2).
-
-        Parameters
-        ----------
-        times_s : rising instants, none before now, shape (n,)
-        now_s : present instant; legs that end before are forgotten
-        """
+        """Return the positions in metres at some instants, shape (n, 2)."""
         while self._known[-1].end_s <= times_s[-1]:
             self._known.append(next(self._legs))
         while self._known[0].end_s <= now_s:

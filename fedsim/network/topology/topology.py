@@ -24,16 +24,7 @@ Kind = Literal["client", "base-station", "edge-server", "cloud", "router"]
 
 
 class Node(Settings):
-    """A node of a network.
-
-    Attributes
-    ----------
-    kind : a client, base station, edge server, cloud, or a router, which only relays
-    client : number of the client, for clients only
-    x_m, y_m : position; required of base stations where clients choose the nearest
-    radio_bps : greatest rate of the node's radio, all its wireless links and both directions together
-    relays : whether routes of others may pass through the node; by default true for all but clients
-    """
+    """A node of a network."""
 
     kind: Kind
     client: Annotated[int, Field(ge=0)] | None = None
@@ -71,16 +62,7 @@ class Link:
 
 
 class Topology:
-    """Nodes, links and routes of one run, of which nodes and links may fail for a while.
-
-    Attributes
-    ----------
-    names : of the nodes, by number
-    nodes : `Node` by number
-    links : `Link` by number
-    client_node : number of each client's node
-    where : what refusals of the graph begin with: the network, and the file of the graph if it has one
-    """
+    """Nodes, links and routes of one run, of which nodes and links may fail for a while."""
 
     def __init__(self) -> None:
         self.where = "network"
@@ -97,13 +79,7 @@ class Topology:
         self._airtime: dict[int, int] = {}
 
     def add_node(self, name: str, node: Node) -> int:
-        """Add a node and return its number.
-
-        Parameters
-        ----------
-        name : unique
-        node : its attributes
-        """
+        """Add a node and return its number."""
         number = len(self.names)
         self.names.append(name)
         self.nodes.append(node)
@@ -113,13 +89,7 @@ class Topology:
         return number
 
     def add_link(self, tail: int, head: int, capacity_bps: float, delay_s: float, wireless: bool) -> int:
-        """Add one direction of an edge and return its number.
-
-        Parameters
-        ----------
-        tail, head : numbers of the nodes at its begin and at its end
-        capacity_bps, delay_s, wireless : as in `Edge`
-        """
+        """Add one direction of an edge and return its number."""
         link = Link(len(self.links), tail, head, capacity_bps, delay_s, wireless)
         self.links.append(link)
         self._out[tail][head] = self._into[head][tail] = link.number
@@ -154,13 +124,7 @@ class Topology:
         return np.array([link.capacity_bps for link in self.links] + radios + [1.0, 1.0] * len(self._airtime))
 
     def tune(self, number: int, capacity_bps: float) -> None:
-        """Set the capacity of a link; routes over it may have other weights then.
-
-        Parameters
-        ----------
-        number : of the link
-        capacity_bps : from now on
-        """
+        """Set the capacity of a link; routes over it may have other weights then."""
         self.links[number] = replace(self.links[number], capacity_bps=capacity_bps)
 
     def relays(self, node: int) -> bool:
@@ -169,13 +133,7 @@ class Topology:
         return self.nodes[node].kind != "client" if relays is None else relays
 
     def turn(self, number: int, tail: int, head: int) -> None:
-        """Let a link join two other nodes from now on; its number and capacity stay.
-
-        Parameters
-        ----------
-        number : of the link
-        tail, head : numbers of the nodes at its begin and at its end
-        """
+        """Let a link join two other nodes from now on; its number and capacity stay."""
         old = self.links[number]
         del self._out[old.tail][old.head], self._into[old.head][old.tail]
         self.links[number] = replace(old, tail=tail, head=head)
@@ -184,13 +142,7 @@ class Topology:
             self._trees.clear()
 
     def lose_node(self, node: int, lost: bool) -> None:
-        """Count a failure of a node, or its end; the node works when all its failures have ended.
-
-        Parameters
-        ----------
-        node : number of the node
-        lost : True at the start of a failure, False at its end
-        """
+        """Count a failure of a node, or its end; the node works when all its failures have ended."""
         self._node_losses[node] = self._node_losses.get(node, 0) + (1 if lost else -1)
         self._trees.clear()
 
@@ -283,13 +235,7 @@ class Topology:
 
 
 def read_graph(graph: "nx.Graph[Any]", topology: Topology) -> None:
-    """Add a graph's nodes and edges to a topology, refusing missing and wrong attributes.
-
-    Raises
-    ------
-    ScenarioError
-        Naming the node or edge, the attribute, and the values allowed.
-    """
+    """Add a graph's nodes and edges to a topology, refusing missing and wrong attributes."""
     topology.where = f"network: {graph.graph[SOURCE]}" if SOURCE in graph.graph else "network"
     if graph.is_multigraph():
         raise ScenarioError(

@@ -15,15 +15,7 @@ from fedsim.errors import DataError
 
 @dataclass(frozen=True)
 class Capacities:
-    """The capacities of n traces, one after the other.
-
-    Attributes
-    ----------
-    first : trace t has the edges ``first[t]`` to ``first[t + 1] - 1``, shape (n + 1,)
-    edge_s : instants between which a capacity is constant: 0 first and the period last in each trace, shape (m,)
-    bits : bits carried from the start of the period until each edge, shape (m,)
-    rate_bps : capacity from each edge on; 0 at the last of a trace, shape (m,)
-    """
+    """The capacities of n traces, one after the other."""
 
     first: IntArray
     edge_s: FloatArray
@@ -32,13 +24,7 @@ class Capacities:
 
     @classmethod
     def of(cls, traces: list[tuple[FloatArray, FloatArray]]) -> Self:
-        """Return capacities of traces, each given by k + 1 edges in seconds that rise from 0, and k rates in bit/s.
-
-        Raises
-        ------
-        DataError
-            If there is no trace, a length is not above 0, or a trace carries nothing.
-        """
+        """Return capacities of traces, each given by k + 1 edges in seconds that rise from 0, and k rates in bit/s."""
         if not traces:
             raise DataError("there is no trace; allowed: at least one")
         bits = []
@@ -72,13 +58,7 @@ class Capacities:
         return np.asarray(self.bits[self.first[1:] - 1] / self.period_s)
 
     def carried_bits(self, trace: IntArray, phase_s: FloatArray) -> FloatArray:
-        """Return the bits that each trace carries from its beginning to an instant within its period, shape (n,).
-
-        Parameters
-        ----------
-        trace : numbers of traces, shape (n,)
-        phase_s : instants from 0 to the period, shape (n,)
-        """
+        """Return the bits that each trace carries from its beginning to an instant within its period, shape (n,)."""
         low, high = self.first[trace], self.first[trace + 1]
         edge = low + _counted(self.edge_s, low, high, phase_s, at=True) - 1
         return np.asarray(self.bits[edge] + self.rate_bps[edge] * (phase_s - self.edge_s[edge]))
@@ -91,14 +71,7 @@ class Capacities:
         return np.asarray((more - loops) * whole + carried)
 
     def transfer_s(self, trace: IntArray, start_s: FloatArray, bits: float | FloatArray) -> FloatArray:
-        """Return how long each trace takes to carry some bits, shape (n,).
-
-        Parameters
-        ----------
-        trace : numbers of traces, shape (n,)
-        start_s : instants from 0 on, in the time of the trace; its repetitions go on for ever; shape (n,)
-        bits : sizes, >= 0, one for all or shape (n,)
-        """
+        """Return how long each trace takes to carry some bits, shape (n,)."""
         period_s, last = self.period_s[trace], self.first[trace + 1] - 1
         phase_s = _phase(start_s, period_s)[1]
         target = self.carried_bits(trace, phase_s) + bits

@@ -64,13 +64,7 @@ class RateFile(Settings):
         return self
 
     def read(self) -> Capacities:
-        """Return the traces of the file.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be read or does not hold such rates; the message names the file.
-        """
+        """Return the traces of the file."""
         try:
             if Path(self.path).suffix in (".csv", ".parquet", ".npz"):
                 return Capacities.of(self._from_table())
@@ -116,11 +110,6 @@ def packet_opportunities(content: bytes) -> tuple[FloatArray, FloatArray]:
 
     A packet at t ms may be sent in the millisecond that ends at t, and one at 0 in the first. So a file of the one
     line ``1`` is a rate of 12 Mbit/s.
-
-    Raises
-    ------
-    DataError
-        If a line is no timestamp, or they fall.
     """
     lines = content.split()
     for number, line in enumerate(lines, start=1):

@@ -51,13 +51,7 @@ class RateTraces(Component):
     delay_s: Annotated[ClientValues, PerClient(ge=0)]
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "TraceLinks":
-        """Return the links of one run, with a client for each row of the positions, shape (K, 2).
-
-        Raises
-        ------
-        DataError
-            If a file cannot be read or does not hold rates.
-        """
+        """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
         clients, shared = len(positions_m), self.sharing == "equal"
         ways = []
         for file in (self.downlink, self.uplink):
@@ -73,14 +67,7 @@ class RateTraces(Component):
 
 @dataclass(frozen=True)
 class TracedWay:
-    """One direction of all clients' links.
-
-    Attributes
-    ----------
-    rates : capacities of the traces
-    trace : trace that each client follows, shape (K,)
-    offset_s : instant of its trace at time 0, shape (K,)
-    """
+    """One direction of all clients' links."""
 
     rates: Capacities
     trace: IntArray
@@ -103,14 +90,7 @@ class TracedWay:
 
 
 class TraceLinks(Links):
-    """The links of `RateTraces`.
-
-    Parameters
-    ----------
-    downlink, uplink : the two directions
-    delay_s : propagation delay, one for all or shape (K,)
-    shared : whether all clients share the first trace
-    """
+    """The links of `RateTraces`."""
 
     def __init__(self, downlink: TracedWay, uplink: TracedWay, delay_s: Values, *, shared: bool) -> None:
         self._down, self._up, self._delay_s = downlink, uplink, delay_s

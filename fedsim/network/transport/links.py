@@ -18,18 +18,7 @@ from fedsim.network.transport.tcp import TcpPath
 
 @dataclass(frozen=True)
 class Path:
-    """What a transport adds to a message.
-
-    Attributes
-    ----------
-    tcp : TcpPath
-    rtt_s : round-trip time without queues
-    handshakes : round trips before a downlink
-    segment_bits : payload of a segment
-    window : receive window in segments
-    overhead : bits of headers in each bit of payload
-    header_bits : of each message
-    """
+    """What a transport adds to a message."""
 
     tcp: TcpPath
     rtt_s: float
@@ -47,11 +36,6 @@ class Path:
         """Return by how much TCP takes longer than links alone, shape (K,).
 
         A link buffers at least the first window, so that a path shorter than that is full from the start.
-
-        Parameters
-        ----------
-        bits : size of a message without headers
-        sending_s : time that each client's link takes for the bits, without delays, shape (K,)
         """
         segments = (bits + self.header_bits) / self.segment_bits
         if segments == 0:
@@ -74,14 +58,7 @@ class _Plan(NamedTuple):
 
 
 class TransportLinks(Links):
-    """The links of a network with a transport.
-
-    Parameters
-    ----------
-    links : of the network
-    path : what the transport adds
-    capacities : of the server's link for downlinks and for uplinks; None for no limit
-    """
+    """The links of a network with a transport."""
 
     def __init__(
         self, links: Links, path: Path, capacities: tuple[ServerCapacity | None, ServerCapacity | None]
@@ -178,14 +155,7 @@ class TransportLinks(Links):
 
 
 def _limited(alone_s: Callable[[float], FloatArray], bits: float, capacity: ServerCapacity | None) -> FloatArray:
-    """Return the times of clients that are alone on the server's link, which may be slower than their own.
-
-    Parameters
-    ----------
-    alone_s : returns the times over the clients' own links by the bits
-    bits : with headers
-    capacity : of the server's link; None for no limit
-    """
+    """Return the times of clients that are alone on the server's link, which may be slower than their own."""
     if capacity is None:
         return alone_s(bits)
     return alone_s(bits) + np.maximum(bits / capacity.mean_bps - _sending_s(bits, alone_s), 0.0)

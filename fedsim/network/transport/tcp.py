@@ -23,15 +23,7 @@ _BACKOFFS: Final = (1.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 
 @dataclass(frozen=True)
 class TcpPath:
-    """A connection over one path.
-
-    Attributes
-    ----------
-    loss : probability that a segment is lost, given that no segment of its round trip was lost before it, in [0, 1)
-    first_window : w1, segments that may be sent in the first round trip
-    per_ack : b, segments that are acknowledged together
-    timeout_s : T0, mean duration of the first timeout of a sequence
-    """
+    """A connection over one path."""
 
     loss: float
     first_window: float
@@ -44,26 +36,14 @@ class TcpPath:
         return 1.0 + 1.0 / self.per_ack
 
     def slow_start_segments(self, segments: FloatArray) -> FloatArray:
-        """Return the expected number of segments that are sent before the first loss, that one included; equation 5.
-
-        Parameters
-        ----------
-        segments : size of each message, d, any shape
-        """
+        """Return the expected number of segments that are sent before the first loss, that one included; equation 5."""
         if self.loss == 0:
             return segments
         lossless = np.exp(segments * np.log1p(-self.loss))
         return np.asarray(np.minimum((1.0 - lossless) * (1.0 - self.loss) / self.loss + 1.0, segments))
 
     def slow_start_s(self, segments: FloatArray, window: FloatArray, rtt_s: FloatArray) -> FloatArray:
-        """Return the time in slow start, equation 15, and the same where a window is reached and kept.
-
-        Parameters
-        ----------
-        segments : sent in slow start, any shape
-        window : largest window, at least the first one, of the same shape
-        rtt_s : round-trip time, of the same shape
-        """
+        """Return the time in slow start, equation 15, and the same where a window is reached and kept."""
         first, growth = np.minimum(self.first_window, window), self.growth
         free = np.log(segments * (growth - 1.0) / first + 1.0)
         left = segments - (growth * window - first) / (growth - 1.0)
@@ -71,14 +51,7 @@ class TcpPath:
         return np.asarray(rtt_s * np.where(left <= 0, free, bounded) / np.log(growth))
 
     def latency_s(self, segments: ArrayLike, window: ArrayLike, rtt_s: ArrayLike) -> FloatArray:
-        """Return the expected time to deliver messages over an open connection: equation 25 without delayed acks.
-
-        Parameters
-        ----------
-        segments : size of each message, d >= 0, any shape
-        window : largest window in segments, >= 1, a shape that broadcasts
-        rtt_s : round-trip time, a shape that broadcasts
-        """
+        """Return the expected time to deliver messages over an open connection: equation 25 without delayed acks."""
         d, most, rtt = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (segments, window, rtt_s)))
         slow = self.slow_start_segments(d)
         took = self.slow_start_s(slow, most, rtt)
@@ -107,13 +80,7 @@ class TcpPath:
         return factor * self.timeout_s / (1.0 - self.loss)
 
     def steady_rate(self, window: ArrayLike, rtt_s: ArrayLike) -> FloatArray:
-        """Return the rate in segments per second that losses and a window allow; equations 21 to 23.
-
-        Parameters
-        ----------
-        window : largest window in segments, any shape
-        rtt_s : round-trip time, a shape that broadcasts
-        """
+        """Return the rate in segments per second that losses and a window allow; equations 21 to 23."""
         most, rtt, p, b = (
             np.asarray(window, dtype=np.float64),
             np.asarray(rtt_s, dtype=np.float64),

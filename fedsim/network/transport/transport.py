@@ -82,14 +82,7 @@ class ServerLink(Settings):
     background: Background | None = None
 
     def capacity(self, capacity_bps: float | None, name: str, streams: Streams) -> ServerCapacity | None:
-        """Return the capacity of one direction over time; None for no limit.
-
-        Parameters
-        ----------
-        capacity_bps : without traffic of others
-        name : of the direction
-        streams : random streams of the run
-        """
+        """Return the capacity of one direction over time; None for no limit."""
         if capacity_bps is None:
             return None
         other = self.background
@@ -142,13 +135,7 @@ class Tcp(Component):
     server: ServerLink = ServerLink()
 
     def over(self, links: Links, streams: Streams) -> Links:
-        """Return links whose messages take this transport.
-
-        Raises
-        ------
-        ScenarioError
-            If the server's link limits a direction that clients share already.
-        """
+        """Return links whose messages take this transport."""
         limits = self.server.egress_bps, self.server.ingress_bps
         for name, limit, shared in zip(("egress_bps", "ingress_bps"), limits, links.shared, strict=True):
             if limit is not None and shared:

@@ -9,14 +9,7 @@ from fedsim.rounds.aggregation.rules import Aggregated, AggregationRule, Arrival
 
 
 class ModelCache(AggregationRule):
-    """The server's copies of its clients' local models; see `fedsim.rounds.policies.safa.Safa`.
-
-    Parameters
-    ----------
-    learner : Learner
-    quota : how many arrivals are picked in a round
-    lag : by how many versions a client may be behind
-    """
+    """The server's copies of its clients' local models; see `fedsim.rounds.policies.safa.Safa`."""
 
     def __init__(self, learner: Learner, quota: int, lag: int) -> None:
         self._learner, self._quota, self._lag = learner, quota, lag

@@ -14,16 +14,7 @@ from fedsim.rounds.aggregation.staleness import STALENESS_LAW, StalenessLaw
 
 
 class Arrivals(Protocol):
-    """Updates that wait for an aggregation, ordered by the dispatch of their cohort and the place in it.
-
-    Attributes
-    ----------
-    client : ids, shape (n,)
-    updates : one per client
-    weight : weight of each before staleness and scaling, >= 0, shape (n,)
-    total : sum of the weights of a whole cohort; None for weights that are used as they are
-    held : whether the last aggregation kept it, shape (n,)
-    """
+    """Updates that wait for an aggregation, ordered by the dispatch of their cohort and the place in it."""
 
     client: IntArray
     updates: Sequence[Update]
@@ -53,14 +44,7 @@ class Arrivals(Protocol):
 
 
 class Aggregated(NamedTuple):
-    """The next model, and what became of the arrivals.
-
-    Attributes
-    ----------
-    model : the next model
-    weight : weight of each update in it, shape (n,); NaN for updates that no model used
-    held : updates that are kept for the next aggregation, shape (n,)
-    """
+    """The next model, and what became of the arrivals."""
 
     model: Model
     weight: FloatArray
@@ -142,11 +126,6 @@ class FedAvgRule(AggregationRule):
 
     An update of weight w and staleness s counts ``w * law(s)``; the counts are scaled to add up to the cohort's
     weight (1 for an average), unless they are those of a sum.
-
-    Attributes
-    ----------
-    law : how much stale updates count; None discards late updates
-    max_staleness : staler updates are discarded; None for no limit
     """
 
     learner: Learner
@@ -173,15 +152,7 @@ class FedAvgRule(AggregationRule):
 
 @dataclass(frozen=True)
 class FixedScaleRule(AggregationRule):
-    """FedBuff's and FedAsync's steps: an update of staleness s weighs ``scale * law(s)``, whatever the others weigh.
-
-    Attributes
-    ----------
-    scale : weight of a fresh update
-    law : how much stale updates count
-    max_staleness : staler updates are discarded; None for no limit
-    of : what is weighted: differences are added to the present model, whole models are mixed in
-    """
+    """FedBuff's and FedAsync's steps: an update of staleness s weighs ``scale * law(s)``, whatever the others weigh."""
 
     learner: Learner
     scale: float
@@ -200,25 +171,12 @@ class FixedScaleRule(AggregationRule):
 
 
 def fresh_enough(staleness: IntArray, max_staleness: int | None) -> BoolArray:
-    """Return which updates are not staler than allowed, shape (n,).
-
-    Parameters
-    ----------
-    staleness : aggregations since each client started, shape (n,)
-    max_staleness : largest one allowed; None for no limit
-    """
+    """Return which updates are not staler than allowed, shape (n,)."""
     return np.ones(staleness.size, dtype=bool) if max_staleness is None else staleness <= max_staleness
 
 
 def discount(learner: Learner, law: StalenessLaw, arrivals: Arrivals) -> FloatArray:
-    """Return the law's factor for each arrival, shape (n,).
-
-    Parameters
-    ----------
-    learner : measures deviations, only where the law uses them
-    law : law of staleness
-    arrivals : n updates
-    """
+    """Return the law's factor for each arrival, shape (n,)."""
     staleness = arrivals.staleness
     deviation = np.zeros(staleness.size)
     fresh, stale = np.flatnonzero(staleness == 0), np.flatnonzero(staleness > 0)

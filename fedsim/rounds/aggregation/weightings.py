@@ -148,18 +148,6 @@ def cohort_weights(
     FedAvg's (PAUSE, equation 2). Prescribed weights are scaled so that the clients that delivered carry the weight of
     the whole cohort, unless clients have divided their updates by a number of samples. The sum is None for weights that
     are used as they are.
-
-    Parameters
-    ----------
-    cohort : Cohort
-    each : weight of each client of the cohort by the weighting, shape (n,)
-    weighting : of the scenario
-    noised : name of the selector where the server adds the noise of privacy; empty elsewhere
-
-    Raises
-    ------
-    ScenarioError
-        If the selector prescribes weights, and the weighting takes none.
     """
     if cohort.weights is not None:
         if noised and not weighting.takes_prescribed:

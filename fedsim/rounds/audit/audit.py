@@ -26,19 +26,7 @@ _TOLERANCE: Final = 1e-9
 
 
 class Audit:
-    """The audit of one run with K clients.
-
-    Parameters
-    ----------
-    clients : K
-    medium : shared medium on the clock of the run, whose books are checked; None without one
-    batteries : of the run, before the first round; None without energy
-    links : of the run, whose dedicated transfers are checked; None for no check of them
-
-    Attributes
-    ----------
-    time_s : seconds of every client by `USES`, up to the end of its last participation, shape (6, K)
-    """
+    """The audit of one run with K clients."""
 
     def __init__(
         self,
@@ -60,18 +48,7 @@ class Audit:
         return {"client": np.arange(self._ended_s.size), **dict(zip(_COLUMNS, time_s, strict=True))}
 
     def check(self, number: int, records: ParticipationRecords) -> None:
-        """Check participations that have ended.
-
-        Parameters
-        ----------
-        number : round in which they began
-        records : of the participations; those of one client come in the order of time
-
-        Raises
-        ------
-        AuditError
-            At the first sum that is wrong; the message names the round, the client or the medium, and the rule.
-        """
+        """Check participations that have ended."""
         self._now_s = max(self._now_s, records.now_s)
         self._check_time(number, records)
         self._check_bits(number, records)
@@ -133,16 +110,6 @@ def check_book(name: str, book: SpectrumBook) -> None:
 
     Work that was carried has been received, was lost or is in progress. The integral of the number of transfers in
     progress is the sum of their sojourn times.
-
-    Parameters
-    ----------
-    name : of the medium, for the message
-    book : SpectrumBook
-
-    Raises
-    ------
-    AuditError
-        If one of them does not hold; the message names the medium.
     """
     accounted = book.received + book.lost + book.under_way
     slack = _TOLERANCE * max(book.most, 1.0) + book.rounding

@@ -16,12 +16,7 @@ _ULPS: Final = 16
 
 
 class CarriedBits:
-    """The bits of transfers that were cut short, as the links tell them.
-
-    Parameters
-    ----------
-    links : of the run
-    """
+    """The bits of transfers that were cut short, as the links tell them."""
 
     def __init__(self, links: Links) -> None:
         self._links = links
@@ -30,16 +25,6 @@ class CarriedBits:
         """Check that dedicated transfers that were cut short have carried what their links carried in that time.
 
         The instant of a cut is known to the resolution of the clock. A client may have set up a connection first.
-
-        Parameters
-        ----------
-        number : round in which the participations began
-        records : of participations that have ended
-
-        Raises
-        ------
-        AuditError
-            If a transfer has carried more or less.
         """
         for phase, shared in ((DOWNLINK, self._links.shared.down), (UPLINK, self._links.shared.up)):
             cut = np.flatnonzero(records.cut_in == phase)

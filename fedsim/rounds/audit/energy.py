@@ -20,18 +20,7 @@ _SMALLEST: Final = float(np.finfo(np.float64).smallest_subnormal)
 
 
 class EnergyBook:
-    """Energy of every battery of a run, added up independently of the batteries.
-
-    Parameters
-    ----------
-    batteries : before the first round
-
-    Attributes
-    ----------
-    initial_j : charge at time 0 in joules, shape (K,)
-    charge_j : charge at the end of each client's last participation, shape (K,)
-    recharged_j, drained_j, spent_j : energy gained while idle, lost while idle and spent in participations, shape (K,)
-    """
+    """Energy of every battery of a run, added up independently of the batteries."""
 
     def __init__(self, batteries: Batteries) -> None:
         every_client = np.arange(batteries.clients, dtype=np.int64)
@@ -46,16 +35,6 @@ class EnergyBook:
         For every client, ``charge before + recharged - drained - spent = charge after``, the charge stays within the
         battery, ``spent = bits * J/bit + seconds on the air * watts + operations * J/operation`` (or seconds of work
         times watts), and a battery that ran empty is empty.
-
-        Parameters
-        ----------
-        number : round in which they began
-        records : of the participations
-
-        Raises
-        ------
-        AuditError
-            If one of them is wrong.
         """
         demand, client = records.demand, records.client
         if demand is None:

@@ -17,14 +17,7 @@ _RADIX: Final = 2**_RADIX_BITS
 
 
 class TableRows:
-    """Some rows of one table of a run, one after another.
-
-    Parameters
-    ----------
-    name : of the table
-    at : number of the rows of the table before the first of these
-    table : the rows
-    """
+    """Some rows of one table of a run, one after another."""
 
     def __init__(self, name: str, at: int, table: pa.Table) -> None:
         self.name, self.at, self._table = name, at, table
@@ -47,25 +40,14 @@ class TableRows:
 
 
 class Following:
-    """What each row follows on: the row before it of the same client or edge server, also of earlier calls.
-
-    Parameters
-    ----------
-    nothing : stands for the value before a key's first row
-    """
+    """What each row follows on: the row before it of the same client or edge server, also of earlier calls."""
 
     def __init__(self, *nothing: float) -> None:
         self._nothing = nothing
         self._last = np.empty((len(nothing), 0))
 
     def before(self, key: IntArray, *values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the values of the row before each row, shape (number of values, n), and remember the last rows.
-
-        Parameters
-        ----------
-        key : what the rows are told apart by, >= 0, shape (n,)
-        values : as many as there are values for nothing, each of shape (n,)
-        """
+        """Return the values of the row before each row, shape (number of values, n), and remember the last rows."""
         self._grow(int(key.max(initial=0)) + 1)
         order = _sorted(key)
         in_order = key[order]

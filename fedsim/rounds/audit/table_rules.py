@@ -17,14 +17,7 @@ _PHASES: Final = ("downlink_s", "compute_s", "queue_s", "uplink_s")
 
 @dataclass(frozen=True)
 class RowRule:
-    """A rule that is checked on each row by itself.
-
-    Attributes
-    ----------
-    broken : what a row that breaks it does, in words
-    shown : columns whose values the message tells
-    wrong : returns which rows break it, shape (n,)
-    """
+    """A rule that is checked on each row by itself."""
 
     broken: str
     shown: tuple[str, ...]

@@ -29,23 +29,7 @@ Checked = Callable[[TableRows], None]
 
 
 class TableAudit:
-    """The audit of the tables of one run.
-
-    Parameters
-    ----------
-    bits : sizes of the message down and of the message up of a participation
-    narrow : sizes of both of narrower models, shape (m,) each
-    accountant : of privacy; None without
-    one_server : whether there are no edge servers
-    asks : whether the selector asks clients first, so that a cohort may have its updates and get no model
-    draws : whether clients draw samples, so that a message down may be of any size, and one up without bits
-    any_size : whether sizes of messages are stated from outside, so that each may be any
-    rules : the rules of each row, by table
-
-    Attributes
-    ----------
-    spent_s : seconds of real time that the audit has taken
-    """
+    """The audit of the tables of one run."""
 
     def __init__(
         self,
@@ -79,19 +63,7 @@ class TableAudit:
         }
 
     def check(self, name: str, at: int, table: pa.Table) -> None:
-        """Check rows of a table that have not been checked before.
-
-        Parameters
-        ----------
-        name : of the table
-        at : number of the rows of the table before the first of them
-        table : the rows
-
-        Raises
-        ------
-        AuditError
-            At the first rule that is broken; the message names the table, the rows, the round and the rule.
-        """
+        """Check rows of a table that have not been checked before."""
         began_s = time.thread_time()
         rows = TableRows(name, at, table)
         for rule in self._rules.get(name, ()):
@@ -103,13 +75,7 @@ class TableAudit:
         self.spent_s += time.thread_time() - began_s
 
     def end(self) -> None:
-        """Compare the tables of a run that is over with one another, and with the privacy accounts.
-
-        Raises
-        ------
-        AuditError
-            If they count differently.
-        """
+        """Compare the tables of a run that is over with one another, and with the privacy accounts."""
         if self._one_server:
             _same("participations begun", self._selected, "participations", self._rows)
             _same("stale updates used", self._stale_counted, "participations", self._stale_used)

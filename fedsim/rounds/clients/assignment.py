@@ -15,30 +15,7 @@ from fedsim.units import BITS_PER_FLOAT32
 
 
 class Workload:
-    """Bits and samples of one participation: a model down, training, an update up, and measurements beside these.
-
-    Parameters
-    ----------
-    learner : Learner
-    needs : measurements of delivered updates for the selector, some of `fedsim.measurements.MEASUREMENTS`
-    masked : returns the size of a masked update of some size; None for updates in clear
-
-    Attributes
-    ----------
-    down_bits : size of a model; 0 if the learner states none
-    up_bits : size of an update and of the measurements sent with it
-    samples : each client's whole work as a number of training samples, shape (K,)
-    down_sizes, up_sizes : bits of both messages for each width of the model, shape (L,); the first ones are the above
-
-    Examples
-    --------
-    >>> from fedsim.learning import NoLearning
-    >>> from fedsim.streams import Streams
-    >>> learner = NoLearning(model_bits=1e6, samples_per_client=[40, 25]).build(clients=2, streams=Streams(0))
-    >>> work = Workload(learner, needs=["loss"])
-    >>> work.down_bits, work.up_bits, work.samples.tolist()  # the loss is a number of 32 bits
-    (1000000.0, 1000032.0, [40.0, 25.0])
-    """
+    """Bits and samples of one participation: a model down, training, an update up, and measurements beside these."""
 
     def __init__(
         self, learner: Learner, needs: Collection[str] = (), masked: Callable[[float], float] | None = None
@@ -57,13 +34,7 @@ class Workload:
             self.samples = self.samples + passes * learner.probe_samples(every_client, None)
 
     def of(self, client: IntArray, level: IntArray | None) -> tuple[Values, Values, FloatArray]:
-        """Return the bits down and up of clients, and their work in samples, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        level : place of each client's width, shape (n,); None for the whole model
-        """
+        """Return the bits down and up of clients, and their work in samples, shape (n,)."""
         samples = self.samples[client]
         if self.widths is None or level is None or not level.any():
             return self.down_bits, self.up_bits, samples
@@ -71,28 +42,7 @@ class Workload:
 
 
 class Assignment(NamedTuple):
-    """A message down, local work and a message up, for each of the n members of a cohort.
-
-    Attributes
-    ----------
-    client : ids, shape (n,)
-    number : round in which the participations begin
-    draw : key of the participations' random numbers; the number of the round if no client is sent twice in a round
-    availability_s, availability_draw : instant at which the clients' availability is evaluated, and the draw of
-        availability that holds then
-    bits : sizes of the message down and of the message up; of each client where they train models of several widths
-    samples : that each client passes through its model in its whole work, shape (n,)
-    compute_s : duration of each client's whole work, shape (n,)
-    deadline_s : instant after which an answer is late; inf for none
-    least_share : smallest share of its work to which a client shortens it to meet the deadline; 1 for no shortening
-    mean_uplink_s : mean duration of each client's message up, by which work is shortened, shape (n,); None for no
-        shortening
-    waits_for_all : whether the server waits for every answer without a limit
-    why_all : what waits so, and what is allowed, in words
-    links : those of the cohort where a selector has allocated bands or powers; None for the run's
-    cpu_frequency : share of the full clock frequency at which each client works, shape (n,); None for all of it
-    transmit_power_dbm : radiated power that each client was given for its uplink, shape (n,); None for its own
-    """
+    """A message down, local work and a message up, for each of the n members of a cohort."""
 
     client: IntArray
     number: int

@@ -11,10 +11,6 @@ class BudgetLeft:
     """An eligibility criterion: a client whose account has closed is no candidate.
 
     Epsilon is never given back, so that such a client never becomes a candidate again.
-
-    Parameters
-    ----------
-    accountant : of the run
     """
 
     def __init__(self, accountant: PrivacyAccountant) -> None:

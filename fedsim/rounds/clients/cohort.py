@@ -19,40 +19,7 @@ _ALL: Final = slice(None)
 
 
 class CohortRun:
-    """A dispatched cohort of n clients, in flight or ended.
-
-    Parameters
-    ----------
-    order : number of cohorts that the server sent before
-    number : round in which the cohort is sent
-    cohort : the selector's answer
-    model : model that the clients start from
-    weight : aggregation weight of each client before staleness and scaling, shape (n,)
-    total : sum to which the weights of a whole cohort are scaled; None for weights that are used as they are
-    repeat : updates that each client sent before from the same version of the model, shape (n,)
-
-    Attributes
-    ----------
-    participations : waits, times and bits of the clients; set by the dispatch
-    given_up_s : instant at which the server stopped waiting for the cohort; inf before
-    asked, together : positions whose updates were asked for first, and the handles of these; none after others were
-    updates : handles of arrived updates by position in the cohort, but for those in ``together``
-    releases : privacy releases of the updates whose uploads have started, by position in the cohort
-    number_releases : those of the numbers sent beside them
-    spent : epsilon that each of these clients had spent with its release, by position in the cohort
-    work : share of the local work that each client does, shape (n,); falls if a client shortens its work
-    level : place of the width that each client trains among those of the learner, shape (n,); None for the whole model
-    drawn : samples that the clients have drawn to work on; None for all of their own
-    silent : clients that have drawn none and send a message without bits, shape (n,); None for none
-    everyone : positions of all members, 0..n-1
-    fate : `Fate` of each update, `UNDECIDED` before it is known, shape (n,)
-    undecided : number of updates whose fate is not known
-    late : whether the round was over before the client delivered, shape (n,)
-    served_round : round whose aggregation used the update, `NO_VALUE` for none, shape (n,)
-    staleness : aggregations between the start of a client and the use of its update, `NO_VALUE` for none, shape (n,)
-    used_weight : weight of the update in the aggregation, 0 for an update that was not used, shape (n,)
-    measured : measurements of the arrived updates by name, NaN for the other clients, each of shape (n, ...)
-    """
+    """A dispatched cohort of n clients, in flight or ended."""
 
     participations: Participations
 
@@ -109,14 +76,7 @@ class CohortRun:
         return np.array([sum(of[i].epsilon for of in kept if i in of) for i in members.tolist()], dtype=np.float64)
 
     def charge(self, accountant: PrivacyAccountant, numbers: bool, i: int) -> None:
-        """Charge the client at a position for its upload, which starts now.
-
-        Parameters
-        ----------
-        accountant : of the run
-        numbers : whether the selector asks for numbers beside updates
-        i : position in the cohort
-        """
+        """Charge the client at a position for its upload, which starts now."""
         client = int(self.cohort.client[i])
         self.releases[i] = Release(*accountant.charge(client))
         if numbers and accountant.numbers_share:
@@ -160,13 +120,7 @@ class CohortRun:
         return np.where(members.arrived, members.ended_s, min(now_s, self.given_up_s)) - members.start_s
 
     def measure(self, members: IntArray, values: dict[str, NDArray[np.floating[Any]]]) -> None:
-        """Keep measurements of updates.
-
-        Parameters
-        ----------
-        members : positions of m clients in the cohort, shape (m,)
-        values : measurements by name, each of shape (m, ...)
-        """
+        """Keep measurements of updates."""
         for name, column in values.items():
             shape = (self.fate.size, *column.shape[1:])
             self.measured.setdefault(name, np.full(shape, np.nan, dtype=column.dtype))[members] = column

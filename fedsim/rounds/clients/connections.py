@@ -17,15 +17,6 @@ class Connections:
 
     At the start of a run all of them are idle. A client that works for longer than the inactivity timer is released
     between its downlink and its uplink.
-
-    Parameters
-    ----------
-    connection : what keeps a client connected, and what it pays when it is not
-    clients : K
-
-    Attributes
-    ----------
-    connection : Connection
     """
 
     def __init__(self, connection: Connection, clients: int) -> None:
@@ -33,48 +24,25 @@ class Connections:
         self._silent_from_s = np.full(clients, _NEVER_S)
 
     def before_downlink_s(self, client: IntArray, start_s: float | FloatArray) -> FloatArray:
-        """Return the seconds that clients need before a downlink, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        start_s : instant at which the server sends, one or of each client
-        """
+        """Return the seconds that clients need before a downlink, shape (n,)."""
         if not self.connection.by_downlink:
             return np.zeros(client.size)
         return self._setup_s(start_s - self._silent_from_s[client])
 
     def before_uplink_s(self, silent_s: FloatArray) -> FloatArray:
-        """Return the seconds that clients need before an uplink, shape (n,).
-
-        Parameters
-        ----------
-        silent_s : seconds between the end of each client's downlink and the start of its uplink, shape (n,)
-        """
+        """Return the seconds that clients need before an uplink, shape (n,)."""
         if not self.connection.by_downlink:
             return filled(silent_s.size, self.connection.setup_s)
         return self._setup_s(silent_s)
 
     def idle_before_uplink(self, silent_s: FloatArray) -> BoolArray:
-        """Return whether clients set up a connection before an uplink, shape (n,).
-
-        Parameters
-        ----------
-        silent_s : seconds between the end of each client's downlink and the start of its uplink, shape (n,)
-        """
+        """Return whether clients set up a connection before an uplink, shape (n,)."""
         if not self.connection.by_downlink:
             return np.ones(silent_s.size, dtype=bool)
         return silent_s > self.connection.inactivity_s
 
     def ended(self, client: IntArray, participations: Participations, members: IntArray) -> None:
-        """Note the last messages of participations that have ended.
-
-        Parameters
-        ----------
-        client : ids of the cohort, shape (n,)
-        participations : of the cohort
-        members : positions of the participations, shape (m,); of those in flight nothing is noted
-        """
+        """Note the last messages of participations that have ended."""
         ended_s, cut_in = participations.ended_s[members], participations.cut_in[members]
         heard_s = np.where(cut_in == COMPUTE, ended_s - participations.spent_s[COMPUTE, members], ended_s)
         if not self.connection.by_downlink:

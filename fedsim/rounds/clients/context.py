@@ -18,32 +18,7 @@ from fedsim.streams import Streams
 
 @dataclass(frozen=True, kw_only=True)
 class ClientContext:
-    """What the participations of one run depend on.
-
-    Attributes
-    ----------
-    streams : random streams of the run
-    links, compute : durations of transfers and of local work
-    availability : when each client can be reached and works
-    dropout : when a client leaves during a participation
-    workload : bits and samples of a participation
-    accountant : privacy that each client has spent; None without privacy
-    batteries : charges of the clients; None without energy
-    may_leave : whether a client's availability may end during a participation
-    devices_up, links_up : when devices run and clients' links work; None if they never fail
-
-    Examples
-    --------
-    >>> from fedsim import Scenario
-    >>> from fedsim.wiring import build_context
-    >>> scenario = Scenario(
-    ...     name="two", crowd={"clients": 2}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
-    ...     devices={"compute": "zero"}, rounds={"count": 1}, selector="all",
-    ... )
-    >>> context = build_context(scenario).clients
-    >>> context.uplink_s(np.array([1, 0]), 1, np.zeros(2), bits=0.0, silent_s=np.zeros(2)).tolist(), context.steady
-    ([0.9, 0.2], True)
-    """
+    """What the participations of one run depend on."""
 
     streams: Streams
     links: Links
@@ -69,13 +44,7 @@ class ClientContext:
         return self.links.steady and self.connections is None
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: Values) -> FloatArray:
-        """Return the durations of dedicated downlinks, the set-up of connections included, shape (n,).
-
-        Parameters
-        ----------
-        client, draw, start_s : as for `Links.downlink_s`
-        bits : size of the message, or of each
-        """
+        """Return the durations of dedicated downlinks, the set-up of connections included, shape (n,)."""
         if self.connections is None and is_one(bits):
             return self.links.downlink_s(client, draw, start_s, bits)
         if self.connections is not None:
@@ -93,15 +62,7 @@ class ClientContext:
         silent_s: FloatArray,
         links: Links | None = None,
     ) -> FloatArray:
-        """Return the durations of dedicated uplinks, the set-up of connections included, shape (n,).
-
-        Parameters
-        ----------
-        client, draw, start_s : as for `Links.uplink_s`
-        bits : size of the message, or of each
-        silent_s : seconds since the end of each client's downlink, shape (n,)
-        links : of their cohort under an allocation; None for the run's
-        """
+        """Return the durations of dedicated uplinks, the set-up of connections included, shape (n,)."""
         own = links or self.links
         if self.connections is None and is_one(bits):
             return own.uplink_s(client, draw, start_s, bits)
@@ -121,15 +82,7 @@ class ClientContext:
         silent_s: FloatArray | None = None,
         links: Links | None = None,
     ) -> FloatArray:
-        """Return the bits that dedicated transfers have carried, shape (n,), none while a connection is set up.
-
-        Parameters
-        ----------
-        client, draw, start_s, elapsed_s : as for `Links.carried_bits`
-        bits : size of the message, or of each
-        silent_s : for uplinks, seconds since the end of each client's downlink, shape (n,); None for downlinks
-        links : of their cohort under an allocation; None for the run's
-        """
+        """Return the bits that dedicated transfers have carried, shape (n,), none while a connection is set up."""
         up, own = silent_s is not None, links or self.links
         if self.connections is None:
             return by_value(

@@ -7,29 +7,14 @@ from fedsim.rounds.clients.interruptions import Carried
 
 
 class CutTransfers:
-    """Works out the bits of cut transfers together, since one call for many costs little more than one for one.
-
-    Parameters
-    ----------
-    carried : tells how many bits dedicated transfers have carried
-
-    Attributes
-    ----------
-    new : phase, position, start and seconds of each transfer noted since the last count
-    """
+    """Works out the bits of cut transfers together, since one call for many costs little more than one for one."""
 
     def __init__(self, carried: Carried) -> None:
         self._carried = carried
         self.new: list[tuple[int, int, float, float]] = []
 
     def add(self, phase: int, i: int, start_s: float, elapsed_s: float) -> None:
-        """Note a transfer that was cut.
-
-        Parameters
-        ----------
-        phase, i : `DOWNLINK` or `UPLINK`, and position of the client in the cohort
-        start_s, elapsed_s : its start, and the seconds since then
-        """
+        """Note a transfer that was cut."""
         self.new.append((phase, i, start_s, elapsed_s))
 
     def count(self, sent_bits: FloatArray) -> None:

@@ -22,13 +22,7 @@ def described(
     batteries: Batteries | None,
     flops_per_sample: float | None = None,
 ) -> pa.Table:
-    """Return the table of the clients; no value where a network, a device or a learner has no such thing.
-
-    Parameters
-    ----------
-    links, compute, learner, batteries : of the run, before its first round
-    flops_per_sample : operations of a sample, where the compute times follow from them
-    """
+    """Return the table of the clients; no value where a network, a device or a learner has no such thing."""
     everyone = np.arange(learner.samples.size)
     known = {"client": everyone, **_of_links(links), **_of_work(compute, learner, everyone, flops_per_sample)}
     if batteries is not None:

@@ -29,17 +29,7 @@ _INFINITE: Final = int(np.array(math.inf).view(np.uint64))
 
 
 class Dispatcher:
-    """Sends cohorts over the links of one run.
-
-    Parameters
-    ----------
-    env : Environment
-    context : ClientContext
-
-    Attributes
-    ----------
-    medium : shared medium on the clock of the run; None if all links are dedicated
-    """
+    """Sends cohorts over the links of one run."""
 
     def __init__(self, env: Environment, context: ClientContext) -> None:
         self.env, self.context = env, context
@@ -62,15 +52,7 @@ class Dispatcher:
         charge: Callable[[int], None] | None = None,
         on_end: OnEnd | None = None,
     ) -> Participations:
-        """Plan every client's waits as arrays, begin the first of them, and return the participations.
-
-        Parameters
-        ----------
-        assignment : Assignment
-        work : share of its work that each client does, shape (n,); falls if a client shortens its work
-        charge : charges the client at a position for its upload, as that starts; None if nothing is private
-        on_end : called at the end of each participation; None for nothing
-        """
+        """Plan every client's waits as arrays, begin the first of them, and return the participations."""
         context, client, draw = self.context, assignment.client, assignment.draw
         shared = context.links.shared
         planned_s = known_s = self._plan(assignment, work)
@@ -154,14 +136,7 @@ class Dispatcher:
         return participations
 
     def finalize(self, client: IntArray, participations: Participations, members: IntArray | None = None) -> None:
-        """Note the last messages of participations that have ended, and let batteries pay; their clients are idle then.
-
-        Parameters
-        ----------
-        client : ids of a cohort, shape (n,)
-        participations : of the cohort
-        members : positions of the participations, shape (m,); None for the whole cohort
-        """
+        """Note the last messages of participations that have ended, and let batteries pay."""
         participations.count_bits()  # as long as it is known who had to set up a connection
         connections, batteries, demand = self.context.connections, self.context.batteries, participations.demand
         if connections is None and batteries is None:
@@ -248,11 +223,6 @@ class Dispatcher:
         """Return what tells at the end of a task whether its client is still available; None if it is known now.
 
         An availability that evaluates end points alone states no leaving for a task of unknown duration.
-
-        Parameters
-        ----------
-        assignment : Assignment
-        unknown : clients of whose tasks neither the duration nor the leaving is known, shape (n,)
         """
         if not unknown.any():
             return None
@@ -287,16 +257,7 @@ class Dispatcher:
         never: BoolArray | None,
         first: int = DOWNLINK,
     ) -> None:
-        """Refuse negative durations, and a wait without limit for a phase that never ends.
-
-        Parameters
-        ----------
-        assignment : Assignment
-        client : ids, shape (m,)
-        times_s : durations, one row for each phase from ``first`` on, shape (r, m)
-        never : whether a phase never ends, shape (r, m); None where that is a duration of `inf`
-        first : phase of the first row
-        """
+        """Refuse negative durations, and a wait without limit for a phase that never ends."""
         if not times_s.size:
             return
         if never is None or not assignment.waits_for_all:

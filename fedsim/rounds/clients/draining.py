@@ -13,18 +13,7 @@ from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried
 
 
 class Drain:
-    """The energy that the participations of one cohort draw, phase by phase.
-
-    Parameters
-    ----------
-    demand : energy that the clients draw
-    bits : sizes of the message down and of the message up
-    carried : tells how many bits dedicated transfers have carried; None where they carry them in proportion to time
-
-    Attributes
-    ----------
-    spent_s : seconds in each phase, shape (3, n); of phases that have not ended, what is planned
-    """
+    """The energy that the participations of one cohort draw, phase by phase."""
 
     spent_s: FloatArray
 
@@ -35,11 +24,6 @@ class Drain:
         """Return where batteries run empty that do not last, by position in the cohort.
 
         A phase of unknown duration costs its bits alone here.
-
-        Parameters
-        ----------
-        planned_s : durations of the phases, shape (3, n); inf where unknown
-        start_s : instant at which the first of them begins
         """
         phase, share = self._demand.runs_empty(planned_s)
         member = np.flatnonzero(phase < NEVER_EMPTY)
@@ -50,26 +34,14 @@ class Drain:
         return found
 
     def begins(self, i: int, phase: int, start_s: float, planned_s: float) -> BatteryEmpty | None:
-        """Return where the battery of client i runs empty in a phase that begins; None if it lasts.
-
-        Parameters
-        ----------
-        i, phase : position of the client, and phase
-        start_s : instant at which the phase begins
-        planned_s : its duration; inf where that is unknown
-        """
+        """Return where the battery of client i runs empty in a phase that begins; None if it lasts."""
         left_j, cost_j = self._demand.left_j(i, phase, self.spent_s[:, i]), self._demand.phase_j(i, phase, planned_s)
         if cost_j <= left_j + self._demand.slack_j(i):
             return None
         return self._empty(i, phase, left_j / cost_j, start_s, planned_s)
 
     def lasts_s(self, i: int, phase: int) -> float:
-        """Return for how many seconds on the air the battery of client i lasts in a transfer; inf for ever.
-
-        Parameters
-        ----------
-        i, phase : as for `begins`
-        """
+        """Return for how many seconds on the air the battery of client i lasts in a transfer; inf for ever."""
         power_w = self._demand.radio_w(i, phase)
         if power_w == 0:
             return math.inf

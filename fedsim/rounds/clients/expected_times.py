@@ -15,20 +15,7 @@ _YEAR_S: Final = 365 * 86_400.0
 
 @dataclass(frozen=True)
 class ExpectedTimes:
-    """Mean durations of the phases of each of the K clients, and their training samples.
-
-    Attributes
-    ----------
-    downlink_s, compute_s, uplink_s : mean seconds, shape (K,); `inf` where a link carries nothing
-    samples : training samples, shape (K,)
-
-    Examples
-    --------
-    >>> one, never = np.array([1.0, 1.0]), np.array([2.0, np.inf])
-    >>> times = ExpectedTimes(downlink_s=one, compute_s=one, uplink_s=never, samples=np.array([40, 25]))
-    >>> times.duration_s.tolist(), times.features[1].tolist()
-    ([4.0, inf], [1.0, 1.0, 31536000.0, 25.0])
-    """
+    """Mean durations of the phases of each of the K clients, and their training samples."""
 
     downlink_s: FloatArray
     compute_s: FloatArray
@@ -37,14 +24,7 @@ class ExpectedTimes:
 
     @classmethod
     def of(cls, links: Links, compute: ComputeTimes, workload: Workload) -> Self:
-        """Return the mean durations of every client for the whole local work and a whole model in each direction.
-
-        Parameters
-        ----------
-        links : of the run
-        compute : durations of local work
-        workload : bits and samples of a participation
-        """
+        """Return the mean durations of every client for the whole local work and a whole model in each direction."""
         return cls(
             links.expected_downlink_s(workload.down_bits),
             compute.expected_s(workload.samples),

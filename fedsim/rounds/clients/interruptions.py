@@ -26,14 +26,7 @@ _WHOLE: Final = 1.0
 
 
 class BatteryEmpty(NamedTuple):
-    """Where a battery runs empty.
-
-    Attributes
-    ----------
-    phase : `DOWNLINK`, `COMPUTE` or `UPLINK`
-    of_time : share of the phase's planned duration that the battery lasts for
-    of_bits : share of the phase's bits, or of its work, that the battery pays for
-    """
+    """Where a battery runs empty."""
 
     phase: int
     of_time: float
@@ -44,14 +37,6 @@ class Interruptions:
     """What ends the phases of one cohort's clients early.
 
     In all methods ``i`` is a client's position in the cohort, and ``phase`` is `DOWNLINK`, `COMPUTE` or `UPLINK`.
-
-    Parameters
-    ----------
-    rates_per_s : hazard of downlink, compute and uplink
-    endurance : summed hazard at which each client drops out; None if no hazard is watched here
-    empties : for clients whose battery does not last, where it runs empty
-    outages : of the clients' links; None for none
-    breakable : phases whose transfers are lost with the link and were not planned together with its outages
     """
 
     def __init__(
@@ -94,16 +79,6 @@ class Interruptions:
         """Return when a wait through phases of known durations ends early; None if it does not.
 
         Hazards are watched where each phase is a wait of its own.
-
-        Parameters
-        ----------
-        i : position of the client
-        first : phase in which the wait begins
-        durations_s : seconds of this phase and of those after it
-
-        Returns
-        -------
-        seconds from the start of the wait, and the empty battery that ends it (None if something else does)
         """
         lost_s, empty_s = self.lost_after_s(i, first), self._empty_after_s(i, first, durations_s)
         if empty_s < math.inf:
@@ -115,11 +90,6 @@ class Interruptions:
 
         A wait may be cut at the very instant at which the battery runs empty, also in a phase of no length: the client
         does not pass that phase.
-
-        Parameters
-        ----------
-        i, first, durations_s : as for `first_cut`
-        elapsed_s : seconds since the start of the wait
         """
         return self._empties[i] if self._empty_after_s(i, first, durations_s) <= elapsed_s else None
 

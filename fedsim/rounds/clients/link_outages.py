@@ -22,15 +22,7 @@ _EPSILON: Final = float(np.finfo(np.float64).eps)
 
 
 class LinkOutages:
-    """Outages of the links of one cohort's clients, by position in the cohort.
-
-    Parameters
-    ----------
-    env : Environment
-    links_up : when the links of all clients work
-    client : ids of the cohort, shape (n,)
-    since_s : an instant, now or before, at which all of these links worked
-    """
+    """Outages of the links of one cohort's clients, by position in the cohort."""
 
     def __init__(self, env: Environment, links_up: OnOffProcess, client: IntArray, since_s: float) -> None:
         self._env, self._links_up, self._client = env, links_up, client
@@ -40,10 +32,6 @@ class LinkOutages:
         """Return the durations of the phases that are known in advance, shape (3, n).
 
         The duration of an upload that may wait for its link is unknown, `inf`.
-
-        Parameters
-        ----------
-        planned_s : durations without outages, shape (3, n)
         """
         known_s = planned_s.copy()
         known_s[-1, np.array(self._fails_s) - self._env.now <= planned_s[:-1].sum(axis=0)] = np.inf
@@ -53,10 +41,6 @@ class LinkOutages:
         """Return the seconds from now until links fail during a planned downlink, shape (n,); `inf` for the others.
 
         A downlink that ends at the instant of the failure has ended.
-
-        Parameters
-        ----------
-        downlink_s : durations of the downlinks, which start now, shape (n,)
         """
         fails_s, ends_s = np.array(self._fails_s), self._env.now + downlink_s
         left_s = np.maximum(fails_s - self._env.now, 0.0)
@@ -81,16 +65,7 @@ class LinkOutages:
 
 
 class DeferredTransfer(Transfer):
-    """A transfer that starts when its link is back.
-
-    Parameters
-    ----------
-    env : Environment
-    wait_s : seconds until the link is back
-    start : starts the transfer
-    bits : returns the size of a transfer of known duration
-    carried : returns the bits that such a transfer has carried, for the instant of its start and the seconds since then
-    """
+    """A transfer that starts when its link is back."""
 
     def __init__(
         self,

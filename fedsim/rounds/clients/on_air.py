@@ -24,18 +24,7 @@ class Drop(Protocol):
 
 
 class OnAir:
-    """The transfers of the clients of one cohort, at most one each, and the energy of phases of unknown duration.
-
-    Parameters
-    ----------
-    env : Environment
-    interruptions : hazards, and told where a battery runs empty; None for nothing
-    drain : energy that the clients draw; None where it is known in advance
-
-    Attributes
-    ----------
-    meters : whether `meter` has an effect
-    """
+    """The transfers of the clients of one cohort, at most one each, and the energy of phases of unknown duration."""
 
     def __init__(self, env: Environment, interruptions: Interruptions | None, drain: Drain | None) -> None:
         self._env, self._interruptions, self._drain = env, interruptions, drain
@@ -53,14 +42,7 @@ class OnAir:
             self._interruptions.set_empty(i, self._drain.begins(i, phase, self._env.now, wait_s))
 
     def open(self, i: int, phase: int, transfer: Transfer, drop: Drop) -> None:
-        """Watch a transfer that has just started.
-
-        Parameters
-        ----------
-        i, phase : position of the client, and phase
-        transfer : on the medium
-        drop : called when the client leaves, or its battery is empty
-        """
+        """Watch a transfer that has just started."""
         if self._interruptions is not None and (lost_s := self._interruptions.lost_after_s(i, phase)) < math.inf:
             self._hazards[i] = call_after(self._env, lost_s, partial(self._vanish, i, drop))
         if self._drain is not None and (lasts_s := self._drain.lasts_s(i, phase)) < math.inf:

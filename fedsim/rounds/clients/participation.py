@@ -42,38 +42,6 @@ OnEnd = Callable[[int, bool], None]
 class Participations:
     """The participations of a cohort of n clients: their waits, and the times, bits and outcomes so far.
 
-    Parameters
-    ----------
-    env : Environment
-    planned_s : array of shape (3, n)
-        Seconds of downlink, compute and uplink of each client if nothing ends them early; inf where unknown.
-    leaves_after_s : array of shape (n,), optional
-        Seconds from the start until each client drops out; inf for never. None if no client does.
-    hooks : mapping of phase to hook
-        A phase without one takes what is planned.
-    bits : sizes of the message down and of the message up
-    planned_compute_s : duration of each client's work if nothing ends it early, shape (n,); falls if it is shortened
-    interruptions : what else ends phases early, batteries among them; None for nothing
-    still_available : called with a client's position at the end of its task; whether the client is still available
-    demand : energy that the clients draw from their batteries; None without energy
-    carried : tells how many bits dedicated transfers have carried that were cut short
-    on_end : called at the end of each participation; None for nothing
-    drain : finds where batteries run empty in phases of unknown start or duration; None if all are known in advance
-    draw : key of the random numbers of the transfers, for the audit
-    links : of the cohort under an allocation, for the audit; None for the run's
-    all_awaited : whether the server waits for every client without a limit
-
-    Attributes
-    ----------
-    spent_s : array of shape (3, n), seconds in each phase, without waiting in queues
-    queue_s : array of shape (n,), seconds of waiting for a free medium
-    sent_bits : array of shape (2, n), bits carried down and up
-    outcome : array of shape (n,) of `Outcome`
-    cut_in : array of shape (n,), phase in which a participation was cut short, `NOT_CUT` for the others
-    emptied : array of shape (n,), whether a client's battery ran empty
-    energy_j, left_j : arrays of shape (n,), energy that each battery paid and its charge after that; 0 until
-        `Dispatcher.finalize`, and without energy
-
     They hold for participations that have ended.
     """
 
@@ -185,14 +153,7 @@ class Participations:
             self._cuts.count(self._sent_bits)
 
     def records(self, client: IntArray, part: IntArray | None = None) -> ParticipationRecords:
-        """Return the records of participations that have ended.
-
-        Parameters
-        ----------
-        client : ids of the whole cohort, shape (n,)
-        part : positions of the participations, shape (m,); None for the whole cohort, which needs no copies: nothing
-            changes participations that have ended
-        """
+        """Return the records of participations that have ended."""
         known = client, self.draw, self.links, self.start_s, self.env.now, self.bits
         spent = self.ended_s, self.spent_s, self.queue_s, self.sent_bits, self.outcome, self.cut_in
         paid = self.planned_compute_s, self.emptied, self.energy_j, self.left_j, self.demand

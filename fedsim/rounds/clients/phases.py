@@ -30,12 +30,6 @@ class DeferredUplinks:
     the work that follows has a planned duration. The uplinks of a cohort that receives a multicast are therefore
     computed in one call, when the first client has done its work. In all methods ``i`` is a client's position in the
     cohort.
-
-    Parameters
-    ----------
-    env : Environment
-    compute_s : planned duration of each client's work
-    duration_of : returns the durations of uplinks, shape (m,), for positions (m,) and starting instants (m,)
     """
 
     def __init__(
@@ -79,25 +73,7 @@ class DeferredUplinks:
 
 @dataclass(frozen=True)
 class PhaseHooks:
-    """The hooks at the starts of one cohort's phases.
-
-    Attributes
-    ----------
-    env : Environment
-    context : ClientContext
-    medium : shared medium on the clock of the run; None if all links are dedicated
-    assignment : Assignment
-    work : share of the work that each client does, shape (n,); falls if a client shortens its work
-    charge : charges the client at a position for its upload, as that starts; None if nothing is private
-    planned_s : durations of the phases, shape (3, n); that of the work falls if it is shortened
-    interruptions : what ends phases early; None for nothing
-    demand : energy that the clients draw from their batteries; None without energy
-    drain : finds where batteries run empty; None without energy
-    carried : tells how many bits dedicated transfers have carried
-    deferred : dedicated uplinks whose start is unknown in advance; None if there are none
-    outages : of the clients' links; None for none
-    setup : delays a transfer by the set-up of a connection; None where clients stay connected
-    """
+    """The hooks at the starts of one cohort's phases."""
 
     env: Environment
     context: ClientContext
@@ -228,14 +204,7 @@ class PhaseHooks:
         return begin
 
     def _sets_up(self, phase: int, i: int, waited_s: float = 0.0) -> bool:
-        """Return whether client i sets up a connection before its message in a phase, which starts now.
-
-        Parameters
-        ----------
-        phase : `DOWNLINK` or `UPLINK`
-        i : position of the client
-        waited_s : seconds between the end of its work and its uplink
-        """
+        """Return whether client i sets up a connection before its message in a phase, which starts now."""
         connections = cast(Connections, self.context.connections)
         if phase == UPLINK:
             return bool(connections.idle_before_uplink(self.planned_s[COMPUTE, i : i + 1] + waited_s)[0])
@@ -259,16 +228,7 @@ class PhaseHooks:
 def shorten(
     context: ClientContext, assignment: Assignment, work: FloatArray, members: IntArray, starts_s: FloatArray
 ) -> None:
-    """Shorten the work of clients to the number of steps that leaves time for an upload of mean duration.
-
-    Parameters
-    ----------
-    context : ClientContext
-    assignment : Assignment
-    work : share of the work that each client does, shape (n,); changed in place
-    members : positions of the clients, shape (m,)
-    starts_s : instants at which their work starts, shape (m,)
-    """
+    """Shorten the work of clients to the number of steps that leaves time for an upload of mean duration."""
     if assignment.mean_uplink_s is None:
         return
     whole_s, share = assignment.compute_s[members], work[members]

@@ -13,17 +13,7 @@ from fedsim.per_client import Values, at
 
 
 class ParticipationRecords(NamedTuple):
-    """What m clients of one cohort have spent and sent; the columns are those of `Participations`.
-
-    Attributes
-    ----------
-    client : ids, shape (m,)
-    draw : key of the random numbers of the transfers
-    links : of the cohort under an allocation; None for the run's
-    start_s, now_s : start of the participations, and instant of the record
-    bits : sizes of the message down and of the message up
-    demand : energy that the clients drew from their batteries; None without energy
-    """
+    """What m clients of one cohort have spent and sent; the columns are those of `Participations`."""
 
     client: IntArray
     draw: int
@@ -76,13 +66,7 @@ def shares_done(
     planned_compute_s: FloatArray,
     bits: tuple[Values, Values],
 ) -> FloatArray:
-    """Return the share of each phase's bits or work that m participations have done, shape (3, m).
-
-    Parameters
-    ----------
-    spent_s, cut_in, sent_bits, planned_compute_s, bits : of participations that have ended, as in
-        `ParticipationRecords`
-    """
+    """Return the share of each phase's bits or work that m participations have done, shape (3, m)."""
     done: FloatArray = ((cut_in == NOT_CUT) | (cut_in > np.arange(len(PHASES))[:, None])).astype(np.float64)
     cut = (cut_in == COMPUTE) & (planned_compute_s > 0)
     done[COMPUTE, cut] = spent_s[COMPUTE, cut] / planned_compute_s[cut]

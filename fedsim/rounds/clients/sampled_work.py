@@ -12,14 +12,7 @@ from fedsim.streams import Streams
 
 
 class SampledWork(NamedTuple):
-    """What the n clients of a cohort have drawn, and what follows.
-
-    Attributes
-    ----------
-    drawn : samples drawn; none where they are too few for a batch of the model
-    samples : that each client passes through its model, shape (n,)
-    silent : clients that have drawn none, shape (n,)
-    """
+    """What the n clients of a cohort have drawn, and what follows."""
 
     drawn: Drawn
     samples: FloatArray
@@ -28,26 +21,13 @@ class SampledWork(NamedTuple):
     def bits(
         self, sampling: Sampling, model_bits: Values, update_bits: Values, *, hidden: bool
     ) -> tuple[Values, Values]:
-        """Return the sizes of the message down and of the messages up.
-
-        Parameters
-        ----------
-        sampling : of the cohort
-        model_bits, update_bits : sizes of a model and of an update
-        hidden : whether updates are private or masked, so that a client without samples sends as much as others
-        """
+        """Return the sizes of the message down and of the messages up."""
         down = sampling.bits if sampling.has_model else sampling.bits + model_bits
         return down, update_bits if hidden or not self.silent.any() else np.where(self.silent, 0.0, update_bits)
 
 
 class SampledWorks:
-    """Draws samples for cohorts.
-
-    Parameters
-    ----------
-    learner : Learner
-    streams : of the run
-    """
+    """Draws samples for cohorts."""
 
     def __init__(self, learner: Learner, streams: Streams) -> None:
         samples, self._learner = learner.samples, learner
@@ -56,14 +36,7 @@ class SampledWorks:
         self._draws = SampleDraws(streams, samples if self._known else np.ones_like(samples))
 
     def of(self, client: IntArray, sampling: Sampling, number: int) -> SampledWork:
-        """Return what clients draw in a participation.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        sampling : of the cohort
-        number : of the participation; no client has the same number twice
-        """
+        """Return what clients draw in a participation."""
         count = self._draws.counts(client, sampling.probability, number)
         passed = self._learner.work_samples(client, None, count) if self._known else np.zeros(client.size)
         silent = passed == 0 if self._known else count == 0

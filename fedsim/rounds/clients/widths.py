@@ -17,25 +17,13 @@ class WidthChoice:
     A width fits if the mean durations of its download, its work and its upload add up to no more than the time left. A
     client that no width fits gets the smallest. On a shared medium the mean durations are those of a client that has it
     to itself.
-
-    Parameters
-    ----------
-    widths : of the run's learner
-    links, compute : durations of transfers and of local work
-    workload : bits and samples of a participation
     """
 
     def __init__(self, widths: Widths, links: Links, compute: ComputeTimes, workload: Workload) -> None:
         self._widths, self._links, self._compute, self._workload = widths, links, compute, workload
 
     def levels(self, client: IntArray, limit_s: float) -> IntArray:
-        """Return the place of each client's width among those of the learner, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        limit_s : seconds until the deadline; inf for none
-        """
+        """Return the place of each client's width among those of the learner, shape (n,)."""
         if self._widths.given is not None:
             return self._widths.given[client]
         if limit_s == np.inf:

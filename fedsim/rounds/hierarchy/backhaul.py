@@ -121,11 +121,6 @@ class ThroughNetwork(Backhaul):
         """Return what starts a transfer on the route between an edge server's node and that of the cloud.
 
         Parameters are those of `Backhaul.open`.
-
-        Raises
-        ------
-        ScenarioError
-            If the network has no such nodes or no route between them.
         """
         routed = None if medium is None else medium.routed()
         if routed is None:
@@ -143,15 +138,7 @@ class ThroughNetwork(Backhaul):
 
 
 class WireTransfer(Transfer):
-    """The transfer of one model over a wired link.
-
-    Parameters
-    ----------
-    env : Environment
-    bits : size of the model
-    rate_bps : capacity of the link
-    delay_s : seconds between the sending and the arrival of a bit
-    """
+    """The transfer of one model over a wired link."""
 
     def __init__(self, env: Environment, bits: float, rate_bps: float, delay_s: float) -> None:
         self._env, self._bits, self._rate_bps, self._start_s = env, bits, rate_bps, env.now

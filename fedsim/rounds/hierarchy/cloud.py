@@ -37,19 +37,6 @@ class Cloud:
     A model's version counts the aggregations that led to it: those at the edge servers, and at least one of the cloud
     for each of its rounds, so that no version occurs twice. The cloud adds one more if clients in flight train the
     newest model that an edge server has delivered, so that the cloud's model is a later version for them.
-
-    Parameters
-    ----------
-    env : Environment
-    context : ServerContext
-    hierarchy : the edge servers
-    dispatcher : sends cohorts over the links that all edge servers share
-    recorder : Recorder
-    audit : checks what is recorded; None for no checks
-
-    Attributes
-    ----------
-    model : newest model of the cloud
     """
 
     def __init__(
@@ -99,13 +86,7 @@ class Cloud:
         return max(self.env.now, min(starts_s))
 
     def run_round(self, number: int, start_s: float) -> Waiting:
-        """Run until the cloud has aggregated, or no edge server has a model to deliver.
-
-        Parameters
-        ----------
-        number : of the round
-        start_s : planned start of the round; each edge server finds its own clients' first instant
-        """
+        """Run until the cloud has aggregated, or no edge server has a model to deliver."""
         begun_s = self.env.now
         self._round = number, begun_s
         if self._rule.waits_for_all:
@@ -247,15 +228,7 @@ class Cloud:
                 cycle.received.succeed()
 
     def _mean(self, own: float, shares: FloatArray, version: int, *, in_use: bool) -> Model:
-        """Return the mean of the cloud's model and the edge servers' last ones; a model without a share is not trained.
-
-        Parameters
-        ----------
-        own : share of the cloud's model
-        shares : of the edge servers' models, shape (E,)
-        version : the smallest version that the mean may have
-        in_use : whether clients in flight train a model of that version
-        """
+        """Return the mean of the cloud's model and the edge servers' last ones, weighted by their shares."""
         last = [(edge.model, float(share)) for edge, share in zip(self._edges, shares, strict=True)]
         parts = [(model, share) for model, share in [(self.model, own), *last] if share > 0]
         if len(parts) == 1 and parts[0][0].version == version and self._optimizer.adds_update:

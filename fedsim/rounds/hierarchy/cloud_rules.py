@@ -28,15 +28,7 @@ CLOUD_RULES: Final = Registry(
 
 @dataclass(frozen=True)
 class EdgeStatus:
-    """The state of the E edge servers when the cloud aggregates.
-
-    Attributes
-    ----------
-    samples : training samples of each edge server's clients, shape (E,)
-    delivered : number of models that each has delivered, present ones included, shape (E,)
-    fresh : whether each delivers a model now, shape (E,)
-    staleness : aggregations of the cloud since each fetched the model that it started from, shape (E,)
-    """
+    """The state of the E edge servers when the cloud aggregates."""
 
     samples: FloatArray
     delivered: IntArray

@@ -13,19 +13,7 @@ from fedsim.rounds.server.coordinator import Coordinator
 
 @dataclass(eq=False)
 class EdgeCycle:
-    """One cycle of an edge server, from the cloud and back: to the cloud what a participation is to a server.
-
-    Attributes
-    ----------
-    edge : number of the edge server
-    fetched : the cloud's model at the start
-    aggregations : number of the cloud's aggregations before the start
-    start_s, end_s : start, and instant at which the edge server is back; inf before
-    transfer_s, sent_bits : seconds and bits of the transfer down and of the transfer up; in part if it was cut short
-    rounds : number of edge rounds so far
-    model : the delivered model; None before, and if the rounds made no new one
-    received : event that is triggered when the cloud has used the cycle; None if the cloud waits for all
-    """
+    """One cycle of an edge server, from the cloud and back: to the cloud what a participation is to a server."""
 
     edge: int
     fetched: Model
@@ -40,22 +28,7 @@ class EdgeCycle:
 
 
 class EdgeServer:
-    """One edge server.
-
-    Parameters
-    ----------
-    env : Environment
-    number : of the edge server, from 0
-    coordinator : runs its rounds
-    rounds : edge rounds of a cycle
-    skips : whether a cycle ends early without an available client, instead of waiting for one
-    carry : starts transfers to the cloud and back; None if nothing is sent
-
-    Attributes
-    ----------
-    model : the model delivered last; the initial model before
-    resumes_s : instant until which it waits for clients during a cycle
-    """
+    """One edge server."""
 
     def __init__(
         self, env: Environment, number: int, coordinator: Coordinator, rounds: int, skips: bool, carry: Carry | None

@@ -58,13 +58,7 @@ class BySite(Grouping):
     requires: ClassVar[frozenset[str]] = frozenset({SITES})
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the site of each client, shape (K,), numbered without gaps; parameters as in `Grouping.edges_of`.
-
-        Raises
-        ------
-        ScenarioError
-            If the network has no sites.
-        """
+        """Return the site of each client, shape (K,), numbered without gaps; parameters as in `Grouping.edges_of`."""
         if links.serving is None:
             raise ScenarioError(
                 "rounds.edges.grouping: 'site' is not allowed with a network without sites; "

@@ -61,22 +61,7 @@ class Edges(Settings):
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The edge servers of one run.
-
-    Attributes
-    ----------
-    edges : settings
-    members : ids of each edge server's clients, ascending, shape (n,) each
-    selectors : one for each edge server
-
-    Examples
-    --------
-    >>> from fedsim.selectors import Uniform
-    >>> edges = Edges(grouping={"kind": "latency", "count": 2}, backhaul="none")
-    >>> expected_s = np.array([9.0, 1.0, 2.0, 5.0])
-    >>> [ids.tolist() for ids in Hierarchy.of(edges, None, expected_s, lambda: Uniform(cohort=1)).members]
-    [[1, 2], [0, 3]]
-    """
+    """The edge servers of one run."""
 
     edges: Edges
     members: list[IntArray]
@@ -91,21 +76,7 @@ class Hierarchy:
         selector: Callable[[], object],
         minimum_updates: int = 1,
     ) -> Self:
-        """Return the edge servers of a run.
-
-        Parameters
-        ----------
-        edges : settings
-        links : of the run
-        expected_s : mean duration of every client's participation, shape (K,)
-        selector : builds a selector in its initial state
-        minimum_updates : number of updates below which a round ends without a new model
-
-        Raises
-        ------
-        ScenarioError
-            If a client has no edge server, or an edge server has no clients or too few.
-        """
+        """Return the edge servers of a run."""
         edge = np.asarray(GROUPING.checked(edges.grouping).edges_of(links, expected_s))
         name = GROUPINGS.kind_of(edges.grouping)
         if edge.shape != expected_s.shape or not np.issubdtype(edge.dtype, np.integer) or np.any(edge < 0):

@@ -154,13 +154,7 @@ class RoundPolicy(Component, ABC):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuse names that are no part of the contract but are meant to be.
-
-        Raises
-        ------
-        TypeError
-            If a method or attribute is misspelt, or ``run`` of a synchronous policy is replaced.
-        """
+        """Refuse names that are no part of the contract but are meant to be."""
         super().__pydantic_init_subclass__(**kwargs)
         for name in vars(cls):
             if name.startswith("_") or name in cls.model_fields or name in _CONTRACT:
@@ -277,35 +271,13 @@ _FORMER: Final = {
 
 
 class SynchronousPolicy(RoundPolicy):
-    """One cohort a round: the round is over when `enough` is triggered, at the latest after `time_limit_s`.
-
-    Attributes
-    ----------
-    takes_ties : whether other events of the instant at which `enough` is triggered still belong to the round
-
-    Examples
-    --------
-    >>> class FirstTwo(SynchronousPolicy):
-    ...     def time_limit_s(self, past):
-    ...         return 60.0
-    ...     def enough(self, round_):
-    ...         return round_.delivered(2)
-    >>> sorted(FirstTwo().provides)
-    ['edges', 'time-limit', 'updates']
-    >>> from fedsim.testing import check_policy
-    >>> check_policy(FirstTwo())
-    """
+    """One cohort a round: the round is over when `enough` is triggered, at the latest after `time_limit_s`."""
 
     takes_ties: ClassVar[bool] = True
 
     @abstractmethod
     def enough(self, round_: Round) -> Event:
-        """Return the event that ends a round whose cohort has been sent.
-
-        Parameters
-        ----------
-        round_ : the round, with the events of its deliveries
-        """
+        """Return the event that ends a round whose cohort has been sent."""
 
     @final
     def run(self, server: ServerPort, round_: Round) -> Running:
@@ -330,21 +302,6 @@ class AsynchronousPolicy(RoundPolicy):
     client starts from the newest model, and its update may be stale when it arrives: staleness counts from the version
     that the client started from, and a fresh update has a staleness of 0. A client is no candidate before it has
     delivered or was given up: the server cannot tell a lost client from a slow one.
-
-    Attributes
-    ----------
-    concurrency : clients in flight at the same time
-    staleness : law s, by which stale updates count less; ``(staleness + 1) ** -1/2`` by default
-    max_staleness : updates that are staler are discarded when they arrive; None for no limit
-    give_up_s : a client that has not delivered by then is cancelled and replaced; needed where clients may be lost
-
-    Examples
-    --------
-    >>> policy = POLICIES.make({"kind": "fedbuff", "concurrency": 20, "buffer": 5, "give_up_s": 60.0})
-    >>> isinstance(policy, AsynchronousPolicy), policy.updates_per_round
-    (True, 5)
-    >>> policy.traits.give_up_after_s, policy.traits.tolerates_losses
-    (60.0, True)
     """
 
     concurrency: Whole

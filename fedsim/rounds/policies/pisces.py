@@ -83,13 +83,7 @@ class Pisces(RoundPolicy):
 
 @dataclass(frozen=True)
 class IntervalRule(AggregationRule):
-    """An update's share of the samples times its discount; stale updates make the step shorter.
-
-    Attributes
-    ----------
-    law : how much stale updates count
-    max_staleness : staler updates are discarded; None for no limit
-    """
+    """An update's share of the samples times its discount; stale updates make the step shorter."""
 
     learner: Learner
     law: StalenessLaw

@@ -17,20 +17,6 @@ class PastRounds:
     """What a server remembers of its past rounds.
 
     A policy that states ``remembered_rounds`` among its traits sees the last ones only, and memory does not grow.
-
-    Attributes
-    ----------
-    rounds_s : length of each round, from when its cohort was sent (or from its start, with an asynchronous server)
-    durations_s : durations that each round's cohort showed, one array a round; inf for clients that did not deliver
-    deadline_s : time limit of the last round; inf for none
-    picked : clients whose new updates the last round's aggregation used, shape (n,); empty without an aggregation
-
-    Examples
-    --------
-    >>> past = PastRounds(rounds_s=[3.0, 4.0, 8.0])
-    >>> past.keep(2)
-    >>> past.rounds_s
-    [4.0, 8.0]
     """
 
     rounds_s: list[float] = field(default_factory=list)
@@ -39,44 +25,14 @@ class PastRounds:
     picked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def keep(self, rounds: int | None) -> None:
-        """Forget the lengths and durations of rounds before the last ones; None keeps all.
-
-        Parameters
-        ----------
-        rounds : how many; None for all
-        """
+        """Forget the lengths and durations of rounds before the last ones; None keeps all."""
         if rounds is not None:
             for memory in (self.rounds_s, self.durations_s):
                 del memory[: max(len(memory) - rounds, 0)]
 
 
 class Round:
-    """A round that is running, as its policy sees it.
-
-    Parameters
-    ----------
-    env : Environment
-    number : of the round, from 1
-    clients : number of clients of the crowd
-    past : rounds before this one
-    time_limit_s : longest wait after the cohort was sent, by the policy's `time_limit_s`; inf for none
-    cohort_size : clients to ask the selector for, by the policy's traits; None for the selector's own number
-
-    Attributes
-    ----------
-    start_s : start of the round
-    cohort_run : the cohort that was sent in this round; None before, and where clients are sent one by one
-
-    Examples
-    --------
-    >>> from fedsim.clock import Clock
-    >>> clock = Clock()
-    >>> round_ = Round(clock, number=1, clients=10, past=PastRounds(), time_limit_s=5.0, cohort_size=None)
-    >>> limit = round_.limit(round_.time_limit_s)
-    >>> clock.run()
-    >>> clock.now, round_.size, round_.ended_by().label
-    (5.0, 0, 'deadline')
-    """
+    """A round that is running, as its policy sees it."""
 
     def __init__(
         self,
@@ -104,23 +60,13 @@ class Round:
         return self.delivered(self.size)
 
     def delivered(self, count: int) -> Event:
-        """Return the event that is triggered when a number of clients of the cohort have delivered.
-
-        Parameters
-        ----------
-        count : number of clients, at least 1
-        """
+        """Return the event that is triggered when a number of clients of the cohort have delivered."""
         if self.cohort_run is None:
             return self.env.event().succeed()
         return self.cohort_run.participations.delivered(count)
 
     def limit(self, delay_s: float) -> LastOfInstant:
-        """Return the event of a deadline in ``delay_s`` seconds; it comes after all other events of its instant.
-
-        Parameters
-        ----------
-        delay_s : in seconds, at least 0
-        """
+        """Return the event of a deadline in ``delay_s`` seconds; it comes after all other events of its instant."""
         limit = LastOfInstant(self.env, delay_s)
         self._limits.append(limit)
         return limit

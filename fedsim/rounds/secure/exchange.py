@@ -38,24 +38,12 @@ class StepLog(Protocol):
 
 
 class Masking(Protocol):
-    """What happens before a cohort is sent, and before its updates are added up.
-
-    Attributes
-    ----------
-    unanswered : clients of the present step that have neither answered nor are lost
-    """
+    """What happens before a cohort is sent, and before its updates are added up."""
 
     unanswered: int
 
     def prepare(self, number: int, cohort: Cohort, availability_draw: int) -> Kept:
-        """Return the clients of a cohort that are sent the model; none if too few are left.
-
-        Parameters
-        ----------
-        number : of the round
-        cohort : the selector's choice
-        availability_draw : draw of availability that holds in the round
-        """
+        """Return the clients of a cohort that are sent the model; none if too few are left."""
         ...
 
     def reveal(self, run: CohortRun) -> Revealed:
@@ -81,14 +69,7 @@ class InClear(Masking):
 
 @dataclass(frozen=True)
 class SecureParts:
-    """What the steps of a run depend on.
-
-    Attributes
-    ----------
-    protocol : sizes of messages, checked
-    mask_s : seconds of one mask of each client
-    most : clients of the largest cohort
-    """
+    """What the steps of a run depend on."""
 
     protocol: SecureAggregation
     mask_s: Values
@@ -96,15 +77,7 @@ class SecureParts:
 
     @classmethod
     def of(cls, protocol: SecureAggregation | None, clients: int, most: int, streams: Streams) -> Self | None:
-        """Return the parts of a run; None for updates in clear.
-
-        Parameters
-        ----------
-        protocol : of the scenario
-        clients : number of clients K
-        most : clients of the largest cohort that the server asks for; more than K for all
-        streams : random streams of the run
-        """
+        """Return the parts of a run; None for updates in clear."""
         if protocol is None:
             return None
         mask_s = values_of(protocol, "mask_s", clients, streams, "rounds.secure_aggregation")
@@ -115,14 +88,7 @@ class SecureParts:
         return float(self.protocol.masked_bits(update_bits, self.most))
 
     def masking(self, env: Environment, dispatcher: Dispatcher, log: StepLog) -> Masking:
-        """Return the steps of one server.
-
-        Parameters
-        ----------
-        env : Environment
-        dispatcher : sends messages over the links of the run
-        log : records what steps cost
-        """
+        """Return the steps of one server."""
         return SecureExchange(env, dispatcher, log, self)
 
 
@@ -131,11 +97,6 @@ class SecureExchange(Masking):
 
     Steps take the time, the medium and the energy of their messages; clients may be lost in each. The server waits for
     the protocol's time, or until each client has answered or is lost.
-
-    Parameters
-    ----------
-    env, dispatcher, log : as in `SecureParts.masking`
-    parts : of the run
     """
 
     def __init__(self, env: Environment, dispatcher: Dispatcher, log: StepLog, parts: SecureParts) -> None:
@@ -189,16 +150,7 @@ class SecureExchange(Masking):
     def _step(
         self, number: int, step: SecureStep, client: IntArray, bits: tuple[float, float], masks: int
     ) -> Generator[Event, Any, IntArray]:
-        """Exchange one message with each client, and return the positions of those that have answered.
-
-        Parameters
-        ----------
-        number : of the round
-        step : which step it is
-        client : ids, shape (n,)
-        bits : sizes of the message down and of the message up
-        masks : how many masks each client expands between the two
-        """
+        """Exchange one message with each client, and return the positions of those that have answered."""
         over, self.unanswered = self.env.event(), client.size
 
         def ended(*_: object) -> None:

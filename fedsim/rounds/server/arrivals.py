@@ -14,20 +14,7 @@ T = TypeVar("T", bound=np.generic)
 
 
 class ReadyUpdates:
-    """`Arrivals` of some members of cohorts; columns that only some rules read are made when they are read.
-
-    Parameters
-    ----------
-    members : at least one
-    updates : one per member
-    held : whether the last aggregation kept it, shape (n,)
-    version : of the present model
-    picked : clients whose new updates the last aggregation used, shape (m,)
-
-    Attributes
-    ----------
-    client, weight, total : as in `Arrivals`
-    """
+    """`Arrivals` of some members of cohorts; columns that only some rules read are made when they are read."""
 
     def __init__(
         self, members: Members, updates: Sequence[Update], held: BoolArray, version: int, picked: IntArray

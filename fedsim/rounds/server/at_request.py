@@ -21,15 +21,7 @@ Column = Callable[[IntArray, float], FloatArray]
 def columns_at_request(
     links: Links, compute: ComputeTimes, workload: Workload, batteries: Batteries | None
 ) -> dict[str, Column]:
-    """Return the functions of the columns that a run has, by their names.
-
-    Parameters
-    ----------
-    links : of the clients
-    compute : durations of local work
-    workload : bits and samples of a participation
-    batteries : of the clients; None without
-    """
+    """Return the functions of the columns that a run has, by their names."""
     columns: dict[str, Column] = {}
     one = np.zeros(1, dtype=np.int64)
     if links.uplink_gain(one, 0.0) is not None:
@@ -42,13 +34,7 @@ def columns_at_request(
 
 
 def _stated(name: str, values: FloatArray | None) -> FloatArray:
-    """Return what links state.
-
-    Raises
-    ------
-    PartError
-        If links that stated it before the run state nothing now.
-    """
+    """Return what links state."""
     if values is None:
         raise PartError(f"network: {name} returned None after an array", "allowed: one of the two for a whole run")
     return values

@@ -15,15 +15,6 @@ class CandidateSet:
 
     Clients are counted in blocks of 1024. One client at a place among the candidates costs a sum over the counts and a
     look at one block.
-
-    Parameters
-    ----------
-    member : ids of the server's clients, ascending, shape (n,)
-    whole_crowd : whether these are 0..n-1
-
-    Attributes
-    ----------
-    count : number of candidates
     """
 
     def __init__(self, member: IntArray, *, whole_crowd: bool) -> None:
@@ -41,13 +32,7 @@ class CandidateSet:
         return self.count == self._member.size
 
     def put(self, position: IntArray, candidate: BoolArray) -> None:
-        """Take the present state of some clients.
-
-        Parameters
-        ----------
-        position : distinct places among the server's clients, shape (m,)
-        candidate : whether each is a candidate now, shape (m,)
-        """
+        """Take the present state of some clients."""
         changed = self._in[position] != candidate
         if not changed.any():
             return

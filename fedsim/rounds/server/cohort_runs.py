@@ -35,19 +35,7 @@ _NOTHING_GIVEN: Final = Allocation()
 
 
 class CohortRuns:
-    """Sends and cancels cohorts, takes in their updates, and has the log record members with a decided fate.
-
-    Parameters
-    ----------
-    env : Environment
-    context : ServerContext
-    dispatcher : starts the clients' participations
-    roster : state of the server's clients
-    buffer : updates that have arrived
-    log : records participations
-    rule : is told of every dispatch
-    decisions : that come from outside, where it is told of clients that have delivered; None for none
-    """
+    """Sends and cancels cohorts, takes in their updates, and has the log record members with a decided fate."""
 
     def __init__(
         self,
@@ -85,18 +73,7 @@ class CohortRuns:
         looked_s: float | None = None,
         limit_s: float = math.inf,
     ) -> CohortRun:
-        """Send a cohort.
-
-        Parameters
-        ----------
-        number : of the round
-        cohort : Cohort
-        model : the model that the clients start from
-        draw : key of the cohort's random times
-        availability_draw : draw of availability that holds in the round
-        looked_s : instant of which the clients' availability is taken; None for now
-        limit_s : the round is over at the latest after this
-        """
+        """Send a cohort."""
         context, client, now_s = self.context, cohort.client, self.env.now
         drew = None if cohort.sampling is None else self._sampled.of(client, cohort.sampling, draw)
         noised = "" if context.releases is None or context.releases.server is None else context.selector.name
@@ -228,12 +205,7 @@ class CohortRuns:
             run.participations.mark_late()
 
     def finalize(self, arrived: Members) -> Members:
-        """Record the members whose fate is decided after an aggregation, and return them.
-
-        Parameters
-        ----------
-        arrived : members whose updates have arrived since the last aggregation
-        """
+        """Record the members whose fate is decided after an aggregation, and return them."""
         changed = sorted({*self._ended, *[run for run, _ in arrived]}, key=_BY_DISPATCH)
         self._ended.clear()
         final: Members = []

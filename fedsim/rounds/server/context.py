@@ -25,39 +25,7 @@ from fedsim.streams import Streams
 
 @dataclass(frozen=True, kw_only=True)
 class ServerContext:
-    """What the server process of one run depends on.
-
-    Attributes
-    ----------
-    clients : what its clients' participations depend on
-    streams : random streams of this server's own decisions
-    availability : of the clients that this server may select
-    knowledge : what the server knows of its clients
-    late : what becomes of late clients
-    minimum_updates : with fewer a round ends without a new model
-    expected_duration_s : mean duration of every client's participation, shown to oracles, shape (K,); None for none
-    server_restart : when the server crashes; None for never
-    side_information : makes numbers private that clients send beside updates; None for numbers sent as they are
-    noise_to_signal : whether rounds record the noise of privacy in the updates that they used
-    releases : what the tables say of private releases; None without privacy
-    secure : of secure aggregation; None for updates in clear
-    weighting : by which weights updates count, under a policy without a rule of its own
-    learner : what is learned
-    selector : which clients take part
-    policy : when a round is over
-    numbers_from_outside : whether numbers beside updates are reported from outside, without learning
-
-    Examples
-    --------
-    >>> from fedsim import Scenario
-    >>> from fedsim.wiring import build_context
-    >>> context = build_context(Scenario(
-    ...     name="four", crowd={"clients": 4}, learning="none", network="pause-two-speed", devices={"compute": "zero"},
-    ...     rounds={"count": 1, "minimum_updates": 2}, selector="all",
-    ... ))
-    >>> context.minimum_updates, context.knowledge.participations.tolist()
-    (2, [0, 0, 0, 0])
-    """
+    """What the server process of one run depends on."""
 
     clients: ClientContext
     streams: Streams
@@ -83,12 +51,6 @@ class ServerContext:
         """Return what clients send in place of numbers beside updates, or as answers; by name, of shape (m,).
 
         Without learning there are no numbers, and each stays NaN.
-
-        Parameters
-        ----------
-        client : ids, shape (m,)
-        releases : of the numbers of each client, m of them
-        columns : the numbers by name, each of shape (m,)
         """
         known = self.learner.architecture is not None or self.numbers_from_outside
         if self.side_information is None or not known:

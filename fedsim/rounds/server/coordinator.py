@@ -35,21 +35,7 @@ from fedsim.selectors import Cohort, RoundView
 
 
 class Coordinator:
-    """Runs rounds with its clients; a `RoundRunner` to the server process, and a `ServerPort` to the policy.
-
-    Parameters
-    ----------
-    env : Environment
-    context : ServerContext
-    dispatcher : sends cohorts over the links that all coordinators of a run share
-    log : records its rounds
-    member : ids of its clients, ascending, shape (n,); None for the whole crowd
-    decisions : that come from outside; None for those of the selector
-
-    Attributes
-    ----------
-    model : its newest model
-    """
+    """Runs rounds with its clients; a `RoundRunner` to the server process, and a `ServerPort` to the policy."""
 
     def __init__(
         self,

@@ -41,18 +41,7 @@ FINISHED: Final = "the run is finished from outside"
 
 @dataclass(frozen=True)
 class Closed:
-    """A round that is over, before anything is told of it.
-
-    Attributes
-    ----------
-    number : of the round
-    start_s, end_s : its begin and its end
-    ended_by : what ended it
-    candidates : number of candidates at its last selection
-    version : of the newest model
-    own : the round's own cohort; None where clients are sent one by one, and without one
-    served : members of cohorts whose updates its aggregation used
-    """
+    """A round that is over, before anything is told of it."""
 
     number: int
     start_s: float
@@ -94,20 +83,7 @@ class SteppedServer(Protocol):
 
 
 class Decisions:
-    """What a server asks from outside, and what has happened since.
-
-    Attributes
-    ----------
-    server : the one that asks
-    asked : what the server waits for now; None while it goes on
-    number : of the present round
-    limit_s : longest wait for the coming cohort; inf for that of the policy
-    vacant : places of an asynchronous server that no client takes
-    selected : the selector's answer to the last wish; None before
-    closed : the round that was over last; None before
-    ended : clients that have delivered, or were given up, one by one: cohort, position and instant; taken by the reader
-    finished : whether the run is to end
-    """
+    """What a server asks from outside, and what has happened since."""
 
     server: SteppedServer
 
@@ -123,13 +99,7 @@ class Decisions:
         self._awaited: Event | None = None
 
     def wait(self, env: Environment, asked: Asked) -> Generator[Event, Any, Answer]:
-        """Wait for a decision, and return it.
-
-        Parameters
-        ----------
-        env : clock of the server
-        asked : what is decided
-        """
+        """Wait for a decision, and return it."""
         self.asked, self._awaited, self._answer = asked, env.event(), None
         try:
             yield self._awaited

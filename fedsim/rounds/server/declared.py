@@ -16,13 +16,7 @@ from fedsim.streams import Streams
 
 @dataclass(frozen=True)
 class DeclaredLabels:
-    """The shares of labels that clients have declared before the first round.
-
-    Attributes
-    ----------
-    shares : of each client, shape (K, labels)
-    epsilon : what each client has paid for it
-    """
+    """The shares of labels that clients have declared before the first round."""
 
     shares: FloatArray
     epsilon: float
@@ -32,17 +26,6 @@ class DeclaredLabels:
         """Return what the clients of a run declare; None without labels.
 
         The noise of client k is drawn from the stream ``("label-histogram", k)``.
-
-        Parameters
-        ----------
-        learner : has the labels
-        streams : of the run
-        privacy : of the scenario; None for shares as they are
-
-        Raises
-        ------
-        ScenarioError
-            If it costs the whole budget, or more.
         """
         counts = learner.label_counts
         if counts is None:
@@ -67,19 +50,7 @@ class DeclaredLabels:
 
 
 def reserved_for_sizes(selector: SelectorInfo, privacy: Privacy, rounds: int) -> float:
-    """Return the most epsilon that a client's answers about the number of its samples cost in a run.
-
-    Parameters
-    ----------
-    selector : may ask for numbers of samples
-    privacy : of the scenario
-    rounds : most rounds of the run
-
-    Raises
-    ------
-    ScenarioError
-        If they may cost the whole budget, or more.
-    """
+    """Return the most epsilon that a client's answers about the number of its samples cost in a run."""
     most = selector.sizes_cost * (1 if selector.sizes_paid_once else rounds)
     total = float(privacy.budget.total)
     if most and not most < total:

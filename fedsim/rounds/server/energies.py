@@ -13,14 +13,7 @@ from fedsim.rounds.clients.expected_times import ExpectedTimes
 
 
 class DeclaredEnergies:
-    """The columns of a view about batteries, each a function of ids and the instant.
-
-    Parameters
-    ----------
-    batteries : of the run
-    workload : bits and samples of a participation
-    expected : returns the mean durations of every client; asked once, when a selector first reads `participation_j`
-    """
+    """The columns of a view about batteries, each a function of ids and the instant."""
 
     def __init__(self, batteries: Batteries, workload: Workload, expected: Callable[[], ExpectedTimes]) -> None:
         self._batteries, self._workload, self._expected = batteries, workload, expected
@@ -42,15 +35,7 @@ class DeclaredEnergies:
 
 
 def participation_j(batteries: Batteries, workload: Workload, client: IntArray, phases_s: FloatArray) -> FloatArray:
-    """Return the joules that whole participations take from clients' batteries, shape (n,).
-
-    Parameters
-    ----------
-    batteries : of the run
-    workload : bits and samples of a participation
-    client : ids, shape (n,)
-    phases_s : seconds of downlink, work and uplink, shape (3, n); `inf` counts only where time costs energy
-    """
+    """Return the joules that whole participations take from clients' batteries, shape (n,)."""
     prices, (downlink_s, compute_s, uplink_s) = batteries.prices.of(client), phases_s
     radio_j = prices.receive_j_per_bit * workload.down_bits + prices.transmit_j_per_bit * workload.up_bits
     air_j = _paid_j(prices.receive_w, downlink_s) + _paid_j(prices.transmit_w, uplink_s)

@@ -23,30 +23,7 @@ OfClients = Literal["never", "last"] | int
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationPlan:
-    """Which models of a run are evaluated.
-
-    Attributes
-    ----------
-    every : rounds between evaluations; the last round is always evaluated
-    start : whether the first model is evaluated at time 0
-    of_clients : which evaluations are also made on each client's own samples: the last one, or the first one, every
-        so manieth after it, and the last one
-
-    Examples
-    --------
-    >>> from fedsim.clock import Environment
-    >>> from fedsim.rounds.server.evaluations import Evaluations
-    >>> class Telling:
-    ...     def start_evaluation(self, version):
-    ...         print("evaluate version", version)
-    >>> evaluations = Evaluations(Environment(), Telling(), None, EvaluationPlan(every=2))
-    >>> evaluations.at_start(0)
-    evaluate version 0
-    >>> for number in (1, 2, 3):
-    ...     nothing = evaluations.after_round(number, number, last=number == 3)
-    evaluate version 2
-    evaluate version 3
-    """
+    """Which models of a run are evaluated."""
 
     every: int = 1
     start: bool = True
@@ -54,15 +31,7 @@ class EvaluationPlan:
 
 
 class Evaluations:
-    """The evaluations of one run.
-
-    Parameters
-    ----------
-    env : Environment
-    learner : evaluates
-    recorder : records evaluations
-    plan : which models are evaluated
-    """
+    """The evaluations of one run."""
 
     def __init__(self, env: Environment, learner: Learner, recorder: Recorder, plan: EvaluationPlan) -> None:
         self.env, self._learner, self._recorder, self._plan = env, learner, recorder, plan
@@ -76,14 +45,7 @@ class Evaluations:
             self.begin(model, 0)
 
     def after_round(self, model: Model, number: int, *, last: bool) -> PendingEvaluation | None:
-        """Begin the evaluation that is due after a round; None if none is, or nothing is learned.
-
-        Parameters
-        ----------
-        model : the newest one
-        number : of the round; 0 if the run is over without one
-        last : whether it is the last round
-        """
+        """Begin the evaluation that is due after a round; None if none is, or nothing is learned."""
         if number > len(self._over_s):
             self._over_s.append(self.env.now)
         if number in (0, self._round) or (not last and number % self._plan.every):
@@ -96,13 +58,7 @@ class Evaluations:
             self._evaluate_clients(model)
 
     def begin(self, model: Model, number: int) -> PendingEvaluation | None:
-        """Begin an evaluation now, whether it is due or not.
-
-        Parameters
-        ----------
-        model : the newest one
-        number : of the last round; 0 before the first
-        """
+        """Begin an evaluation now, whether it is due or not."""
         self._round = number
         with self._placed(number, self.env.now):
             pending = self._learner.start_evaluation(model)
@@ -115,13 +71,7 @@ class Evaluations:
         return pending
 
     def time_of(self, error: PartError, now_s: float) -> float:
-        """Return when the round was over to which the work belongs that has failed, which may be an earlier one.
-
-        Parameters
-        ----------
-        error : about a part of the user's own
-        now_s : simulated second of the failure; the answer where no earlier round is named
-        """
+        """Return when the round was over to which the work belongs that has failed, which may be an earlier one."""
         number = error.round or 0
         return self._over_s[number - 1] if 0 < number <= len(self._over_s) else now_s
 
@@ -135,15 +85,7 @@ class Evaluations:
             raise
 
     def _row(self, pending: PendingEvaluation, number: int, time_s: float, version: int) -> Mapping[str, Any]:
-        """Return what is recorded of an evaluation, waiting for it if need be.
-
-        Parameters
-        ----------
-        pending : the evaluation
-        number : round after which it was begun
-        time_s : simulated time of that
-        version : of the model
-        """
+        """Return what is recorded of an evaluation, waiting for it if need be."""
         with self._placed(number, time_s):
             found = pending.result()
         metrics = {name: None if math.isnan(value) else value for name, value in _metrics(found.metrics).items()}

@@ -20,33 +20,7 @@ _DELIVERED: Final = int(Outcome.DELIVERED)
 
 
 class Knowledge:
-    """The server's memory of its clients, as arrays over the crowd.
-
-    Parameters
-    ----------
-    samples : training samples that each client has declared, shape (K,)
-    accountant : what each client has leaked, as it declares when it checks in; None without privacy
-    features : what clients declare about themselves, shape (K, f); None for nothing
-    up_bits : size of an update, 0 if the learner states none
-    channel : returns what a base station measures of clients' uplinks at an instant (`Links.uplink_snr_hz`); all have
-        been measured at instant 0, and a client is measured again when its update arrives
-    allocates : whether the links take an allocation of bands and powers
-    at_request : the columns of `RoundView.at_request`, each a function of ids and the instant
-
-    Attributes
-    ----------
-    participations : how often each client was sent, shape (K,)
-    last_duration_s : duration until each client's last update arrived, shape (K,); NaN before the first
-    last_loss : loss of each client's last update, shape (K,); NaN where it is not known
-    snr_hz : last measurement of each client's uplink, shape (K,); None without radio
-
-    Examples
-    --------
-    >>> knowledge = Knowledge(samples=np.array([40, 25, 60]), accountant=None)
-    >>> view = knowledge.view(number=1, time_s=0.0, candidates=np.array([0, 2]))
-    >>> view.samples.tolist(), view.total_samples, view.last_loss.tolist()
-    ([40, 60], 125, [nan, nan])
-    """
+    """The server's memory of its clients, as arrays over the crowd."""
 
     def __init__(
         self,
@@ -81,17 +55,7 @@ class Knowledge:
         wanted: int | None = None,
         deadline_s: float | None = None,
     ) -> RoundView:
-        """Return what a selector may see at the start of a round.
-
-        Parameters
-        ----------
-        number : round, from 1
-        time_s : start of the round
-        candidates : ids in ascending order, shape (n,); None for all clients
-            Then the columns are read-only views of what is known, so that a round costs nothing per client.
-        wanted : number of clients that the server asks for; None for the selector's own number
-        deadline_s : longest time that the server waits for the cohort; None without a limit
-        """
+        """Return what a selector may see at the start of a round."""
         if candidates is None and self._whole is not None:
             # In a third of the time of making it anew: most of it is the same in every round.
             whole = object.__new__(RoundView)
@@ -147,15 +111,7 @@ class Knowledge:
         wanted: int | None = None,
         deadline_s: float | None = None,
     ) -> CandidateView:
-        """Return what a selector may see at a selection among some clients; it takes columns when they are read.
-
-        Parameters
-        ----------
-        number : round, from 1
-        time_s : instant of the selection
-        candidates : of that instant
-        wanted, deadline_s : as of `view`
-        """
+        """Return what a selector may see at a selection among some clients; it takes columns when they are read."""
         accountant = self.accountant
         return CandidateView.of(
             candidates,
@@ -181,22 +137,11 @@ class Knowledge:
         )
 
     def sent(self, client: IntArray) -> None:
-        """Count a participation of each of some clients, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,); an id may occur more than once
-        """
+        """Count a participation of each of some clients, shape (n,)."""
         self.participations[client] += 1
 
     def update(self, arrived: Members, now_s: float) -> None:
-        """Remember what updates that have arrived, in time or late, show of their clients.
-
-        Parameters
-        ----------
-        arrived : members of cohorts
-        now_s : present instant
-        """
+        """Remember what updates that have arrived, in time or late, show of their clients."""
         # Of a client that occurs more than once the last element counts.
         for run, members in arrived:
             places = run.places(members)
@@ -225,15 +170,7 @@ class Knowledge:
 
 
 def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...]) -> Reports:
-    """Return the selector's reports at the end of a round.
-
-    Parameters
-    ----------
-    number : of the round
-    now_s : end of the round
-    reported : members of cohorts of which the server knows something
-    needs : measurements of updates that the selector needs
-    """
+    """Return the selector's reports at the end of a round."""
     measured: dict[str, NDArray[Any]] = {name: _column(name, reported) for name in needs}
     client = _joined([run.cohort.client[members] for run, members in reported], np.int64)
     delivered = [run.participations.outcome[members] == _DELIVERED for run, members in reported]

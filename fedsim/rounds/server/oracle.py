@@ -11,14 +11,7 @@ from fedsim.selectors import OracleView, RoundView
 
 
 def with_future(context: ServerContext, view: RoundView, availability_draw: int) -> OracleView:
-    """Return a view with mean durations and with questions about the future.
-
-    Parameters
-    ----------
-    context : ServerContext
-    view : the selector's view without the future
-    availability_draw : draw of availability that holds in the round
-    """
+    """Return a view with mean durations and with questions about the future."""
     if context.expected_duration_s is None:
         raise ValueError("an oracle needs the mean durations of participations; ServerContext has none")
     expected_duration_s = context.expected_duration_s[view.client]
@@ -36,14 +29,7 @@ def with_future(context: ServerContext, view: RoundView, availability_draw: int)
 
 @dataclass(frozen=True)
 class OracleKnowledge:
-    """The future of the candidates of one round, computed when it is asked for.
-
-    Attributes
-    ----------
-    context : ServerContext
-    view : candidates, round and instant
-    availability_draw : draw of availability that holds in the round
-    """
+    """The future of the candidates of one round, computed when it is asked for."""
 
     context: ServerContext
     view: RoundView
@@ -80,12 +66,7 @@ class OracleKnowledge:
         return phases_s
 
     def stays(self, from_s: FloatArray, to_s: FloatArray) -> BoolArray:
-        """Return which candidates are available throughout a time, shape (n,).
-
-        Parameters
-        ----------
-        from_s, to_s : begin and end of each candidate's time in seconds from now, shape (n,)
-        """
+        """Return which candidates are available throughout a time, shape (n,)."""
         availability, client, draw = self.context.availability, self.view.client, self.availability_draw
         starts_s = self.view.time_s + np.broadcast_to(from_s, client.shape)
         lasts_s = np.broadcast_to(to_s, client.shape) - np.broadcast_to(from_s, client.shape)

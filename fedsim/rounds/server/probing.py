@@ -39,17 +39,6 @@ class Prober:
     A probe takes the phases of a participation: a message down, work and a message up, each of them timed, over links
     that may be shared, and paid for by batteries. A client that leaves in between does not answer. The server waits for
     the probe's time, or until each client has answered or is lost, which the server notices on an open connection.
-
-    Parameters
-    ----------
-    env : Environment
-    context : ServerContext
-    dispatcher : Dispatcher
-    log : records what the questions cost
-
-    Attributes
-    ----------
-    unanswered : number of clients that have not answered the present question
     """
 
     def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, log: RoundLog) -> None:
@@ -57,15 +46,7 @@ class Prober:
         self._number = self._before = self._draw = self.unanswered = 0
 
     def ask(self, number: int, model: Model, probe: Probe, availability_draw: int) -> Generator[Event, Any, Answers]:
-        """Ask clients at the beginning of a round, and return the answers at the end of the server's wait.
-
-        Parameters
-        ----------
-        number : of the round
-        model : whose loss is asked for
-        probe : Probe
-        availability_draw : draw of availability that holds in the round
-        """
+        """Ask clients at the beginning of a round, and return the answers at the end of the server's wait."""
         self._before = self._before + 1 if number == self._number else 0
         self._number = number
         context, client, draw = self.context, probe.client, PROBE_DRAWS * (1 + self._before) + number

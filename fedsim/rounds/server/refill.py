@@ -24,21 +24,7 @@ Send = Callable[[int, Cohort, int], CohortRun]
 
 
 class Refill:
-    """Sends idle clients, one by one, until a number of them are in flight.
-
-    Parameters
-    ----------
-    env : Environment
-    context : ServerContext
-    roster : state of the clients
-    selection : asks the selector
-    send : sends a cohort of one client
-    decisions : that come from outside, of whom to send; None for the selector's
-
-    Attributes
-    ----------
-    number : of the server's present round
-    """
+    """Sends idle clients, one by one, until a number of them are in flight."""
 
     def __init__(
         self,
@@ -62,16 +48,6 @@ class Refill:
         """Send clients until a number of them are in flight; return whether any is or will be available.
 
         If the selector asks clients first, they are sent when the question has been answered.
-
-        Parameters
-        ----------
-        concurrency : number of clients to have in flight
-        ask : puts a question to clients
-
-        Raises
-        ------
-        SelectorError
-            If no client is in flight and the selector selects none of the candidates: nothing would ever happen.
         """
         if self._decisions is not None:
             return self._wait_outside(self._decisions, concurrency)
@@ -85,12 +61,7 @@ class Refill:
         return True
 
     def leave_vacant(self, vacant: int) -> bool:
-        """Look again later, if places are vacant and there is no candidate; return whether anything will happen.
-
-        Parameters
-        ----------
-        vacant : number of places without a client in flight
-        """
+        """Look again later, if places are vacant and there is no candidate; return whether anything will happen."""
         if vacant > 0 and not self._selection.any_candidate(self.number):
             return self._look_again_later()
         return True

@@ -17,21 +17,6 @@ class Roster:
 
     A client that was lost stays in flight until the server gives it up. A busy client is no candidate: it is in flight
     beyond the round in which it was sent. Where clients end with their round at the latest, no client ever is.
-
-    Parameters
-    ----------
-    env : Environment
-    clients : number of clients of the crowd
-    member : ids of the server's clients, ascending, shape (n,); None for the whole crowd
-
-    Attributes
-    ----------
-    member : ids of the server's clients, shape (n,)
-    whole_crowd : whether these are all clients of the crowd
-    in_flight : number of clients that were sent and have neither delivered nor been given up
-    released : how often a client has delivered, been given up or been cancelled
-    given_up : cohorts of one client that were given up in the present round
-    lost_in_a_row : number of clients given up since the last delivery
     """
 
     def __init__(self, env: Environment, clients: int, member: IntArray | None) -> None:

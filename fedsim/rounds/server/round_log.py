@@ -26,22 +26,7 @@ _NOTHING: Final[Energies] = 0.0, 0.0, 0.0, 0
 
 
 class RoundLog:
-    """Records the rounds of one server: a participation as soon as its fate is decided, a round when it is over.
-
-    Parameters
-    ----------
-    recorder : Recorder
-    context : ServerContext
-    audit : checks what is recorded; None for no checks
-    edge : index of the edge server; -1 for the only server, and for the cloud above edge servers
-    above : log of the cloud, whose rounds count what happens at the edges
-    member : ids of the clients whose leakage is recorded, shape (n,); None for the whole crowd
-
-    Attributes
-    ----------
-    past : rounds so far, as policies see them
-    sent : number of cohorts that were sent
-    """
+    """Records the rounds of one server: a participation as soon as its fate is decided, a round when it is over."""
 
     def __init__(
         self,
@@ -69,29 +54,14 @@ class RoundLog:
         self.sent = run.order + 1
 
     def probed(self, number: int, sent: int, records: ParticipationRecords, epsilon: FloatArray) -> None:
-        """Record what a question to clients has cost.
-
-        Parameters
-        ----------
-        number : of the round
-        sent : number of cohorts that had been sent when the question was put
-        records : of the clients asked
-        epsilon : privacy charged for each answer, shape (q,)
-        """
+        """Record what a question to clients has cost."""
         self.recorder.add_probes(round=number, edge=self.edge, epsilon=epsilon, **_spent(records))
         if self.audit is not None:
             # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
             self._unchecked.append((sent, number, records))
 
     def stepped(self, number: int, step: SecureStep, records: ParticipationRecords) -> None:
-        """Record what a step of secure aggregation has cost.
-
-        Parameters
-        ----------
-        number : of the round
-        step : of the protocol
-        records : of the clients
-        """
+        """Record what a step of secure aggregation has cost."""
         self.recorder.add_secure_steps(round=number, edge=self.edge, step=int(step), **_spent(records))
         if self.audit is not None:
             self._unchecked.append((self.sent, number, records))
@@ -118,12 +88,7 @@ class RoundLog:
             self._counts = [count + ended.count(code) for code, count in enumerate(self._counts)]
 
     def add_energies(self, energies: Energies) -> None:
-        """Add the energies of the noise and of the signal in updates that the present round has used.
-
-        Parameters
-        ----------
-        energies : of noise and signal, how many of the updates were clipped, and how many there are
-        """
+        """Add the energies of the noise and of the signal in updates that the present round has used."""
         noise, signal, clipped, used = self._energies
         self._energies = noise + energies[0], signal + energies[1], clipped + energies[2], used + energies[3]
 
@@ -186,15 +151,7 @@ class RoundLog:
         self._counts = [0] * len(_OUTCOMES)
 
     def report(self, round_: Round, end_s: float, reported: Members, picked: IntArray) -> None:
-        """Tell the selector, and the policy of later rounds, what a round has shown.
-
-        Parameters
-        ----------
-        round_ : the round
-        end_s : its end
-        reported : members of cohorts of which the server knows something
-        picked : clients whose new updates the aggregation used, shape (n,)
-        """
+        """Tell the selector, and the policy of later rounds, what a round has shown."""
         self.past.deadline_s, self.past.picked = round_.time_limit_s, picked
         selector = self.context.selector
         if self._remembered == 0 and selector.ignores_reports:

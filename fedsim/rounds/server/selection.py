@@ -26,22 +26,7 @@ Ask = Callable[[Probe, int], Generator[Event, Any, Answers]]
 
 
 class Selection:
-    """Selects among the available and idle clients of a server.
-
-    Parameters
-    ----------
-    env : Environment
-    context : ServerContext
-    roster : state of the server's clients
-    decisions : that come from outside, cohorts among them; None for the selector's
-
-    Attributes
-    ----------
-    selector : of the server
-    candidates : number of candidates at the last selection
-    looked_s : instant of which the candidates' availability was taken then
-    limit_s : longest time that the server waits for the coming cohort; None without a limit
-    """
+    """Selects among the available and idle clients of a server."""
 
     def __init__(
         self, env: Environment, context: ServerContext, roster: Roster, decisions: Decisions | None = None
@@ -62,18 +47,6 @@ class Selection:
 
         If all available clients are in flight, wait until a client is idle. A selector that has a question for clients
         gets their answers first, and then sees the candidates that are left.
-
-        Parameters
-        ----------
-        number : round, from 1
-        start_s : instant of which the clients' availability is taken
-        size : number of clients that the server asks for; None for the selector's own number
-        ask : puts a question to clients
-
-        Raises
-        ------
-        SelectorError
-            If the selector's answer is no cohort of the candidates, or is empty.
         """
         view = yield from self._await_candidates(number, start_s, size)
         if self._decisions is not None and view is not None:
@@ -90,14 +63,7 @@ class Selection:
         number: int,
         selectors: Callable[[], Generator[Event, Any, Cohort | None]],
     ) -> Generator[Event, Any, Cohort | None]:
-        """Return the cohort that is decided outside; None for none.
-
-        Parameters
-        ----------
-        decisions : that come from outside
-        number : round, from 1
-        selectors : returns the selector's cohort, where that is wished for
-        """
+        """Return the cohort that is decided outside; None for none."""
         while True:
             decisions.number = number
             answer = yield from decisions.wait(self.env, Asked.COHORT)
@@ -133,14 +99,7 @@ class Selection:
     def after_question(
         self, number: Callable[[], int], size: int | None, ask: Ask
     ) -> Generator[Event, Any, Cohort | None]:
-        """Return a cohort to send beside clients in flight, after the selector's question; None as `at_once`.
-
-        Parameters
-        ----------
-        number : returns the number of the present round; at an asynchronous server rounds may end during a question
-        size : largest size of the cohort; None for no limit
-        ask : puts a question to clients
-        """
+        """Return a cohort to send beside clients in flight, after the selector's question; None as `at_once`."""
         if self._decisions is not None:
             return (yield from self._decided(self._decisions, number(), lambda: self._beside(number, size, ask)))
         return (yield from self._beside(number, size, ask))
@@ -156,26 +115,14 @@ class Selection:
         return self._cohort_or_none(number(), shown)
 
     def at_once(self, number: int, size: int | None) -> Cohort | None:
-        """Return a cohort to send now; None without candidates, or if the selector selects none.
-
-        Parameters
-        ----------
-        number : round, from 1
-        size : largest size of the cohort; None for no limit
-        """
+        """Return a cohort to send now; None without candidates, or if the selector selects none."""
         view = self._view(number, self.env.now, size)
         shown = [] if view is None else [view]
         del view
         return self._cohort_or_none(number, shown)
 
     def look(self, number: int, size: int | None = None) -> RoundView | None:
-        """Return what the selector would see now; None without candidates. It is no selection.
-
-        Parameters
-        ----------
-        number : round, from 1
-        size : number of clients that the server asks for; None for the selector's own number
-        """
+        """Return what the selector would see now; None without candidates. It is no selection."""
         known = self.candidates if self.env.now == self._looked_at_s else None
         view = self._view(number, self._present_s, size)
         self.candidates = self.candidates if known is None else known
@@ -207,13 +154,7 @@ class Selection:
         return start_s
 
     def any_available(self, time_s: float, number: int) -> bool:
-        """Return whether a client, idle or not, is available.
-
-        Parameters
-        ----------
-        time_s : instant
-        number : round, whose draw of availability holds
-        """
+        """Return whether a client, idle or not, is available."""
         return self._tracks_any(time_s, self.draw(number))
 
     def next_candidate_s(self, number: int) -> float:

@@ -30,29 +30,7 @@ MOST_RESTARTS: Final = 100_000
 
 @dataclass(frozen=True, kw_only=True)
 class StoppingCriteria:
-    """When a run is over: after a number of rounds, or earlier at a simulated time or an accuracy.
-
-    Attributes
-    ----------
-    count : number of rounds
-    until_s : no round starts at or after this simulated second; None for no limit
-    target_accuracy : the run ends with the first evaluation after a round that reaches it; None for no target
-    reached : whether an evaluation is good enough by another measure, with which the run ends; None for no such measure
-
-    Examples
-    --------
-    >>> from fedsim import Scenario
-    >>> from fedsim.history import Recorder
-    >>> from fedsim.wiring import build_context, build_server
-    >>> context = build_context(Scenario(
-    ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
-    ...     devices={"compute": "zero"}, rounds={"count": 1}, selector="all",
-    ... ))
-    >>> server = build_server(context, StoppingCriteria(count=100, until_s=2.0), Recorder("four"))
-    >>> server.run()  # rounds of 0.9 s: the third starts before 2 s
-    >>> round(server.env.now, 3)
-    2.7
-    """
+    """When a run is over: after a number of rounds, or earlier at a simulated time or an accuracy."""
 
     count: int
     until_s: float | None = None
@@ -62,27 +40,7 @@ class StoppingCriteria:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is, after a round.
-
-    Attributes
-    ----------
-    round, count : number of the round, and of all rounds
-    time_s : present simulated time
-    pending : evaluation of the newest model, which may still run; None if this round is not followed by one
-    weights : returns the newest model's arrays by their names in its module, training what is needed; None without
-        learning
-
-    Examples
-    --------
-    >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario(
-    ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
-    ...     devices={"compute": "zero"}, rounds={"count": 2}, selector="all",
-    ... )
-    >>> history = simulate(scenario, on_round=lambda progress: print(progress.round, progress.count, progress.time_s))
-    1 2 0.9
-    2 2 1.8
-    """
+    """How far a run is, after a round."""
 
     round: int
     count: int
@@ -97,12 +55,7 @@ class Progress:
 
 
 class RoundRunner(Protocol):
-    """Runs the rounds of one simulation: a `Coordinator` of a flat federation, or the cloud of a hierarchical one.
-
-    Attributes
-    ----------
-    model : the newest model
-    """
+    """Runs the rounds of one simulation: a `Coordinator` of a flat federation, or the cloud of a hierarchical one."""
 
     model: Model
 
@@ -111,13 +64,7 @@ class RoundRunner(Protocol):
         ...
 
     def run_round(self, number: int, start_s: float) -> Waiting:
-        """Run a round that starts now.
-
-        Parameters
-        ----------
-        number : of the round, from 1
-        start_s : instant of which the clients' availability is taken
-        """
+        """Run a round that starts now."""
         ...
 
     def abort_round(self) -> Generator[Event, Any, bool]:
@@ -134,36 +81,7 @@ class RoundRunner(Protocol):
 
 
 class Server:
-    """The server process of one simulation.
-
-    Parameters
-    ----------
-    env : Environment
-    context : ServerContext
-    runner : runs the rounds
-    stopping : when the run is over
-    recorder : records the run
-    plan : which models are evaluated
-    on_round : called after every round, if given
-
-    Attributes
-    ----------
-    notes : what a user should know of how the run ended
-
-    Examples
-    --------
-    >>> from fedsim import Scenario
-    >>> from fedsim.history import Recorder
-    >>> from fedsim.wiring import build_context, build_server
-    >>> context = build_context(Scenario(
-    ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
-    ...     devices={"compute": "zero"}, rounds={"count": 1}, selector="all",
-    ... ))
-    >>> server = build_server(context, StoppingCriteria(count=2), Recorder("four"))
-    >>> server.run()
-    >>> server.env.now, server.model.version
-    (1.8, 2)
-    """
+    """The server process of one simulation."""
 
     def __init__(
         self,
@@ -191,17 +109,7 @@ class Server:
         self._evaluations.begin(self.model, self._number - 1)
 
     def run(self) -> None:
-        """Run rounds, and the clock, until the run is over.
-
-        Raises
-        ------
-        ScenarioError
-            If nothing will ever happen any more, or nothing before the latest second of the clock.
-        AuditError
-            If what was recorded contradicts itself.
-        PartError
-            If a part of the user's own fails or breaks its contract, with the round and the simulated second.
-        """
+        """Run rounds, and the clock, until the run is over."""
         process = self.begin()
         with self._placing():
             self.env.run(until=process)
@@ -216,29 +124,13 @@ class Server:
         return self.env.process(self.serve())
 
     def go_on(self, process: Process, paused: Callable[[], bool]) -> None:
-        """Run the clock event by event, until a pause or the end of the run.
-
-        Parameters
-        ----------
-        process : what `begin` has returned
-        paused : asked before each event
-
-        Raises
-        ------
-        ScenarioError, AuditError, PartError
-            As of `run`.
-        """
+        """Run the clock event by event, until a pause or the end of the run."""
         with self._placing():
             while not process.processed and not paused():
                 self.env.step()
 
     def end(self, process: Process) -> None:
-        """Check a run that is over, and its tables.
-
-        Parameters
-        ----------
-        process : what `begin` has returned
-        """
+        """Check a run that is over, and its tables."""
         if process.is_alive:
             stopped = PartError("a part of the user's own has stopped the clock", "allowed: nothing that ends a run")
             stopped.place(self._number, self.env.now)
@@ -272,14 +164,7 @@ class Server:
         )
 
     def serve(self) -> Generator[Event, Any, None]:
-        """Run round after round until a stopping criterion is met.
-
-        Raises
-        ------
-        ScenarioError
-            If no round can start, no client will ever be free again, the server crashes again and again before a round
-            can start, or the simulated clock has come to its end.
-        """
+        """Run round after round until a stopping criterion is met."""
         restart, process = self.context.server_restart, self.env.active_process
         if restart is not None and process is not None:
             self.env.process(restart.interrupt(self.env, process, self.context.streams))

@@ -27,20 +27,7 @@ _NOTHING: Final = 0.0, 0.0, 0.0, 0
 
 
 class UpdateBuffer:
-    """Updates between their arrival and their use, ordered by the dispatch of their cohorts and the place in them.
-
-    Parameters
-    ----------
-    context : ServerContext
-    rule : makes the next model of updates
-
-    Attributes
-    ----------
-    picked : clients whose new updates the last aggregation used, shape (n,)
-    energies : of noise and signal in the updates that the last aggregation used, or in their sum where the server adds
-        the noise, how many of them were clipped, and how many there are; of nothing unless rounds record them
-    noise : that the server has added to the last aggregate; None for none
-    """
+    """Updates between their arrival and their use, ordered by the dispatch of their cohorts and the place in them."""
 
     def __init__(self, context: ServerContext, rule: AggregationRule) -> None:
         self.context, self._rule, self._needs = context, rule, context.selector.needs
@@ -58,13 +45,7 @@ class UpdateBuffer:
         self._newest = -1  # version that an update which has arrived started from
 
     def repeats(self, client: IntArray, version: int) -> IntArray:
-        """Return how many updates of one version of the model each client has sent, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        version : of the model that the updates started from
-        """
+        """Return how many updates of one version of the model each client has sent, shape (n,)."""
         if version > self._newest:
             return np.zeros(client.size, dtype=np.int64)
         return np.asarray(self._sent[client] * (self._begun_with[client] == version))
@@ -231,12 +212,6 @@ class UpdateBuffer:
         Energies are sums over the updates. Where the server adds the noise, they are those of its aggregate: the noise
         of one update of the least epsilon, times the largest sum of weights of one client, and the sum of the clipped
         updates, each times its weight.
-
-        Parameters
-        ----------
-        used : n of them
-        client : ids, shape (n,)
-        weight : of the updates in the aggregate, shape (n,)
         """
         needs = "noise_energy", "signal_energy", "clipped"
         if self.noise is None:

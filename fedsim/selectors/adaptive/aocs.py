@@ -70,14 +70,7 @@ class ApproximateSampling(ImportanceSampling):
 
 
 def approximate_probabilities(norm: FloatArray, expected: int, iterations: int) -> FloatArray:
-    """Return the probabilities of Algorithm 2, in [0, 1], of sum m at most, shape (n,).
-
-    Parameters
-    ----------
-    norm : weighted norms of the updates, at least 0, shape (n,)
-    expected : expected number of clients, m, from 1 to n
-    iterations : largest number of repetitions
-    """
+    """Return the probabilities of Algorithm 2, in [0, 1], of sum m at most, shape (n,)."""
     n, total = norm.size, float(norm.sum())
     if total <= 0:
         return np.full(n, expected / n)

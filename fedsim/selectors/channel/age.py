@@ -113,27 +113,13 @@ class AgeBased(CohortSelector):
 
 
 def benefit_of(age: IntArray, alpha: float) -> FloatArray:
-    """Return by how much an arrival lowers the sum of f over the ages, ``f(2 + T) - f(1)``, shape (n,), > 0.
-
-    Parameters
-    ----------
-    age : T of each client, at least 0, shape (n,)
-    alpha : of the alpha-fair function, at least 0
-    """
+    """Return by how much an arrival lowers the sum of f over the ages, ``f(2 + T) - f(1)``, shape (n,), > 0."""
     older = 2.0 + age
     return np.log(older) if alpha == 1 else np.asarray((older ** (1.0 - alpha) - 1.0) / (1.0 - alpha))
 
 
 def within(price: FloatArray, budget: float, size: int, order: IntArray) -> IntArray:
-    """Return the elements of an order whose prices fit into a budget, one after the other; the first if none fits.
-
-    Parameters
-    ----------
-    price : of each element of the order, shape (n,)
-    budget : for all of them
-    size : largest number of elements, >= 1
-    order : shape (n,)
-    """
+    """Return the elements of an order whose prices fit into a budget, one after the other; the first if none fits."""
     taken: BoolArray = np.zeros(price.size, dtype=np.bool_)
     left, places = budget, size
     for i in np.flatnonzero(price <= budget).tolist():

@@ -34,13 +34,7 @@ class SparseNorms:
         self._elements[client] = update.size
 
     def share(self, client: IntArray, bits: FloatArray) -> FloatArray:
-        """Return the share of the norm that each client's bits carry, shape (n,); 1 for clients without an update.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        bits : that each can send, shape (n,)
-        """
+        """Return the share of the norm that each client's bits carry, shape (n,); 1 for clients without an update."""
         share = np.ones(client.size)
         for place, one in enumerate(client.tolist()):
             if one in self._share:

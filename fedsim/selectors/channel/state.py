@@ -11,13 +11,7 @@ State = Literal["now", "mean"]
 
 
 def snr_hz_of(view: RoundView, state: State) -> FloatArray | None:
-    """Return the SNR of each candidate's uplink times its band in Hz, shape (n,); None without radio.
-
-    Parameters
-    ----------
-    view : RoundView
-    state : ``"now"`` for the present fading, which sounding shows, or ``"mean"`` for the last report's mean over it
-    """
+    """Return the SNR of each candidate's uplink times its band in Hz, shape (n,); None without radio."""
     if view.snr_hz is None or state == "mean" or view.fading_gain is None:
         return view.snr_hz
     # An infinite SNR in a deep fade is infinite.

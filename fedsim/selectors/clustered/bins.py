@@ -15,16 +15,7 @@ from fedsim.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Bins:
-    """Contents of m bins of equal capacity, as segments of a line.
-
-    Attributes
-    ----------
-    owner : array of shape (s,)
-        Client of each segment.
-    ends : array of shape (s,)
-        End of each segment, ascending to ``m * capacity``; no segment extends over the end of a bin.
-    capacity : int >= 1
-    """
+    """Contents of m bins of equal capacity, as segments of a line."""
 
     owner: IntArray
     ends: IntArray
@@ -46,20 +37,7 @@ class Bins:
 
 
 def pour(owner: IntArray, mass: IntArray, room: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Fill bins with clients, in their orders; the rest of a client that does not fit goes into the next bin.
-
-    Parameters
-    ----------
-    owner, mass : arrays of shape (n,)
-        Clients and their masses, at least 0.
-    room : array of shape (m,)
-        Free capacity of each bin; its sum is that of the masses.
-
-    Returns
-    -------
-    bin, owner, mass : arrays of shape (s,)
-        Segments in the order of bins.
-    """
+    """Fill bins with clients, in their orders; the rest of a client that does not fit goes into the next bin."""
     poured, filled = np.cumsum(mass), np.cumsum(room)
     # A stable sort merges two ascending runs in linear time.
     ends = np.sort(np.concatenate([poured, filled]), kind="stable")
@@ -69,19 +47,7 @@ def pour(owner: IntArray, mass: IntArray, room: IntArray) -> tuple[IntArray, Int
 
 
 def bins_by_size(sizes: IntArray, bins: int) -> Bins:
-    """Return the bins of Algorithm 1: clients by descending size fill one bin after the other.
-
-    Parameters
-    ----------
-    sizes : array of shape (n,)
-        Samples of each client, at least 0 and not all 0.
-    bins : int >= 1
-        The paper's m.
-
-    Returns
-    -------
-    Bins, whose owners are positions in ``sizes``
-    """
+    """Return the bins of Algorithm 1: clients by descending size fill one bin after the other."""
     order = np.argsort(-sizes, kind="stable")
     capacity = int(sizes.sum())
     _, owner, mass = pour(order, bins * sizes[order], np.full(bins, capacity))
@@ -93,16 +59,6 @@ def bins_by_cluster(sizes: IntArray, cluster: IntArray, bins: int, rng: np.rando
 
     Other clusters fill the bins from the lightest on, by ascending mass, their clients in random order. A client of
     more mass than a bin fills a bin of its own, and the rest of its mass comes first.
-
-    Parameters
-    ----------
-    sizes : array of shape (n,)
-        Samples of each client, at least 0 and not all 0.
-    cluster : array of shape (n,)
-        Cluster of each client, from 0; no cluster of several clients has more mass than a bin.
-    bins : int >= 1
-        The paper's m.
-    rng : generator
     """
     capacity, mass = int(sizes.sum()), bins * sizes
     heavy = np.zeros(int(cluster.max()) + 1, dtype=np.int64)

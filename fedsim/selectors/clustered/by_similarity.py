@@ -81,18 +81,7 @@ class ClusteredBySimilarity(CohortSelector):
 
 
 def ward(distance: FloatArray, matrix: Literal["paper", "reference-code"]) -> IntArray:
-    """Return the merges of Ward's hierarchical clustering.
-
-    Parameters
-    ----------
-    distance : array of shape (n, n), symmetric with a diagonal of 0
-    matrix : interpretation of ``distance``, see `ClusteredBySimilarity`
-
-    Returns
-    -------
-    array of shape (n - 1, 2)
-        The two clusters that each step merges; numbers from n on are results of earlier steps.
-    """
+    """Return the merges of Ward's hierarchical clustering."""
     if len(distance) < 2:
         return np.zeros((0, 2), dtype=np.int64)
     apart = squareform(distance, checks=False) if matrix == "paper" else pdist(distance)
@@ -100,19 +89,7 @@ def ward(distance: FloatArray, matrix: Literal["paper", "reference-code"]) -> In
 
 
 def cut(merges: IntArray, sizes: IntArray, bins: int) -> IntArray:
-    """Return the cluster of each client, for a tree that is cut where a cluster would have more than 1/m of the data.
-
-    Parameters
-    ----------
-    merges : array of shape (n - 1, 2), see `ward`
-    sizes : array of shape (n,), samples of each client
-    bins : int >= 1
-        The paper's m.
-
-    Returns
-    -------
-    array of shape (n,), from 0
-    """
+    """Return the cluster of each client, of a tree cut where a cluster would have more than 1/m of the data."""
     n, total = sizes.size, int(sizes.sum())
     mass = [*sizes.tolist(), *([0] * len(merges))]
     parent = list(range(n + len(merges)))

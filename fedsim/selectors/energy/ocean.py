@@ -200,15 +200,7 @@ class Ocean(CohortSelector):
 
 
 def fitting(order: IntArray, least_hz: FloatArray, bandwidth_hz: float, size: int) -> IntArray:
-    """Return the clients of an order whose least bands fit into a band, one after the other; others are passed over.
-
-    Parameters
-    ----------
-    order : positions, shape (n,)
-    least_hz : of each position
-    bandwidth_hz : for all of them
-    size : largest number
-    """
+    """Return the clients of an order whose least bands fit into a band, one after the other; others are passed over."""
     taken: list[int] = []
     left = bandwidth_hz
     for place in order[least_hz[order] <= bandwidth_hz].tolist():

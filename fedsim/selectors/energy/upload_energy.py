@@ -17,15 +17,7 @@ _LN2: Final = float(np.log(2.0))
 
 
 def power_share(bits: float, seconds: float, snr_hz: FloatArray, bandwidth_hz: FloatArray) -> FloatArray:
-    """Return the power of each client as a share of its full power, shape (n,).
-
-    Parameters
-    ----------
-    bits : size of an upload, > 0
-    seconds : time of an upload, > 0
-    snr_hz : of each client at full power, > 0, shape (n,)
-    bandwidth_hz : band of each client, > 0, shape (n,)
-    """
+    """Return the power of each client as a share of its full power, shape (n,)."""
     with np.errstate(over="ignore"):
         share = bandwidth_hz / snr_hz * np.expm1(_LN2 * bits / (seconds * bandwidth_hz))
     return np.asarray(share)
@@ -40,13 +32,6 @@ def least_energy_bands(
     1 - 2^x (1 - x ln 2)``. At the optimum it is the same for all clients above their least bands. h is inverted with
     Lambert's function, and the common value is found by bisection. Without clients of a weight above 0 what is left of
     the band is divided equally.
-
-    Parameters
-    ----------
-    bits, seconds, snr_hz : as in `power_share`
-    weight : at least 0, shape (n,)
-    least_hz : least band of each client, > 0, shape (n,); their sum is at most the whole band
-    bandwidth_hz : whole band
     """
     heavy = weight > 0
     if not heavy.any():

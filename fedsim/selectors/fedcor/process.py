@@ -19,22 +19,7 @@ _LEAST_VARIANCE: Final = 1e-300
 
 
 class LossProcess:
-    """The covariance of changes of loss, from samples of all clients.
-
-    Parameters
-    ----------
-    dimension : of the points, D
-    noise : standard deviation of the noise
-    history : number of rounds after which a sample is forgotten
-    gamma : weight of a sample that is one round older
-    centred : whether the mean of a client's changes is that of its samples; else 0
-
-    Attributes
-    ----------
-    points : of all clients that were met, shape (K, D)
-    own : variance of each client beside its point, shape (K,): that of the noise, and for clients of which no sample is
-        known the mean variance of the others
-    """
+    """The covariance of changes of loss, from samples of all clients."""
 
     def __init__(self, dimension: int, noise: float, history: int, gamma: float, *, centred: bool) -> None:
         self.dimension, self.noise, self.history, self.gamma = dimension, noise, history, gamma
@@ -85,17 +70,6 @@ class LossProcess:
         The next one has the greatest ``discount_k sum_i p_i S_ik / sqrt(S_kk)`` (section 4.2): by how much the mean
         change of the global loss falls when that of client k falls by one standard deviation. After each one, S becomes
         the covariance given its change, ``S_ij - S_ik S_kj / S_kk``.
-
-        Parameters
-        ----------
-        size : number of clients
-        share : weight of each client in the global loss, p, shape (K,)
-        allowed : clients that may be taken, at least ``size``, shape (K,)
-        discount : factor of each client, shape (K,)
-
-        Returns
-        -------
-        array of shape (size,), in the order in which they are taken
         """
         self.points = _rows(self.points, share.size)
         self.own = grown(self.own, share.size, float(self.own.max(initial=0.0)))

@@ -48,13 +48,6 @@ class Beliefs:
     Clients become known when they first declare features. Scales, length scale and basis are computed from the known
     clients. They are computed again, with both models from their pooled observations, when the number of known clients
     has doubled.
-
-    Parameters
-    ----------
-    clients : int
-        Size of the crowd; ids are positions.
-    columns : int >= 0
-        Number of features; without features each client is an arm of its own in both models.
     """
 
     def __init__(self, clients: int, columns: int, settings: Settings) -> None:
@@ -72,19 +65,7 @@ class Beliefs:
         self._process = UtilityProcess(clients, 0, self._noise)
 
     def meet(self, client: IntArray, features: FloatArray) -> None:
-        """Add candidates that are not known yet.
-
-        Parameters
-        ----------
-        client : array of shape (n,), ascending
-        features : array of shape (n, f)
-            Declared features of the candidates.
-
-        Raises
-        ------
-        SelectorError
-            If a feature is not finite.
-        """
+        """Add candidates that are not known yet."""
         if features.shape[1] != self.columns:
             raise SelectorError(f"FedSuv: features of shape {features.shape!r} after {self.columns} columns before")
         fresh = ~self.known[client]
@@ -104,14 +85,7 @@ class Beliefs:
             self._place(new)
 
     def observe(self, client: IntArray, delivered: BoolArray, utility: FloatArray) -> None:
-        """Add observations to both models; arrays have shape (n,), and a client may occur more than once.
-
-        Parameters
-        ----------
-        client : ids of known clients
-        delivered : whether the update arrived
-        utility : utility of the update; NaN if it is not known
-        """
+        """Add observations to both models; arrays have shape (n,), and a client may occur more than once."""
         if self.columns == 0:
             self._disjoint.observe(client, delivered)
         else:
@@ -145,15 +119,6 @@ class Beliefs:
         The rule of GP-BUCB (Desautels, Krause and Burdick, "Parallelizing exploration-exploitation tradeoffs in
         Gaussian process bandit optimization", JMLR 2014): a hallucinated observation at the posterior mean changes no
         mean and decreases the deviations of its client and of similar ones; their upper bounds fall by the decrease.
-
-        Parameters
-        ----------
-        client : array of shape (n,), ids of known clients
-        high : array of shape (n,)
-            Upper bounds of utility.
-        first : position of the first client of the batch
-        size : int from 1 to n
-        round_ : t
         """
         width = self._width(round_) if self._heard() else 0.0
         _, deviation = self._process.posterior(client)

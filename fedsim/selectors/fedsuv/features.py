@@ -23,16 +23,7 @@ _CHUNK: Final = 8192
 
 
 class Scaler:
-    """A map of each column of features to [0, 1], fitted to some clients.
-
-    Parameters
-    ----------
-    features : array of shape (n, f), n >= 1, finite
-    scaling : ``"rank"``, ``"range"`` or ``"none"``
-        Ranks are mid-ranks over n, between 0 and 1: they are independent of units and robust to a few very fast
-        devices. A range maps the least and the greatest value to 0 and 1. A constant column becomes 1/2. ``"none"``
-        leaves features unchanged.
-    """
+    """A map of each column of features to [0, 1], fitted to some clients."""
 
     def __init__(self, features: FloatArray, scaling: Scaling) -> None:
         self.scaling = scaling
@@ -90,18 +81,6 @@ class Basis:
     different clients are modelled as independent: the fully independent training conditional of Snelson and
     Ghahramani, "Sparse Gaussian processes using pseudo-inputs", NIPS 2006. Its prior variances are exact; with
     remainders of zero the posterior is exact as well.
-
-    Parameters
-    ----------
-    scaled : array of shape (n, f)
-        Clients; points are taken from at most 4096 of them, evenly chosen.
-    kernel : ``"rbf"`` or ``"matern52"``
-        ``exp(-d^2 / 2 l^2)`` or Matern 5/2, of variance 1.
-    length_scale : float > 0
-    most : int >= 0
-        Largest number of points.
-    tolerance : float
-        The search ends when no remainder has a variance above this.
     """
 
     def __init__(

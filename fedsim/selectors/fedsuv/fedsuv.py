@@ -198,12 +198,7 @@ class FedSuv(CohortSelector):
         return 1.0 if self._beliefs is None else self._beliefs.utility_scale()
 
     def rectangle(self, client: IntArray) -> Bounds:
-        """Return R_t(x) of these clients: the whole plane before the first round, the last one after elimination.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        """
+        """Return R_t(x) of these clients: the whole plane before the first round, the last one after elimination."""
         return self._rectangles.of(client)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:

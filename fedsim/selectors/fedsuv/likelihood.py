@@ -28,17 +28,7 @@ _STARTS: Final = ((1.0, 0.1, 0.7), (1.0, 1.0, 0.7), (0.2, 0.5, 0.7), (0.5, 0.5, 
 
 
 def log_likelihood(prior: FloatArray, noise: float, count: FloatArray, mean: FloatArray, within: FloatArray) -> float:
-    """Return the logarithm of the density of all utilities.
-
-    Parameters
-    ----------
-    prior : array of shape (n, n)
-        Covariance of the clients' utilities.
-    noise : float > 0
-        Standard deviation of one observation.
-    count, mean, within : arrays of shape (n,)
-        Number of each client's observations (at least 1), their mean, and the sum of their squared deviations from it.
-    """
+    """Return the logarithm of the density of all utilities."""
     try:
         factor = cholesky(prior + np.diag(noise**2 / count), lower=True, check_finite=False)
     except LinAlgError:
@@ -57,14 +47,6 @@ def likeliest(
     The prior has mean 0 and the covariance ``1 + a^2 k``: a common level of variance 1, from which clients differ by
     the kernel k with an amplitude a that is fitted, too. Without a level the length scale would describe the mean of
     all utilities instead of their differences.
-
-    Parameters
-    ----------
-    scaled : array of shape (n, f)
-        Clients with observations; at most 128 of them, evenly chosen, are in the likelihood.
-    kernel : ``"rbf"`` or ``"matern52"``
-    count, total, square : arrays of shape (n,)
-        Number of each client's observations, their sum and the sum of their squares, in units of the process's prior.
     """
     step = -(-len(scaled) // _CLIENTS)
     scaled, count, total, square = scaled[::step], count[::step], total[::step], square[::step]

@@ -21,17 +21,7 @@ class Bounds:
 
 
 class Rectangles:
-    """R_t(x) of every client (8), starting as the whole plane.
-
-    Parameters
-    ----------
-    clients : int
-        Size of the crowd; ids are positions.
-    when_disjoint : ``"restart"`` or ``"collapse"``
-        Rule for a side that is disjoint from the new side. The probability of that is at most delta if the models
-        hold; it occurs when a client's utility drifts. The side becomes the new one, or (``"collapse"``) its end
-        nearest to the new one, so that rectangles never grow.
-    """
+    """R_t(x) of every client (8), starting as the whole plane."""
 
     def __init__(self, clients: int, when_disjoint: WhenDisjoint) -> None:
         self.when_disjoint = when_disjoint

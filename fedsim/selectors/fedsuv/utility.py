@@ -36,15 +36,6 @@ class UtilityProcess:
     fraction only. An update of the covariance C of w by k clients takes one Cholesky factor of k rows; the variances
     ``phi' C phi`` follow by one product, O(K m k) for K clients. For k > m a new solution of all pooled observations,
     O(K m^2), is cheaper.
-
-    Parameters
-    ----------
-    clients : int
-        Size K of the crowd; ids are positions.
-    basis : int >= 0
-        Number of coordinates m; 0 for clients without features.
-    noise : float > 0
-        Standard deviation of one observation.
     """
 
     def __init__(self, clients: int, basis: int, noise: float) -> None:

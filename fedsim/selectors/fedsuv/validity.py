@@ -22,16 +22,7 @@ def alpha_of(delta: float) -> float:
 
 
 class LinearBandit:
-    """Validity as ``theta . x``: one parameter vector for all clients.
-
-    Parameters
-    ----------
-    columns : int >= 1
-        Length d of a row x.
-    ridge : float > 0
-        Initial H is this times the identity; 1 in LinUCB and in the proof of the paper's Theorem 5.4.
-    delta : float in (0, 1)
-    """
+    """Validity as ``theta . x``: one parameter vector for all clients."""
 
     def __init__(self, columns: int, ridge: float, delta: float) -> None:
         self.alpha = alpha_of(delta)
@@ -56,12 +47,6 @@ class DisjointBandit:
 
     H is diagonal then: with n tries and s deliveries theta is ``s / (ridge + n)`` and the norm of x
     ``1 / sqrt(ridge + n)``.
-
-    Parameters
-    ----------
-    clients : int
-        Size of the crowd; ids are positions.
-    ridge, delta : as for `LinearBandit`
     """
 
     def __init__(self, clients: int, ridge: float, delta: float) -> None:

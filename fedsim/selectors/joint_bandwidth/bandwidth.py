@@ -25,16 +25,6 @@ def least_bandwidth_hz(bits: FloatArray | float, seconds: FloatArray, snr_hz: Fl
     With ``g = bits ln 2 / (seconds s)`` the least b with ``seconds b log2(1 + s / b) >= bits`` is
     ``b = -s g / (W(-g exp(-g)) + g)``, where W is the lower branch of Lambert's function; no band suffices for
     g >= 1.
-
-    Parameters
-    ----------
-    bits : size of each upload, > 0, any shape that broadcasts
-    seconds : time for each upload; none suffices if it is not above 0
-    snr_hz : received power over the density of the noise of each client, > 0
-
-    Returns
-    -------
-    array of the shape to which all broadcast; `inf` where no band suffices
     """
     time = np.asarray(seconds, dtype=np.float64)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -57,20 +47,6 @@ def least_bandwidth_hz(bits: FloatArray | float, seconds: FloatArray, snr_hz: Fl
 def earliest_end(bits: float, ready_s: FloatArray, snr_hz: FloatArray, bandwidth_hz: float) -> tuple[float, FloatArray]:
     """Return the least time after which all uploads can have ended, and the band of each client in Hz.
 
-    Parameters
-    ----------
-    bits : size of an upload, > 0
-    ready_s : seconds until each client can begin to send, shape (n,), n >= 1
-    snr_hz : received power over the density of the noise of each client, > 0, shape (n,)
-    bandwidth_hz : band that the clients share, > 0
-
-    Returns
-    -------
-    end : in seconds; `inf` if a client never can send
-    band : shape (n,), their sum is the band; equal parts if the end is `inf`
-
-    Notes
-    -----
     The sum of the least bands falls with the end. Bisection finds the end at which it is the whole band, to the last
     bits of a float.
     """

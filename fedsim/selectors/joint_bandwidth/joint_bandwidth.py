@@ -107,13 +107,6 @@ def greedy(bits: float, ready_s: FloatArray, snr_hz: FloatArray, bandwidth_hz: f
 
     The clients taken and one more can deliver within t seconds if the least band of the latter is within what the
     former leave. So the least t for which this holds for any client is found by one bisection.
-
-    Parameters
-    ----------
-    bits : size of an upload, > 0
-    ready_s, snr_hz : of each client, shape (n,); see `earliest_end`
-    bandwidth_hz : of the uplink, > 0
-    size : clients to take, 1 <= size <= n
     """
     taken: list[int] = []
     free = np.ones(ready_s.size, dtype=bool)

@@ -17,11 +17,6 @@ def points(shares: FloatArray, distance: Distance) -> FloatArray:
     """Return points whose Euclidean distances are those of shares of labels, shape (n, labels).
 
     The Hellinger distance of p and q is ``|sqrt(p) - sqrt(q)| / sqrt(2)``, in [0, 1].
-
-    Parameters
-    ----------
-    shares : of each client, shape (n, labels)
-    distance : of two clients
     """
     return np.sqrt(shares / 2.0) if distance == "hellinger" else shares
 
@@ -32,11 +27,6 @@ def clusters_of(shares: FloatArray, distance: Distance, radius: float) -> IntArr
     These are the clusters of DBSCAN with at least two clients, and each client that DBSCAN calls noise is a cluster of
     its own (Ester, Kriegel, Sander and Xu, "A density-based algorithm for discovering clusters", KDD 1996): with two
     as its least number of points, each client with a neighbour is a core point.
-
-    Parameters
-    ----------
-    shares, distance : as of `points`
-    radius : at least 0
     """
     n = len(shares)
     near = KDTree(points(shares, distance)).query_pairs(radius + _ROUNDING, output_type="ndarray")

@@ -115,14 +115,7 @@ class Haccs(CohortSelector):
         self._failed[reports.client[reports.delivered]] = 0
 
     def weights(self, view: RoundView, cluster: IntArray, latency_s: FloatArray) -> FloatArray:
-        """Return the weight of each of the c clusters that have candidates, shape (c,), not all 0.
-
-        Parameters
-        ----------
-        view : of the selection
-        cluster : of each candidate, 0..c-1, shape (n,)
-        latency_s : of each candidate, shape (n,)
-        """
+        """Return the weight of each of the c clusters that have candidates, shape (c,), not all 0."""
         members = np.maximum(np.bincount(cluster), 1)
         mean_s = np.bincount(cluster, latency_s) / members
         slowest_s = float(mean_s.max(initial=0.0))

@@ -184,18 +184,7 @@ class OortFedScale(CohortSelector):
         return float(known_s[min(int(known_s.size * self._percentile / 100), known_s.size - 1)])
 
     def score(self, candidates: IntArray, client: IntArray, round_: int) -> FloatArray:
-        """Return the scores of tried clients, normalised over all candidates of positive utility.
-
-        Parameters
-        ----------
-        candidates : array of shape (n,), ids that are not on the blacklist
-        client : array of shape (k,), ids of tried clients
-        round_ : R
-
-        Returns
-        -------
-        array of shape (k,)
-        """
+        """Return the scores of tried clients, normalised over all candidates of positive utility."""
         state = self._state
         rewards = np.where(state.tried, state.utility, state.batch)[candidates]
         rewards = np.sort(rewards[rewards > 0])

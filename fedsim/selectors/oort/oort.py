@@ -194,13 +194,7 @@ class Oort(CohortSelector):
         return 100 * self.window * self.cohort <= _PERCENT * self._clients
 
     def utility(self, client: IntArray, round_: int) -> FloatArray:
-        """Return Util of tried clients, with U clipped (lines 9 to 12); shape of ``client``.
-
-        Parameters
-        ----------
-        client : ids of clients that have delivered, shape (n,)
-        round_ : number of the round that begins
-        """
+        """Return Util of tried clients, with U clipped (lines 9 to 12); shape of ``client``."""
         state = self._state
         limit = np.quantile(state.utility[state.tried], self.clip) if client.size else 0.0
         uncertainty = np.sqrt(0.1 * math.log(round_) / state.last_round[client])

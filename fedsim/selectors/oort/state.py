@@ -17,23 +17,7 @@ _SHORTEST_S: Final = 1e-6
 
 
 class OortState:
-    """Utility, last round, duration and declared time of every client; arrays over client ids.
-
-    Parameters
-    ----------
-    silent : ``"zero"`` or ``"mean"``
-        Utility of clients that were tried and never delivered: 0, or the mean of the deliveries of their round.
-    samples_per_round : int or None
-        Largest number of samples that a client trains on in a round.
-
-    Attributes
-    ----------
-    batch : samples that a client trains on in a round, |B|
-    utility : statistical utility of the last delivered update
-    duration_s : seconds of the last participation
-    last_round : round of the last report; 0 before the first
-    declared_s : declared seconds of a participation; NaN without declaration
-    """
+    """Utility, last round, duration and declared time of every client; arrays over client ids."""
 
     def __init__(self, silent: Silent, samples_per_round: int | None) -> None:
         self.silent, self.samples_per_round = silent, samples_per_round
@@ -75,20 +59,7 @@ class OortState:
 
 
 def blacklist(view: RoundView, after: int | None, share: float) -> BoolArray:
-    """Return the mask of candidates that were selected more than ``after`` times.
-
-    Parameters
-    ----------
-    view : RoundView
-    after : int or None
-        None for an empty blacklist.
-    share : float in [0, 1]
-        Largest blacklist as a share of the crowd; clients selected most often come first.
-
-    Returns
-    -------
-    array of shape (n,)
-    """
+    """Return the mask of candidates that were selected more than ``after`` times."""
     if after is None:
         return np.zeros(view.client.size, dtype=np.bool_)
     listed = view.participations > after
@@ -99,19 +70,7 @@ def blacklist(view: RoundView, after: int | None, share: float) -> BoolArray:
 
 
 def fill_up(taken: IntArray, size: int, candidates: int, rng: np.random.Generator) -> IntArray:
-    """Return ``size`` positions, ascending: those taken, and others at random.
-
-    Parameters
-    ----------
-    taken : array of positions, at most ``size``
-    size : int from 0 to candidates
-    candidates : number of positions
-    rng : generator
-
-    Returns
-    -------
-    array of shape (size,)
-    """
+    """Return ``size`` positions, ascending: those taken, and others at random."""
     if taken.size < size:
         free = np.ones(candidates, dtype=np.bool_)
         free[taken] = False

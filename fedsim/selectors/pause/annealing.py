@@ -28,22 +28,6 @@ class Annealing:
     ``exp(-(E(U) - E(V)) / tau)``, which is above 1 as E(U) < E(V): the sign is a misprint, the published code has it as
     above. And its result is the set of the last move that did not decrease the energy, which may be worse than an
     earlier one: here the result is the best set of the walk, the first included.
-
-    Parameters
-    ----------
-    terms : Terms
-        Fewer than m candidates untried, so that every set has finite energy.
-    start : array of shape (m,)
-        Positions of the first set, of more than m candidates.
-    scale : float > 0
-        C / kappa, the scale of the temperature.
-    rng : generator
-
-    Attributes
-    ----------
-    energy : energy of the present set
-    best_energy : energy of the best set
-    best : positions of the best set, unordered
     """
 
     def __init__(self, terms: Terms, start: IntArray, scale: float, rng: np.random.Generator) -> None:
@@ -175,14 +159,7 @@ class TailoredAnnealing(Annealing):
 
 
 def energy_range(terms: Terms, omega: float) -> float:
-    """Return C of (19): a bound of energy differences between two sets, plus ``omega``.
-
-    Parameters
-    ----------
-    terms : Terms
-        With fewer than m candidates untried, so that the m-th greatest UCB is finite.
-    omega : float > 0
-    """
+    """Return C of (19): a bound of energy differences between two sets, plus ``omega``."""
     m = terms.m
     last = terms.latency.size - m
     ucb = np.partition(terms.latency, (0, last))
@@ -193,19 +170,7 @@ def energy_range(terms: Terms, omega: float) -> float:
 
 
 def starting_set(client: IntArray, m: int, kept: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return m positions among the candidates: those of kept clients, and others at random.
-
-    Parameters
-    ----------
-    client : array of shape (n,), ids of the candidates
-    m : int from 1 to n
-    kept : array of ids, candidates or not
-    rng : generator
-
-    Returns
-    -------
-    array of shape (m,)
-    """
+    """Return m positions among the candidates: those of kept clients, and others at random."""
     old = np.flatnonzero(np.isin(client, kept))[:m]
     others = np.setdiff1d(np.arange(client.size), old, assume_unique=True)
     return np.concatenate([old, rng.choice(others, size=m - old.size, replace=False)])

@@ -35,28 +35,12 @@ class Rewards:
 
 
 def greatest(values: FloatArray, m: int, rng: np.random.Generator | None = None) -> IntArray:
-    """Return the positions of the m greatest values in ascending order, in O(K).
-
-    Parameters
-    ----------
-    values : array of shape (K,), no NaN
-    m : int from 1 to K
-    rng : generator, optional
-        Breaks ties at random; without it the first positions are taken.
-    """
+    """Return the positions of the m greatest values in ascending order, in O(K)."""
     return greatest_in_order(values, m, None if rng is None else rng.permutation(values.size))
 
 
 def greatest_in_order(values: FloatArray, m: int, order: IntArray | None = None) -> IntArray:
-    """Return the positions of the m greatest values in ascending order, in O(K).
-
-    Parameters
-    ----------
-    values : array of shape (K,), no NaN
-    m : int from 1 to K
-    order : permutation of the positions, shape (K,), optional
-        Of equal values those are taken that come first in it; without it those of the first positions.
-    """
+    """Return the positions of the m greatest values in ascending order, in O(K)."""
     least = np.partition(values, values.size - m)[values.size - m]
     better = np.flatnonzero(values > least)
     missing = m - better.size

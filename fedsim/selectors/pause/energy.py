@@ -21,16 +21,7 @@ from fedsim.selectors.validation import check_choice, check_numbers
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of (14) and (18) in one round; arrays have shape (n,), one element per candidate.
-
-    Attributes
-    ----------
-    client : ids
-    latency : (13), infinite for clients never tried; for the Genie the true expectation mu_k of the reward
-    generalisation, privacy : g_k of (8) and p_k of (7)
-    alpha, gamma : weights of generalisation and privacy
-    m : size of the cohort
-    """
+    """The terms of (14) and (18) in one round; arrays have shape (n,), one element per candidate."""
 
     client: IntArray
     latency: FloatArray
@@ -120,30 +111,14 @@ class PauseEnergy(CohortSelector, ABC):
 
     @abstractmethod
     def latency(self, view: RoundView) -> FloatArray:
-        """Return the estimate of each candidate's ``tau_min / tau``, shape (n,); infinite without any knowledge.
-
-        Parameters
-        ----------
-        view : knowledge of the server
-        """
+        """Return the estimate of each candidate's ``tau_min / tau``, shape (n,); infinite without any knowledge."""
 
     @abstractmethod
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
-        """Return the positions of a set of great energy, ascending, of more than m candidates.
-
-        Parameters
-        ----------
-        terms : of the energy, with a row for each candidate
-        rng : of the selection
-        """
+        """Return the positions of a set of great energy, ascending, of more than m candidates."""
 
     def terms(self, view: RoundView) -> Terms:
-        """Return the terms of (14) for the round that begins.
-
-        Parameters
-        ----------
-        view : knowledge of the server
-        """
+        """Return the terms of (14) for the round that begins."""
         return Terms(
             client=view.client,
             latency=self.latency(view),
@@ -159,10 +134,6 @@ class PauseEnergy(CohortSelector, ABC):
 
         Before the first round all shares of rounds are 0, and g is ``(m / K)^beta`` for equal data. In a timing-only
         run, without data, all clients have equal parts.
-
-        Parameters
-        ----------
-        view : knowledge of the server
         """
         if view.total_samples > 0:
             # Each array over a large crowd is new memory, so that the steps are taken in place.
@@ -177,12 +148,7 @@ class PauseEnergy(CohortSelector, ABC):
         return np.asarray(reward)
 
     def privacy(self, view: RoundView) -> FloatArray:
-        """Return p_k of (7), shape (n,): the part of the budget that is left; 0 without privacy.
-
-        Parameters
-        ----------
-        view : knowledge of the server
-        """
+        """Return p_k of (7), shape (n,): the part of the budget that is left; 0 without privacy."""
         if view.privacy_budget is None:
             return np.zeros(view.client.size)
         left: FloatArray = view.privacy_spent / view.privacy_budget
@@ -235,12 +201,7 @@ class PauseBandit(PauseEnergy):
         return self.ucb(view)
 
     def ucb(self, view: RoundView) -> FloatArray:
-        """Return (13) with zeta, shape (n,); infinite without observations.
-
-        Parameters
-        ----------
-        view : knowledge of the server
-        """
+        """Return (13) with zeta, shape (n,); infinite without observations."""
         tried = (self._rewards.count(view.client) > 0) & (view.participations > 0)
         mean = self._rewards.mean(view.client[tried])
         confidence = self.exploration(view) * math.log(self._time(view))
@@ -249,10 +210,5 @@ class PauseBandit(PauseEnergy):
         return ucb
 
     def exploration(self, view: RoundView) -> int:
-        """Return the factor of log t in (13): m + 1.
-
-        Parameters
-        ----------
-        view : knowledge of the server
-        """
+        """Return the factor of log t in (13): m + 1."""
         return self.cohort + 1

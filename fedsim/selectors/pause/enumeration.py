@@ -25,13 +25,7 @@ class PauseEnumeration(PauseBandit):
     """
 
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
-        """Return the m positions of greatest energy.
-
-        Raises
-        ------
-        SelectorError
-            If there are more than 10 million sets.
-        """
+        """Return the m positions of greatest energy."""
         return enumerated_cohort(terms.latency, terms.bonus, terms.m, rng)
 
 
@@ -40,18 +34,6 @@ def enumerated_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random
 
     With at least m clients of infinite UCB, the sets of these are compared by their bonuses. Sets of equal energy, as
     rounded, have equal probability.
-
-    Parameters
-    ----------
-    ucb : array of shape (K,), finite or +inf
-    bonus : array of shape (K,), finite
-    m : int from 1 to K
-    rng : generator
-
-    Raises
-    ------
-    SelectorError
-        If there are more than 10 million sets.
     """
     untried = np.flatnonzero(np.isinf(ucb))
     among = np.arange(ucb.size)

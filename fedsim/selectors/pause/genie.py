@@ -51,13 +51,7 @@ class PauseGenie(PauseEnergy):
         self._known = None if expected_reward is None else np.array(expected_reward, dtype=np.float64)
 
     def latency(self, view: RoundView) -> FloatArray:
-        """Return mu_k of each candidate, shape (n,).
-
-        Raises
-        ------
-        SelectorError
-            If the number of expected rewards is not the number of clients, or the view has no expected durations.
-        """
+        """Return mu_k of each candidate, shape (n,)."""
         if self._known is not None:
             if self._known.size != view.clients:
                 raise SelectorError(
@@ -82,22 +76,7 @@ def largest_reward_gap(alpha: float, gamma: float, expected_reward: FloatArray) 
 def regret_bound(
     rounds: FloatArray, m: int, alpha: float, gamma: float, expected_reward: FloatArray, delta: float
 ) -> FloatArray:
-    """Return the right side of Theorem 3 (17), a bound of the regret, for each number of rounds.
-
-    Parameters
-    ----------
-    rounds : array of shape (r,), at least 1
-    m : clients per round
-    alpha, gamma : weights of the reward
-    expected_reward : array of shape (K,), mu_k
-    delta : float > 0
-        In the paper's definition the least difference between two clients' mean latencies; in its proof (A.16) the
-        least difference between two mu_k, which is `least_difference` of these.
-
-    Returns
-    -------
-    array of shape (r,)
-    """
+    """Return the right side of Theorem 3 (17), a bound of the regret, for each number of rounds."""
     per_client = 4 * (m + 1) * np.log(rounds) / delta**2 + 1 + 2 * math.pi**2 / 3
     gap = largest_reward_gap(alpha, gamma, expected_reward) + delta
     return np.asarray(expected_reward.size * gap * per_client)

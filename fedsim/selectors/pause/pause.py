@@ -43,13 +43,7 @@ class Pause(PauseBandit):
     """
 
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
-        """Return the m positions of greatest energy (14).
-
-        Parameters
-        ----------
-        terms : of the energy, with a row for each candidate
-        rng : of the selection
-        """
+        """Return the m positions of greatest energy (14)."""
         return best_cohort(terms.latency, terms.bonus, terms.m, rng)
 
 
@@ -61,26 +55,6 @@ def best_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random.Gener
     last client plus the sum of the heap is a lower bound of its set's energy, tight for the best set. The pass ends
     where no later client can belong to a better set, and only the clients before that are sorted. O(K) if the pass is
     short, O(K log K) at most.
-
-    Parameters
-    ----------
-    ucb : array of shape (K,), finite or +inf
-        With at least m infinite values, the answer is the m largest bonuses among these.
-    bonus : array of shape (K,), finite
-        ``(alpha g + gamma p) / m`` of each client.
-    m : int from 1 to K
-    rng : generator, optional
-        Breaks ties, by a random order of the clients. Without it lower positions are taken among equal bonuses, and
-        the set with the greater smallest UCB among sets of equal energy.
-
-    Returns
-    -------
-    array of shape (m,), ascending positions
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, m is out of range, or a value is NaN, -inf or an infinite bonus.
     """
     values, bonuses = _check_arguments(ucb, bonus, m)
     order = None if rng is None else rng.permutation(values.size)
@@ -110,14 +84,7 @@ def _check_arguments(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[FloatA
 
 
 def _best_set(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray) -> IntArray:
-    """Return the clients of at least the smallest UCB of the best set, shape (n,), as they stand in the order.
-
-    Parameters
-    ----------
-    ucb, bonus : arrays of shape (K,)
-    m : int from 1 to K
-    order : permutation of the clients, which breaks ties; shape (K,)
-    """
+    """Return the clients of at least the smallest UCB of the best set, shape (n,), as they stand in the order."""
     block = max(_BLOCK, m)
     passed = m + _FIRST_BLOCKS * block
     if passed < ucb.size:
@@ -153,11 +120,6 @@ def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[int, float
     The first pass goes by blocks: the energy of a prefix that ends in a block is at most the block's first UCB plus the
     largest bonuses at the block's end. Only blocks that may contain the maximum are then passed client by client,
     each from an exact sum, so that rounding errors do not accumulate over the crowd.
-
-    Parameters
-    ----------
-    ucb, bonus : arrays of shape (n,), in the order of descending ucb
-    m : int from 1 to n
     """
     size = max(_BLOCK, m)
     top = bonus[:m]

@@ -113,13 +113,7 @@ class PyramidFl(OortFedScale):
         return Cohort(client, work=self.work(view.features[np.searchsorted(view.client, client)], view.deadline_s))
 
     def work(self, features: FloatArray, deadline_s: float | None) -> FloatArray:
-        """Return the work of each client of a cohort as a share of the usual one, shape (n,), at least 1.
-
-        Parameters
-        ----------
-        features : expected seconds of downlink, work and uplink of each, shape (n, 3 or more)
-        deadline_s : of the round; None without one
-        """
+        """Return the work of each client of a cohort as a share of the usual one, shape (n,), at least 1."""
         whole_s, work_s = features[:, :_TIMES].sum(axis=1), features[:, 1]
         reachable = np.isfinite(whole_s)
         last_s = float(whole_s[reachable].max(initial=0.0))

@@ -15,17 +15,7 @@ from fedsim.arrays import FloatArray, IntArray
 
 
 class SeasonalForecast:
-    """Probabilities of availability, by ridge regression on Fourier terms; 0.5 without observations.
-
-    Parameters
-    ----------
-    periods_s : list of floats > 0
-        Periods in seconds.
-    harmonics : int >= 1
-        Number of sine and cosine terms of each period.
-    ridge : float > 0
-        Weight of the prior, a constant 0.5, in observations.
-    """
+    """Probabilities of availability, by ridge regression on Fourier terms; 0.5 without observations."""
 
     def __init__(self, periods_s: list[float], harmonics: int, ridge: float) -> None:
         order = np.arange(1, harmonics + 1)
@@ -36,18 +26,7 @@ class SeasonalForecast:
         self._last_s = -np.inf
 
     def learn(self, time_s: float, clients: int, available: IntArray, unknown: IntArray) -> None:
-        """Add the observation of an instant; a second one at the same instant is ignored.
-
-        Parameters
-        ----------
-        time_s : float
-            The instant, in seconds.
-        clients : int
-            Number of clients K.
-        available : array of ids
-        unknown : array of ids
-            Clients without an observation; all remaining clients are not available.
-        """
+        """Add the observation of an instant; a second one at the same instant is ignored."""
         missing = clients - self._moment.shape[1]
         if missing > 0:
             self._moment = np.pad(self._moment, ((0, 0), (0, missing)))

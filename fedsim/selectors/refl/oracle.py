@@ -47,13 +47,7 @@ class ReflOracle(ReflSelector):
         self.accuracy, self.rule = accuracy, rule
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients that will leave soon, by the noisy oracle.
-
-        Raises
-        ------
-        SelectorError
-            If the view has no ``stays``.
-        """
+        """Return the clients that will leave soon, by the noisy oracle."""
         if not isinstance(view, OracleView) or view.stays is None:
             raise SelectorError("ReflOracle is an oracle: it needs a view with stays")
         self._state.meet(view)

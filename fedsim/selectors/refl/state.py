@@ -9,22 +9,7 @@ from fedsim.selectors.sampling import grown
 
 
 class ReflState:
-    """Moving average of round durations, and the last participation of each client; arrays are over client ids.
-
-    Parameters
-    ----------
-    hold_off : int >= 0
-        Number of rounds in which a selected client is not selected again, and in which a client that is not a
-        candidate may still be in flight.
-    initial_s : float > 0
-        mu before the first round, in seconds.
-    alpha : float in [0, 1]
-        Weight of the past in mu.
-
-    Attributes
-    ----------
-    mu_s : moving average of round durations, ``mu <- (1 - alpha) duration + alpha mu``
-    """
+    """Moving average of round durations, and the last participation of each client; arrays are over client ids."""
 
     def __init__(self, hold_off: int, initial_s: float, alpha: float) -> None:
         self.hold_off, self.mu_s, self.alpha = hold_off, initial_s, alpha
@@ -87,15 +72,7 @@ class ReflState:
 
 
 def target(size: int, due: int, adaptive: bool, least_share: float) -> int:
-    """Return the adaptive participant target ``N - B``, at least 1 and ``least_share`` of N; N if not adaptive.
-
-    Parameters
-    ----------
-    size : N
-    due : B, the number of expected late updates
-    adaptive : whether the target is adaptive
-    least_share : float in [0, 1]
-    """
+    """Return the adaptive participant target ``N - B``, at least 1 and ``least_share`` of N; N if not adaptive."""
     if not adaptive or not size:
         return size
     return max(size - due, round(least_share * size), 1)

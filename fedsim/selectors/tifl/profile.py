@@ -12,22 +12,7 @@ NO_TIER: Final = -1
 
 
 class Profile:
-    """Latencies and tiers of all clients, over client ids; tier 0 is the fastest.
-
-    Parameters
-    ----------
-    tiers : int >= 1
-    tries : int >= 1
-        Number of profiling rounds of each client, the paper's sync_rounds.
-    timeout_s : float or None
-        The paper's T_max: a latency above it is no answer, and a try without an answer counts with it; None for no
-        limit, and to leave tries without an answer out of the mean.
-
-    Attributes
-    ----------
-    tier : array of shape (K,)
-        Tier of each client from 0; `NO_TIER` before profiling, and for dropouts: clients without any answer.
-    """
+    """Latencies and tiers of all clients, over client ids; tier 0 is the fastest."""
 
     def __init__(self, tiers: int, tries: int, timeout_s: float | None) -> None:
         self.tiers, self.tries, self.timeout_s = tiers, tries, timeout_s

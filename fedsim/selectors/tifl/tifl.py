@@ -234,16 +234,6 @@ def ranked(accuracy: FloatArray, allowed: BoolArray) -> FloatArray:
     """Return the probabilities of tiers by ascending accuracy: ``(n - rank) / (n (n + 1) / 2)``.
 
     A tier of unknown accuracy gets 1/n; the k others share the rest, by their ranks among themselves.
-
-    Parameters
-    ----------
-    accuracy : array of shape (tiers,), NaN where it is not known
-    allowed : array of shape (tiers,)
-        Mask of tiers with a probability above 0; if it is empty, all tiers are allowed.
-
-    Returns
-    -------
-    array of shape (tiers,)
     """
     among = np.flatnonzero(allowed) if allowed.any() else np.arange(accuracy.size)
     known = among[~np.isnan(accuracy[among])]

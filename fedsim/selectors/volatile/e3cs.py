@@ -92,16 +92,7 @@ class E3cs(CohortSelector):
 
 
 def systematic(chance: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Return the positions at equal steps from a random start along the candidates in random order.
-
-    Parameters
-    ----------
-    chance : probabilities, in [0, 1], their sum a whole number k, shape (n,)
-
-    Returns
-    -------
-    array of shape (k,)
-    """
+    """Return the positions at equal steps from a random start along the candidates in random order."""
     shuffled = rng.permutation(chance.size)
     ends = np.cumsum(chance[shuffled])
     size = round(float(ends[-1]))

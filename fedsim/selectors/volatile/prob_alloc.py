@@ -20,12 +20,6 @@ def prob_alloc(size: int, quota: float, log_weight: FloatArray) -> Allocated:
     c is such that the cut clients have the probability 1 exactly. With j of them, those of the greatest weights, the
     others have ``quota + (size - n quota - j (1 - quota)) w_i / R``, where R is the sum of their weights; j is the
     smallest number with which none of these is above 1.
-
-    Parameters
-    ----------
-    size : number of clients to select, 1 <= size <= n
-    quota : least probability of every client, 0 <= quota <= size / n
-    log_weight : logarithms of the weights, shape (n,)
     """
     n = log_weight.size
     room = size - n * quota

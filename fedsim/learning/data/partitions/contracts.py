@@ -67,15 +67,7 @@ class UserPartition(Protocol):
     def assign(
         self, labels: IntArray, classes: int, clients: int, streams: Streams, users: IntArray | None = None
     ) -> list[IntArray]:
-        """Return the samples of each client, as `Partition.assign` does.
-
-        Parameters
-        ----------
-        labels : int64 array of shape (N,)
-        classes, clients : int >= 1
-        users : int64 array of shape (N,)
-            Number of the user of every training sample.
-        """
+        """Return the samples of each client, as `Partition.assign` does."""
         ...
 
 
@@ -107,20 +99,7 @@ PARTITION: Final = Contract("split", Partition, {"assign": _Parts()})
 
 
 def assigned(split: Partition, data: Dataset, clients: int, streams: Streams) -> list[IntArray]:
-    """Return the training samples of each client, checked.
-
-    Parameters
-    ----------
-    split : the partition
-    data : the data set
-    clients : K
-    streams : random streams of the run
-
-    Raises
-    ------
-    ScenarioError
-        If the partition needs users or labels, and the data set tells none.
-    """
+    """Return the training samples of each client, checked."""
     checked = PARTITION.checked(split)
     labels, classes = data.labels, data.classes
     if labels is None or classes is None:

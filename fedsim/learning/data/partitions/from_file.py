@@ -32,13 +32,7 @@ class FilePartition(Component):
     path: Annotated[str, Field(min_length=1)]
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client in ascending order, K arrays of different shapes.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be read, has no such columns, or names an unknown sample or client, or a sample twice.
-        """
+        """Return the samples of each client in ascending order, K arrays of different shapes."""
         columns = read_columns(self.path)
         owner = self._whole(columns, "client", _NONE, clients - 1)
         sample = np.arange(labels.size)

@@ -33,12 +33,7 @@ class NaturalPartition(Component):
     min_samples: Annotated[int, Field(ge=1)] = 1
 
     def count(self, users: IntArray) -> int:
-        """Return how many users have samples enough to become clients.
-
-        Parameters
-        ----------
-        users : of each training sample, shape (n,)
-        """
+        """Return how many users have samples enough to become clients."""
         return int(np.count_nonzero(np.unique(users, return_counts=True)[1] >= self.min_samples))
 
     def assign(

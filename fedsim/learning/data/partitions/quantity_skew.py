@@ -63,14 +63,7 @@ class QuantitySkewPartition(Component):
         return parts
 
     def sizes(self, samples: int, clients: int, rng: np.random.Generator) -> IntArray:
-        """Return the planned size of each client, shape (K,); they sum to the samples less rounding.
-
-        Parameters
-        ----------
-        samples : in the training set
-        clients : how many, K
-        rng : of the draws
-        """
+        """Return the planned size of each client, shape (K,); they sum to the samples less rounding."""
         shares = rng.dirichlet(np.full(clients, self.concentration))
         smallest = np.floor(self.min_fraction * samples / clients)
         raw = np.maximum(smallest, np.floor(shares * samples))

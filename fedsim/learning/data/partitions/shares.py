@@ -9,20 +9,7 @@ from fedsim.errors import ScenarioError
 
 
 def require(samples: int, clients: int, min_samples: int, or_else: str = "") -> None:
-    """Refuse more clients than samples can serve.
-
-    Parameters
-    ----------
-    samples : number of training samples
-    clients : K
-    min_samples : of each client
-    or_else : what else than fewer clients is allowed
-
-    Raises
-    ------
-    ScenarioError
-        Naming both numbers and what is allowed.
-    """
+    """Refuse more clients than samples can serve."""
     if samples < clients * min_samples:
         raise ScenarioError(
             f"learning.split: {samples} training samples cannot give each of {clients} clients at least "
@@ -40,14 +27,7 @@ def pools_of(labels: IntArray, classes: int, rng: np.random.Generator) -> list[I
 
 
 def take(pools: list[IntArray], left: IntArray, counts: IntArray) -> IntArray:
-    """Return the next samples of every pool, and lower ``left`` by their numbers.
-
-    Parameters
-    ----------
-    pools : samples of each class
-    left : how many of each pool are left, shape (classes,)
-    counts : how many to take of each, shape (classes,)
-    """
+    """Return the next samples of every pool, and lower ``left`` by their numbers."""
     starts = [pool.size - int(rest) for pool, rest in zip(pools, left, strict=True)]
     left -= counts
     pieces = [pool[at : at + n] for pool, at, n in zip(pools, starts, counts.tolist(), strict=True)]
@@ -55,15 +35,7 @@ def take(pools: list[IntArray], left: IntArray, counts: IntArray) -> IntArray:
 
 
 def drawn_counts(mixture: FloatArray, size: int, left: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return how many samples of each class to take; the other classes replace an empty one, shape (classes,).
-
-    Parameters
-    ----------
-    mixture : shares of the classes, shape (classes,)
-    size : samples to take
-    left : samples of each class that are left, shape (classes,)
-    rng : draws the numbers
-    """
+    """Return how many samples of each class to take; the other classes replace an empty one, shape (classes,)."""
     counts = np.zeros(left.size, dtype=np.int64)
     while (short := size - int(counts.sum())) > 0:
         open_classes = counts < left
@@ -91,24 +63,6 @@ def shared(total: int, weights: FloatArray, least: int = 0, ties: np.random.Gene
     """Return whole numbers in the proportions of weights, of an exact sum, by largest remainders.
 
     Numbers below ``least`` are raised to it, and the others share what is left in their proportions.
-
-    Parameters
-    ----------
-    total : sum of the numbers, at least ``least`` times their count
-    weights : at least 0 and finite, not all 0, shape (n,)
-    least : smallest number
-    ties : draws which of equal remainders are rounded up; without it, those that come first
-
-    Returns
-    -------
-    array of shape (n,)
-
-    Examples
-    --------
-    >>> shared(10, np.array([1.0, 1.0, 1.0])).tolist()
-    [4, 3, 3]
-    >>> shared(10, np.array([0.0, 1.0, 3.0]), least=1).tolist()
-    [1, 2, 7]
     """
     counts = np.full(weights.size, least, dtype=np.int64)
     scaled = weights / weights.max()
@@ -134,12 +88,6 @@ def shared(total: int, weights: FloatArray, least: int = 0, ties: np.random.Gene
 
 
 def slices(order: IntArray, sizes: IntArray) -> list[IntArray]:
-    """Return consecutive pieces of an order of samples.
-
-    Parameters
-    ----------
-    order : shape (N,)
-    sizes : of the pieces, of a sum of at most N, shape (K,)
-    """
+    """Return consecutive pieces of an order of samples."""
     ends = np.cumsum(sizes)
     return np.split(order[: ends[-1]], ends[:-1])

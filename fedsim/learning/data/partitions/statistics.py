@@ -14,14 +14,7 @@ from fedsim.streams import Streams
 
 @dataclass(frozen=True)
 class Division:
-    """The training samples of the clients of a run.
-
-    Attributes
-    ----------
-    counts : samples of each client with each label, shape (K, labels); one column without labels
-    samples : of the training set
-    users : of the training set; None where it tells none
-    """
+    """The training samples of the clients of a run."""
 
     counts: IntArray
     samples: int
@@ -82,15 +75,7 @@ class Division:
 def division_of(
     data: DatasetPart, split: Partition, clients: int, streams: Streams, data_dir: Path | None = None
 ) -> Division:
-    """Return the division that a run has; nothing is trained.
-
-    Parameters
-    ----------
-    data, split : those of the scenario
-    clients : K
-    streams : random streams of the run
-    data_dir : where data sets are looked for
-    """
+    """Return the division that a run has; nothing is trained."""
     read = DATASET_PART.checked(data).load(data_dir)
     parts = assigned(split, read, clients, streams)
     counts = label_counts(read, parts)
@@ -101,13 +86,7 @@ def division_of(
 
 
 def label_counts(data: Dataset, parts: Sequence[IntArray]) -> IntArray | None:
-    """Return the training samples of every client with each label, shape (K, labels); None without labels.
-
-    Parameters
-    ----------
-    data : the data set
-    parts : samples of each client, K arrays
-    """
+    """Return the training samples of every client with each label, shape (K, labels); None without labels."""
     labels, classes = data.labels, data.classes
     if labels is None or classes is None:
         return None

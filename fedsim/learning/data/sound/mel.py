@@ -30,18 +30,7 @@ _MAX_BYTES: Final = 1 << 22
 
 
 def read_wav(path: Path, rate: int) -> FloatArray:
-    """Return a recording, numbers in [-1, 1).
-
-    Parameters
-    ----------
-    path : of a WAV file with one channel of 16 bits
-    rate : samples a second that it must have
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, is of another form, or is shorter than its header says.
-    """
+    """Return a recording, numbers in [-1, 1)."""
     content = read_bytes(path, _MAX_BYTES, DataError)
     try:
         with wave.open(io.BytesIO(content)) as file:
@@ -64,13 +53,7 @@ def read_wav(path: Path, rate: int) -> FloatArray:
 
 
 def log_mel(sound: FloatArray, rate: int) -> NDArray[np.uint8]:
-    """Return the features of a recording, shape (frames, bands).
-
-    Parameters
-    ----------
-    sound : numbers in [-1, 1), shape (n,)
-    rate : samples a second
-    """
+    """Return the features of a recording, shape (frames, bands)."""
     length = round(_FRAME_S * rate)
     hop = length // 2
     whole = np.zeros(hop * (FRAMES - 1) + length)
@@ -85,13 +68,7 @@ def log_mel(sound: FloatArray, rate: int) -> NDArray[np.uint8]:
 
 @functools.lru_cache(maxsize=4)
 def bands(rate: int, length: int) -> FloatArray:
-    """Return the weight of each frequency of a spectrum in each band, shape (bands, length // 2 + 1).
-
-    Parameters
-    ----------
-    rate : samples a second
-    length : samples of a frame
-    """
+    """Return the weight of each frequency of a spectrum in each band, shape (bands, length // 2 + 1)."""
     mels = np.linspace(_mel(_LOWEST_HZ), _mel(rate / 2), BANDS + 2)
     edges = 700 * (10 ** (mels / 2595) - 1)
     frequency = np.fft.rfftfreq(length, 1 / rate)

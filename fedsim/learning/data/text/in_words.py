@@ -19,15 +19,7 @@ TRAIN_SHARE: Final = 0.8
 
 
 class Texts(NamedTuple):
-    """Labelled texts.
-
-    Attributes
-    ----------
-    texts : of each sample
-    labels : of each sample
-    user : whose each sample is, any number or word; None where none is known
-    train : which samples are for training
-    """
+    """Labelled texts."""
 
     texts: Sequence[str]
     labels: Sequence[int]
@@ -68,14 +60,7 @@ class InWords(InFiles):
         return (path,)
 
     def coded(self, texts: Texts, classes: int, place: Path) -> Dataset:
-        """Return a data set of texts.
-
-        Parameters
-        ----------
-        texts : at least one for each purpose
-        classes : number of labels
-        place : data folder
-        """
+        """Return a data set of texts."""
         words = [words_of(text) for text in texts.texts]
         chosen = texts.train
         vocabulary = vocabulary_of((text for text, use in zip(words, chosen, strict=True) if use), self.vocabulary)

@@ -15,12 +15,7 @@ _WIDEST: Final = 4096
 
 
 def found_vectors(place: Path) -> tuple[str, ...]:
-    """Return the names of files in a data folder that are named as GloVe's.
-
-    Parameters
-    ----------
-    place : data folder
-    """
+    """Return the names of files in a data folder that are named as GloVe's."""
     return tuple(sorted(path.name for way in ("*.txt", "*.txt.gz") for path in place.glob(f"glove{way}")))
 
 
@@ -28,16 +23,6 @@ def read_vectors(path: Path, vocabulary: Mapping[str, int]) -> NDArray[np.float3
     """Return the vector of each token, shape (tokens, m).
 
     Padding, unknown words and words that are not in the file have zeros. Of several lines of one word the first counts.
-
-    Parameters
-    ----------
-    path : of the file, as nlp.stanford.edu/projects/glove publishes it; it is read line by line
-    vocabulary : tokens of words, from 2 on without a gap
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, its vectors differ in length, or it has none of the words.
     """
     found: NDArray[np.float32] | None = None
     seen: set[str] = set()

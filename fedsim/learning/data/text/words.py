@@ -30,11 +30,6 @@ def words_of(text: str) -> list[str]:
 def vocabulary_of(texts: Iterable[Sequence[str]], most: int) -> dict[str, int]:
     """Return the token of each frequent word, from 2 on: falling in frequency, equal ones in the order of letters.
 
-    Parameters
-    ----------
-    texts : words of the training texts
-    most : tokens at most, with those of padding and unknown words
-
     >>> vocabulary_of([["b", "a"], ["c", "b"]], 4)
     {'b': 2, 'a': 3}
     """

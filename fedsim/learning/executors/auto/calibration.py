@@ -46,11 +46,6 @@ def training_s(setup: TrainingSetup, expected: Expected, flops: float | None = N
     """Return about how long one thread needs to train each client once, seconds, shape (K,).
 
     It is computed and not measured, so that it is the same in every run.
-
-    Parameters
-    ----------
-    setup, expected : of the run
-    flops : floating-point operations to train on one sample; counted on the model by default
     """
     if flops is None:
         from fedsim.learning.models.flops import training_flops  # imports torch
@@ -61,13 +56,7 @@ def training_s(setup: TrainingSetup, expected: Expected, flops: float | None = N
 
 
 def jobs_like(setup: TrainingSetup, expected: Expected, share: float = 1.0) -> list[TrainingJob]:
-    """Return jobs for clients of typical sizes: at most a cohort, shortened where they would take long.
-
-    Parameters
-    ----------
-    setup, expected : of the run
-    share : by how much they are shortened further
-    """
+    """Return jobs for clients of typical sizes: at most a cohort, shortened where they would take long."""
     from fedsim.learning.models.flat_module import build_flat  # imports torch
 
     layout = build_flat(setup.model, setup.data.shape, setup.outputs, seed=0).layout
@@ -88,12 +77,6 @@ def updates_per_s(executor: Executor, setup: TrainingSetup, expected: Expected, 
     """Return how many clients an executor trains in a second: the best of a few measurements after a warm-up.
 
     An executor that is far behind in a short measurement is not measured any longer.
-
-    Parameters
-    ----------
-    executor : what is measured
-    setup, expected : of the run
-    to_beat : updates per second of the fastest so far
     """
     _train_s(executor, jobs_like(setup, expected, _SHORT))
     short_s, count = _train_s(executor, jobs_like(setup, expected, _SHORT)), len(jobs_like(setup, expected))
@@ -112,13 +95,7 @@ def _train_s(executor: Executor, jobs: Sequence[TrainingJob]) -> float:
 
 
 def fastest(speeds: Mapping[str, float], margin: float = 1.1) -> str:
-    """Return the first kind, unless a later one is clearly faster, and so on.
-
-    Parameters
-    ----------
-    speeds : updates per second by kind, in the order of preference
-    margin : how many times as fast a later one must be, since measurements are noisy
-    """
+    """Return the first kind, unless a later one is clearly faster, and so on."""
     kinds = list(speeds)
     best = kinds[0]
     for kind in kinds[1:]:

@@ -48,13 +48,7 @@ def key_of(setup: TrainingSetup, expected: Expected, device: str) -> Key:
 
 
 def read(key: Key, kinds: Collection[str]) -> str | None:
-    """Return the kind that was picked, or None; warn of a file that cannot be used.
-
-    Parameters
-    ----------
-    key : of the trainings
-    kinds : those that may be picked
-    """
+    """Return the kind that was picked, or None; warn of a file that cannot be used."""
     path = _path(key)
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
@@ -70,15 +64,7 @@ def read(key: Key, kinds: Collection[str]) -> str | None:
 
 
 def keep(key: Key, pick: str, updates_per_s: Mapping[str, float], kinds: Collection[str]) -> str:
-    """Keep a pick and return it, or that of another process which was earlier; warn if it cannot be kept.
-
-    Parameters
-    ----------
-    key : of the trainings
-    pick : the fastest kind
-    updates_per_s : what was measured, by kind
-    kinds : those that may be picked
-    """
+    """Keep a pick and return it, or that of another process which was earlier; warn if it cannot be kept."""
     path = _path(key)
     table = {"pick": pick, "updates_per_s": dict(updates_per_s), "key": dict(key)}
     try:

@@ -9,12 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class DrawsOfClients(TorchDispatchMode):
-    """While it is entered, numbers that are drawn for the samples of a batch come from their clients' generators.
-
-    Attributes
-    ----------
-    refused : whether an operation has drawn whose numbers are not those of single samples
-    """
+    """While it is entered, numbers that are drawn for the samples of a batch come from their clients' generators."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -23,13 +18,7 @@ class DrawsOfClients(TorchDispatchMode):
         self._sizes: list[int] = []
 
     def begin(self, seeds: Sequence[int], sizes: Sequence[int]) -> None:
-        """Begin a batch.
-
-        Parameters
-        ----------
-        seeds : of each client's draws
-        sizes : samples of each client, one client after the other
-        """
+        """Begin a batch."""
         while len(self._generators) < len(seeds):
             self._generators.append(torch.Generator())
         for generator, seed in zip(self._generators, seeds, strict=False):

@@ -18,17 +18,7 @@ _TOGETHER: Final = 512
 
 
 class MergedSteps:
-    """Sums of single steps, for a model that says of each sample what it says of that sample alone.
-
-    Parameters
-    ----------
-    setup : TrainingSetup
-    trainer : whose module is used
-
-    Attributes
-    ----------
-    allowed : whether a client's step is linear in the gradients of its samples, and these know of no other sample
-    """
+    """Sums of single steps, for a model that says of each sample what it says of that sample alone."""
 
     def __init__(self, setup: TrainingSetup, trainer: Trainer) -> None:
         local, algorithm = setup.local, setup.algorithm
@@ -104,12 +94,7 @@ class MergedSteps:
 
 
 def _batches(ends: IntArray) -> Iterator[tuple[int, int]]:
-    """Yield first and last place of each batch.
-
-    Parameters
-    ----------
-    ends : where a batch may end, ascending
-    """
+    """Yield first and last place of each batch."""
     start, next_end = 0, 0
     while next_end < ends.size:
         found = int(np.searchsorted(ends, start + _TOGETHER, side="right"))

@@ -46,13 +46,7 @@ class StackedCompiledExecutor(StackedExecutor):
 
 
 def compiler_version() -> str:
-    """Return the version of the C++ compiler that torch finds, as one line.
-
-    Raises
-    ------
-    FedsimError
-        If there is none that works.
-    """
+    """Return the version of the C++ compiler that torch finds, as one line."""
     try:
         return cpp_builder.get_compiler_version_info(cpp_builder.get_cpp_compiler()).partition("\n")[0]
     except InvalidCxxCompiler as error:
@@ -63,18 +57,7 @@ def compiler_version() -> str:
 
 
 def compiled(graph: fx.GraphModule, given: Sequence[Tensor]) -> Run:
-    """Return a list of torch's operations as machine code.
-
-    Parameters
-    ----------
-    graph : the list
-    given : arrays of the shapes and strides that it will be given
-
-    Raises
-    ------
-    FedsimError
-        If torch cannot compile it.
-    """
+    """Return a list of torch's operations as machine code."""
     for node in graph.graph.nodes:
         if node.target is passes.bmm_alike:
             node.target = torch.ops.fedsim.bmm_alike.default

@@ -15,13 +15,7 @@ def draws_at_random(node: fx.Node) -> bool:
 
 
 class SlotDraws:
-    """Generators of the slots, and operations that draw from them slot by slot.
-
-    Parameters
-    ----------
-    device : where the draws are made
-    slots : number of slots
-    """
+    """Generators of the slots, and operations that draw from them slot by slot."""
 
     def __init__(self, device: torch.device, slots: int) -> None:
         self._device = device

@@ -25,12 +25,6 @@ class SlotEvaluation:
 
     A job's samples are passed in pieces, each filled up to a power of two, so that every pass has one of a few shapes
     and a result depends on its own job alone.
-
-    Parameters
-    ----------
-    module : the module of the slots
-    samples : the data
-    scores : makes evaluations of sums
     """
 
     def __init__(self, module: ModuleOfSlots, samples: Samples, scores: Scores) -> None:

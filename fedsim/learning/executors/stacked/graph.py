@@ -26,24 +26,7 @@ Compile = Callable[[fx.GraphModule, Sequence[Tensor]], Run]
 
 
 class ModuleOfSlots:
-    """A module whose numbers differ from slot to slot.
-
-    Parameters
-    ----------
-    flat : the module, laid out in one vector
-    slots : number of slots
-    device : where it computes
-    autocast : type of the numbers inside layers, or None for those of the parameters
-    compile_step : compiles steps, if they are to be compiled
-    objective : the task's loss and metrics
-
-    Attributes
-    ----------
-    count, buffers : numbers that are parameters, and that are buffers
-    buffer_count : number of buffers
-    frozen : which numbers get a gradient of 0, bool tensor of shape (p,) on the device; None for none
-    is_softmax, is_short : as of the objective
-    """
+    """A module whose numbers differ from slot to slot."""
 
     def __init__(
         self,
@@ -90,20 +73,6 @@ class ModuleOfSlots:
 
         The function takes these arrays in a row. It returns the gradient of shape (slots, p), the log-probabilities or
         the losses of the samples, and the buffers afterwards.
-
-        Parameters
-        ----------
-        pieces : from `pieces`
-        images : of shape (slots, n, c, h, w)
-        weights : of samples in the loss, shape (slots, n, 1) with classification, else (slots, n)
-        targets : of shape (slots, n, classes) with classification: minus the weight of the sample at its label, else 0.
-            Targets of other tasks as they are, shape (slots, n, ...)
-        draws : what the function draws from
-
-        Raises
-        ------
-        FedsimError
-            If torch cannot map the module over slots.
         """
         objective = self._objective
 
@@ -190,16 +159,7 @@ def trace(
     draws: SlotDraws,
     compile_step: Compile | None = None,
 ) -> tuple[Run, bool]:
-    """Return a function as a list of torch's operations, and whether it draws at random.
-
-    Parameters
-    ----------
-    compute : takes tensors and returns a list of tensors
-    lasting : its first arguments, the same arrays at every call
-    example : its other arguments, of the shapes and strides that it will be given
-    draws : what the function draws from
-    compile_step : compiles the list, if it is to be compiled
-    """
+    """Return a function as a list of torch's operations, and whether it draws at random."""
     with _draws_kept(example[0].device):
         try:
             graph = make_fx(compute)(*lasting, *example)

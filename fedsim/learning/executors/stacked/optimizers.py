@@ -23,16 +23,7 @@ def rows_of(slots: int, count: int, device: torch.device) -> Tensor:
 
 
 class SlotOptimizer:
-    """SGD with momentum, or Adam, with its own state and its own count of steps in each slot.
-
-    Parameters
-    ----------
-    parameters : float32 array of shape (slots, p); steps change it
-    local : local training
-    pull : strength of the pull of each slot towards where its client has started
-    corrects : whether gradients have offsets
-    frozen : which numbers steps leave as they are, bool tensor of shape (p,); their gradients are 0. None for none
-    """
+    """SGD with momentum, or Adam, with its own state and its own count of steps in each slot."""
 
     def __init__(
         self, parameters: Tensor, local: LocalTraining, pull: float, *, corrects: bool, frozen: Tensor | None
@@ -49,14 +40,7 @@ class SlotOptimizer:
     def start(
         self, slots: Sequence[int], states: Sequence[Mapping[str, Vector]], offsets: Sequence[Vector | None]
     ) -> None:
-        """Take over states and offsets of new clients, whose parameters are in their slots already.
-
-        Parameters
-        ----------
-        slots : n of them
-        states : an empty one is fresh
-        offsets : shape (p,) each; None for zeros
-        """
+        """Take over states and offsets of new clients, whose parameters are in their slots already."""
         for name, rows in self._state.items():
             rows[slots] = 0.0
             for slot, state in zip(slots, states, strict=True):
@@ -79,14 +63,7 @@ class SlotOptimizer:
         return state
 
     def step(self, gradient: Tensor, waiting: Sequence[int], rates: FloatArray | None = None) -> None:
-        """Change the parameters of all slots but those that wait.
-
-        Parameters
-        ----------
-        gradient : of shape (slots, p); it is overwritten
-        waiting : slots whose parameters and state stay
-        rates : learning rate of each slot, shape (slots,); None for that of the settings
-        """
+        """Change the parameters of all slots but those that wait."""
         self._steps += 1.0
         if not waiting:
             self._change(gradient, rates)

@@ -22,15 +22,7 @@ IDLE: Final = -1
 
 @dataclass(frozen=True)
 class Batches:
-    """The batches of one client.
-
-    Attributes
-    ----------
-    rows : samples of the training set, shape (t, b); a batch with fewer than b samples is filled up with one of its own
-    sizes : how many samples of each batch count, shape (t,)
-    first_pass : how many of the batches are the first pass over the client's data
-    seed : of torch's draws
-    """
+    """The batches of one client."""
 
     rows: IntArray
     sizes: IntArray
@@ -39,19 +31,7 @@ class Batches:
 
 
 class BatchTable:
-    """All batches of some clients, one row each, and a last row for slots that have none.
-
-    Parameters
-    ----------
-    clients : their batches
-    width : how many samples b a row has; it repeats the last ones of a batch with fewer
-
-    Attributes
-    ----------
-    rows : samples of the training set, shape (batches + 1, b)
-    weights : float32 array of the share of each sample in the mean loss of its batch, shape (batches + 1, b)
-    losses : losses of the samples, to be filled in; same shape
-    """
+    """All batches of some clients, one row each, and a last row for slots that have none."""
 
     def __init__(self, clients: Sequence[Batches], width: int) -> None:
         sizes = np.concatenate([one.sizes for one in clients])
@@ -78,14 +58,7 @@ class BatchTable:
 
 @dataclass(frozen=True)
 class Timeline:
-    """When each batch is trained on.
-
-    Attributes
-    ----------
-    batch : number of a batch, counted over all clients, or `IDLE`; shape (steps, slots)
-    sizes : samples that the model sees of a batch at each step, shape (steps,)
-    starts, ends : (slot, client) of those that start before a step, or end after it; by step
-    """
+    """When each batch is trained on."""
 
     batch: IntArray
     sizes: IntArray
@@ -103,13 +76,7 @@ class _Slot:
 
 
 class Drawing:
-    """Draws the batches of clients as the sequential executor does.
-
-    Parameters
-    ----------
-    local : local training
-    smallest_batch : 1, or 2 for a model with batch normalisation
-    """
+    """Draws the batches of clients as the sequential executor does."""
 
     def __init__(self, local: LocalTraining, smallest_batch: int) -> None:
         self._local, self._smallest_batch = local, smallest_batch
@@ -144,12 +111,6 @@ def plan(sizes: Sequence[IntArray], slots: int, padded_to: int | None) -> Timeli
 
     A step shows the model batches of one size. The slots whose next batch has another size wait; the size that most
     slots have next comes first, and of those the largest. Clients with many batches start first.
-
-    Parameters
-    ----------
-    sizes : of each client's batches, shape (t,)
-    slots : how many clients are trained at once
-    padded_to : show all batches at this size; None shows each at its own
     """
     first = np.cumsum([0, *map(len, sizes)])
     queue = [(-len(one), client) for client, one in enumerate(sizes)]

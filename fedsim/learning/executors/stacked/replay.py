@@ -16,16 +16,7 @@ _WARM_UPS: Final = 3
 
 @dataclass(frozen=True)
 class Replay:
-    """Runs what was recorded on arrays at fixed places: copies arguments there, and copies results out.
-
-    Attributes
-    ----------
-    start : runs the recording, which reads and writes the arrays below
-    lasting : how many of the first arguments are the recorded arrays themselves at every call
-    given : where the recording reads the other arguments
-    found : where it leaves its results
-    owners : what holds the other arrays that the recording reads, which must stay in memory as long as it does
-    """
+    """Runs what was recorded on arrays at fixed places: copies arguments there, and copies results out."""
 
     start: Callable[[], None]
     lasting: int
@@ -45,12 +36,6 @@ def recorded(run: Run, lasting: Sequence[Tensor], example: Sequence[Tensor]) -> 
     """Return a function as a CUDA graph, or the function itself where CUDA refuses to record it.
 
     Both call the same kernels, so that results do not depend on it.
-
-    Parameters
-    ----------
-    run : draws nothing at random
-    lasting : its first arguments, the same arrays at every call
-    example : its other arguments, of the shapes and strides that it will be given
     """
     device = example[0].device
     given = [one.clone() for one in example]

@@ -19,14 +19,7 @@ _BYTES: Final = 4
 
 
 class _Kept(NamedTuple):
-    """Samples and their targets on the device.
-
-    Attributes
-    ----------
-    samples : as they are in the data set, or what `Inputs.computed` made of them
-    computed : whether they are the latter
-    labels : targets, shape (n, ...)
-    """
+    """Samples and their targets on the device."""
 
     samples: Tensor
     computed: bool
@@ -34,20 +27,7 @@ class _Kept(NamedTuple):
 
 
 class Samples:
-    """Samples of the training set and of the test set, moved to the device once.
-
-    Parameters
-    ----------
-    data : samples and labels
-    device : where they go
-
-    Attributes
-    ----------
-    device : where they are
-    test_rows : all rows of the test set, shape (n,)
-    count : samples of the training set
-    input_bytes : of a sample as a module takes it
-    """
+    """Samples of the training set and of the test set, moved to the device once."""
 
     def __init__(self, data: Dataset, device: torch.device) -> None:
         self.device, self._inputs = device, Inputs(data, device)
@@ -60,13 +40,7 @@ class Samples:
         return tensor(values).to(self.device)
 
     def batch(self, rows: IntArray, *, of_test: bool = False) -> tuple[Tensor, Tensor]:
-        """Return inputs of shape (..., c, h, w) for images, else (..., a, b, ...), and targets.
-
-        Parameters
-        ----------
-        rows : of any shape
-        of_test : whether they are rows of the test set
-        """
+        """Return inputs of shape (..., c, h, w) for images, else (..., a, b, ...), and targets."""
         kept = self._test if of_test else self._train
         chosen = self.sent(rows.reshape(-1))
         taken = kept.samples.index_select(0, chosen).view(*rows.shape, *kept.samples.shape[1:])

@@ -34,13 +34,6 @@ class SlotTraining:
     All batches are computed in one shape: idle slots and short batches are filled up, with weight 0. So a result has
     the same bits whatever clients are beside it. A model whose samples see each other (batch normalisation) or that
     draws random numbers (dropout) gets every batch in its own size; slots whose next batch has another size wait.
-
-    Parameters
-    ----------
-    module : the module of the slots
-    samples : the data
-    setup : TrainingSetup
-    few : one with few slots; a step must have its bits
     """
 
     def __init__(
@@ -65,13 +58,7 @@ class SlotTraining:
         self._padded_to: int | None = few._padded_to if few else self._find_padding()
 
     def train(self, jobs: Sequence[TrainingJob], batches: Sequence[Batches]) -> list[TrainingResult]:
-        """Return what each client learns.
-
-        Raises
-        ------
-        UnlikeError
-            If the bits of a step depend on the number of slots.
-        """
+        """Return what each client learns."""
         timeline = plan([one.sizes for one in batches], self.slots, self._padded_to)
         table = BatchTable(batches, self._padded_to or self._local.batch_size)
         rates = _rates(jobs)

@@ -16,13 +16,7 @@ _LONGEST_S: Final = 0.1
 
 
 class Setup:
-    """A training setup as workers are told of it.
-
-    Attributes
-    ----------
-    message : SetupMessage
-    data : segment of its data set
-    """
+    """A training setup as workers are told of it."""
 
     def __init__(self, message: SetupMessage, data: Segment) -> None:
         self.message, self.data = message, data
@@ -41,22 +35,7 @@ class Rate:
 
 
 class Call(ABC):
-    """Jobs on their way.
-
-    Parameters
-    ----------
-    setup : of the jobs
-    costs : of n jobs, in any unit, above 0
-    rate : of that unit
-    workers : how many workers may take part, at least 1
-    window : how many results may be waiting for their turn, or be on their way; at least 1
-    segments : what the jobs' arrays lie in
-    urgency : calls with a larger one come first
-
-    Attributes
-    ----------
-    error : what made it fail, or None
-    """
+    """Jobs on their way."""
 
     def __init__(
         self,

@@ -30,10 +30,6 @@ class Channel:
 
     Each end writes the arrays of its messages into a segment of its own, over those of its last message. So an array
     that was received without a copy holds until this end has replied.
-
-    Parameters
-    ----------
-    end : socket, which the channel owns from now on
     """
 
     def __init__(self, end: socket.socket) -> None:
@@ -43,13 +39,7 @@ class Channel:
         self._in: Segment | None = None
 
     def send(self, message: Any, segments: Sequence[Segment] = ()) -> None:
-        """Send a message, and let the other end share segments.
-
-        Raises
-        ------
-        OSError
-            If the other end is gone.
-        """
+        """Send a message, and let the other end share segments."""
         kept: list[pickle.PickleBuffer] = []
         head = pickle.dumps(message, protocol=_PROTOCOL, buffer_callback=kept.append)
         buffers = [buffer.raw() for buffer in kept]
@@ -65,17 +55,7 @@ class Channel:
             reduction.sendfds(self._socket, [segment.handle for segment in shared])
 
     def receive(self, *, copy: bool) -> tuple[Any, list[Segment]]:
-        """Return the next message and the segments that came with it.
-
-        Parameters
-        ----------
-        copy : give the arrays memory of their own, so that they hold after the next message
-
-        Raises
-        ------
-        EOFError, OSError
-            If the other end is gone.
-        """
+        """Return the next message and the segments that came with it."""
         head, places, sizes, grown = self._connection.recv()
         handles = reduction.recvfds(self._socket, len(sizes)) if sizes else []
         segments = [Segment(handle, size, writable=False) for handle, size in zip(handles, sizes, strict=True)]
@@ -98,14 +78,7 @@ class Channel:
 
 
 def by_value(thing: Any, *classes: Code) -> bytes:
-    """Return a thing as bytes, with the code of classes that no other process can import, such as a script's own.
-
-    Parameters
-    ----------
-    thing : any object
-    classes : classes and functions of its parts; where a new process would not find their modules by the path, their
-        code goes with the thing
-    """
+    """Return a thing as bytes, with the code of classes that no other process can import, such as a script's own."""
     bases = [base for found in classes for base in (found.__mro__ if isinstance(found, type) else (found,))]
     homes = {base.__module__.partition(".")[0] for base in bases}
     with _REGISTERING:

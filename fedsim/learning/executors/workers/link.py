@@ -34,14 +34,6 @@ class Link:
     """Starts a worker and talks to it.
 
     The worker is in a session of its own, so that Ctrl-C reaches the run only.
-
-    Parameters
-    ----------
-    index : from 0
-
-    Attributes
-    ----------
-    task : the call and its jobs that the worker is at, or None
     """
 
     def __init__(self, index: int) -> None:
@@ -84,13 +76,7 @@ class Link:
             self._setups[request.setup] = call.setup
 
     def receive(self) -> Reply:
-        """Return the reply to the last request.
-
-        Raises
-        ------
-        EOFError, OSError
-            If the worker is gone.
-        """
+        """Return the reply to the last request."""
         reply, _ = self._channel.receive(copy=True)
         if not isinstance(reply, Reply):
             raise TypeError(f"a worker sent {type(reply).__name__}; Reply is needed")

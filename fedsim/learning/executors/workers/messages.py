@@ -9,14 +9,7 @@ from fedsim.learning.executors.workers.segments import Place
 
 @dataclass(frozen=True)
 class SharedArray:
-    """An array in a segment.
-
-    Attributes
-    ----------
-    segment : number of the segment
-    place : where its bytes lie
-    shape, dtype : of the array
-    """
+    """An array in a segment."""
 
     segment: int
     place: Place
@@ -26,13 +19,7 @@ class SharedArray:
 
 @dataclass(frozen=True)
 class SharedData:
-    """A data set whose arrays lie in a segment.
-
-    Attributes
-    ----------
-    arrays : samples and labels for training, samples and labels for testing, and vectors if the set has some
-    classes, pixel_max, vocabulary : as of `fedsim.learning.Dataset`
-    """
+    """A data set whose arrays lie in a segment."""
 
     arrays: list[SharedArray]
     classes: int | None
@@ -42,15 +29,7 @@ class SharedData:
 
 @dataclass(frozen=True)
 class SetupMessage:
-    """A training setup.
-
-    Attributes
-    ----------
-    number : names the setup from now on
-    path : where the process of the run looks for modules at present
-    settings : model, local training, seed, precision, local algorithm and task, as bytes
-    data : SharedData
-    """
+    """A training setup."""
 
     number: int
     path: list[str]
@@ -60,13 +39,7 @@ class SetupMessage:
 
 @dataclass(frozen=True)
 class Trainings:
-    """Clients to train.
-
-    Attributes
-    ----------
-    jobs : n jobs; the base of each is an empty array where one of ``bases`` stands for it
-    bases : n models that several jobs have in common, or None
-    """
+    """Clients to train."""
 
     jobs: list[TrainingJob]
     bases: list[SharedArray | None]
@@ -74,13 +47,7 @@ class Trainings:
 
 @dataclass(frozen=True)
 class Scores:
-    """Chunks to score.
-
-    Attributes
-    ----------
-    models : the model of each of n chunks
-    rows, places : as of `fedsim.learning.executors.chunks.Chunk`
-    """
+    """Chunks to score."""
 
     models: list[SharedArray]
     rows: list[IntArray | None]
@@ -89,16 +56,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Request:
-    """Work for a worker.
-
-    Attributes
-    ----------
-    setup : number of its setup
-    work : Trainings or Scores
-    new_setup : that setup, when the worker meets it for the first time
-    new_segments : numbers of the segments that come with the message
-    old_segments, old_setups : numbers of those that are not used any more
-    """
+    """Work for a worker."""
 
     setup: int
     work: Trainings | Scores
@@ -110,13 +68,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a request.
-
-    Attributes
-    ----------
-    found : training results in the order of the jobs, or sums of each chunk, shape (m,) or (n, m), or an error as bytes
-    duration_s : time that the worker took
-    """
+    """What came of a request."""
 
     found: list[TrainingResult] | list[FloatArray] | bytes
     duration_s: float

@@ -26,13 +26,7 @@ class Pool:
         self.lost: FedsimError | None = None
 
     def results(self, call: Call) -> Iterator[Any]:
-        """Yield the results of a call in the order of its jobs, as they become ready.
-
-        Raises
-        ------
-        FedsimError
-            If a worker process ends before its time.
-        """
+        """Yield the results of a call in the order of its jobs, as they become ready."""
         with self._changed:
             while len(self._links) < call.workers:
                 self._start()

@@ -22,19 +22,7 @@ Place = tuple[int, int]
 
 
 class Segment:
-    """A piece of shared memory; this process lets go of it with the last reference.
-
-    Parameters
-    ----------
-    handle : file descriptor, which the segment owns from now on
-    size : bytes, at least 1
-    writable : whether this process may write
-
-    Attributes
-    ----------
-    number : names the segment in messages of the process that made it
-    memory : its bytes; an array that lies in it keeps them
-    """
+    """A piece of shared memory; this process lets go of it with the last reference."""
 
     def __init__(self, handle: int, size: int, *, writable: bool) -> None:
         self.handle, self.size, self.number = handle, size, next(_NUMBERS)

@@ -59,11 +59,6 @@ class HandedModel(Foreign):
         """Return a copy of the module, or a fresh one from a call with the options.
 
         A class or function gets ``shape`` and ``classes`` if it has such parameters.
-
-        Raises
-        ------
-        PartError
-            If it fails, or gives no module.
         """
         from torch import nn
 

@@ -21,18 +21,6 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
 
     Return the names of the arrays of its state in the order in which the layers that own them begin. What a layer owns
     that does not begin by itself comes with the layer around it.
-
-    Parameters
-    ----------
-    module : of the user's own, of which a copy is tried
-    name : of the model, for messages
-    shape : of a sample
-    outputs : numbers along the last axis of the scores
-
-    Raises
-    ------
-    PartError
-        If it is such a module.
     """
     if lazy := lazy_layer(module):
         raise PartError(f"model {name}: layer {lazy} has no sizes yet", SIZED)
@@ -62,14 +50,7 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
 
 
 def _place(array: str, module: nn.Module, begun: dict[int, int]) -> int:
-    """Return when the layer that owns an array, or the nearest one around it, begins; 0 if none does.
-
-    Parameters
-    ----------
-    array : name in the state of the module
-    module : that was tried
-    begun : place in the order of each layer that has begun, by its identity
-    """
+    """Return when the layer that owns an array, or the nearest one around it, begins; 0 if none does."""
     owner = array
     while owner:
         owner = owner.rpartition(".")[0]
@@ -79,17 +60,7 @@ def _place(array: str, module: nn.Module, begun: dict[int, int]) -> int:
 
 
 def lazy_layer(module: nn.Module) -> str:
-    """Return the name and kind of the first layer whose sizes are not known yet; empty if there is none.
-
-    Parameters
-    ----------
-    module : of the user's own
-
-    Examples
-    --------
-    >>> lazy_layer(nn.Sequential(nn.ReLU(), nn.LazyLinear(3))), lazy_layer(nn.ReLU())
-    ('1 (LazyLinear)', '')
-    """
+    """Return the name and kind of the first layer whose sizes are not known yet; empty if there is none."""
     for name, part in module.named_modules():
         tensors = (*part.parameters(recurse=False), *part.buffers(recurse=False))
         if any(isinstance(one, nn.UninitializedParameter | nn.UninitializedBuffer) for one in tensors):

@@ -28,14 +28,7 @@ Periods = Callable[[float], tuple[FloatArray, FloatArray]]
 
 
 def kept_shares(level_db: FloatArray, overlap: float, capture_db: float) -> FloatArray:
-    """Return the probability that a packet of each station gets through, shape (n,).
-
-    Parameters
-    ----------
-    level_db : power of each station's packets at the receiver, shape (n,)
-    overlap : probability that the packets of two stations overlap on the same channel
-    capture_db : by how much a packet must be stronger than another one to survive it
-    """
+    """Return the probability that a packet of each station gets through, shape (n,)."""
     weak_db = level_db - capture_db
     # The stations above that level, among which a station counts itself unless its packets need not be stronger at all.
     harmful = level_db.size - np.searchsorted(np.sort(level_db), weak_db, side="right") - (level_db > weak_db)
@@ -43,20 +36,7 @@ def kept_shares(level_db: FloatArray, overlap: float, capture_db: float) -> Floa
 
 
 class AlohaTransfer(Transfer):
-    """One message of some packets.
-
-    Attributes
-    ----------
-    done : event that triggers when the last bit has arrived
-    bits : size
-    whole_s, left_s : periods of its packets in seconds, those that have got through deducted from the latter
-    early_s : from the end of the last packet to the end of its period
-    carried : bits that have got through, on average
-    level_db : power of its packets at the receiver
-    delay_s : propagation delay
-    kept : probability that a packet gets through
-    ended : whether it has arrived or was cancelled
-    """
+    """One message of some packets."""
 
     __slots__ = (
         "_channel",
@@ -110,14 +90,7 @@ class AlohaTransfer(Transfer):
 
 
 class AlohaChannel:
-    """Stations of one code, whose packets destroy one another.
-
-    Parameters
-    ----------
-    env : Environment
-    overlap : probability that the packets of two stations overlap on the same channel
-    capture_db : by how much a packet must be stronger than another one to survive it
-    """
+    """Stations of one code, whose packets destroy one another."""
 
     def __init__(self, env: Environment, overlap: float, capture_db: float) -> None:
         self.env, self._overlap, self._capture_db = env, overlap, capture_db
@@ -188,15 +161,7 @@ class AlohaChannel:
 
 @dataclass(frozen=True)
 class Stations:
-    """The K clients of one direction.
-
-    Attributes
-    ----------
-    code : of each client, such as its spreading factor; unlike codes do no harm to one another, shape (K,)
-    level_db : power of each at the receiver, shape (K,)
-    delay_s : propagation delay of each, shape (K,)
-    periods : time for a message of some bits
-    """
+    """The K clients of one direction."""
 
     code: IntArray
     level_db: FloatArray
@@ -205,14 +170,7 @@ class Stations:
 
 
 class AlohaMedium(SharedMedium):
-    """Packets of the clients of a gateway, on the clock of one run.
-
-    Parameters
-    ----------
-    env : Environment
-    down, up : the clients; those of the downlink do one another no harm
-    overlap, capture_db : of uplinks, see `AlohaChannel`
-    """
+    """Packets of the clients of a gateway, on the clock of one run."""
 
     def __init__(self, env: Environment, down: Stations, up: Stations, overlap: float, capture_db: float) -> None:
         self._down, self._up = down, up

@@ -17,12 +17,6 @@ def transmission_probability(stations: int, window: int, doublings: int) -> floa
 
     ``tau = 2 (1 - 2p) / ((1 - 2p) (W + 1) + p W (1 - (2p)^m))`` falls with p, and ``p = 1 - (1 - tau)^(n - 1)`` rises
     with tau, so that there is one solution, which is found by halving an interval.
-
-    Parameters
-    ----------
-    stations : n >= 1
-    window : W, number of values of a first backoff
-    doublings : m, how often the window doubles
     """
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
@@ -41,16 +35,7 @@ def transmission_probability(stations: int, window: int, doublings: int) -> floa
 
 @dataclass(frozen=True)
 class Contention:
-    """The times of a channel on which stations contend.
-
-    Attributes
-    ----------
-    frame_s : payload of a frame
-    overhead_s : around each frame, sent in vain or not: preamble, acknowledgement or its timeout, interframe spaces
-    idle_slot_s : an idle slot
-    window : number of values of a first backoff
-    doublings : how often the window doubles
-    """
+    """The times of a channel on which stations contend."""
 
     frame_s: float
     overhead_s: float
@@ -59,12 +44,7 @@ class Contention:
     doublings: int
 
     def carried_share(self, stations: int) -> float:
-        """Return the share of time in which payload is carried; equation 13.
-
-        Parameters
-        ----------
-        stations : number of stations that always have a frame to send, >= 1
-        """
+        """Return the share of time in which payload is carried; equation 13."""
         tau = transmission_probability(stations, self.window, self.doublings)
         idle = (1.0 - tau) ** stations
         success = stations * tau * (1.0 - tau) ** (stations - 1)

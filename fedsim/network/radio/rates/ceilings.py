@@ -29,12 +29,6 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
     between the quartiles of the gain. Each of them is ``int_0^v log2(1 + snr q(u)) du + ceiling (1 - v)``, where v is
     the probability of a gain below the ceiling's, found by halving, and the integral is a double exponential rule.
     Against quadrature it errs by less than 1e-5 bit/s/Hz for Rayleigh, Rician and Nakagami fading.
-
-    Parameters
-    ----------
-    snr : mean linear SNRs, any shape
-    ceiling : greatest efficiency in bit/s/Hz, > 0
-    fading : law of the gain
     """
     if ceiling > _BEYOND_REACH:
         return fading.mean_spectral_efficiency(snr)

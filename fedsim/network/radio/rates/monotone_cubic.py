@@ -13,12 +13,6 @@ def monotone_cubic(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
 
     The slope at an inner point is the harmonic mean of the slopes on both sides with weights by their lengths, and 0 at
     a local extreme; that at an end is a one-sided estimate which keeps the direction.
-
-    Parameters
-    ----------
-    x : places of the points, ascending, shape (n,), n at least 3
-    y : values at the points, shape (n,)
-    at : from ``x[0]`` to ``x[-1]``, any shape
     """
     step, rise = x[1:] - x[:-1], y[1:] - y[:-1]
     slope = rise / step

@@ -32,12 +32,6 @@ class FairGain(GainTable):
     likely. Unlike under the rule of the largest relative SNR, clients at low SNR have less of the time, and better
     blocks.
 
-    Parameters
-    ----------
-    rate, fading, snr : as in `GainTable`
-
-    Notes
-    -----
     The cell's clients count as 20 quantiles of their SNRs, and fading as 128 of the gain. At 0 to 20 dB rates are those
     of a scheduler that looks at every block to 2 %. Where hundreds of clients have the highest efficiency in most
     blocks, they err by up to 3 %.
@@ -125,10 +119,6 @@ def _known_of(cell: bytes) -> dict[int, FloatArray]:
     """Return the averages of a cell that are known, by numbers of clients; all runs of a process share them.
 
     They take 0.1 s for a thousand clients, and depend on nothing but the efficiencies and the mass of each.
-
-    Parameters
-    ----------
-    cell : efficiencies and masses
     """
     known = _KNOWN[cell] = _KNOWN.pop(cell, {})
     if len(_KNOWN) > _CELLS:

@@ -40,13 +40,6 @@ def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: in
     M is the largest of as many independent gains. It errs by less than 1e-8 of the value for Shannon's formula, by
     less than 2e-5 bit/s/Hz below a ceiling of 7.4, whose edge falls between the nodes, and by less than 0.2 % of the
     highest efficiency for a table of schemes, whose steps do.
-
-    Parameters
-    ----------
-    rate : law of the spectral efficiency
-    fading : law of the gains, alike for all users
-    snr : mean linear SNR > 0 of the user, shape (n,)
-    users : number of clients, >= 1
     """
     u, weight = _nodes()
     best = fading.gain_quantile(np.minimum(u ** (1.0 / users), 1.0 - 2.0**-53))
@@ -60,13 +53,6 @@ def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: in
 class GainTable(ABC):
     """The factor by which a hertz carries more for a client among n clients than on average for the client alone.
 
-    Parameters
-    ----------
-    rate, fading : of the cell
-    snr : mean linear SNRs of the cell's clients with the whole band, shape (K,)
-
-    Notes
-    -----
     Computed at SNRs half a decibel apart and for 1 to 8 and then 1.2 times as many users each, and linear in between
     (in the logarithm of their number). A user counts with the nearest of the SNRs a twentieth of a decibel apart.
     """
@@ -88,12 +74,7 @@ class GainTable(ABC):
 
     @abstractmethod
     def efficiency(self, users: int) -> FloatArray:
-        """Return the mean efficiency in the hertz that a client has among n clients, at each of `level_db`.
-
-        Parameters
-        ----------
-        users : number of clients, >= 1
-        """
+        """Return the mean efficiency in the hertz that a client has among n clients, at each of `level_db`."""
 
     def curves(self, first: int, end: int) -> FloatArray:
         """Return the gain of every kind for the numbers of clients at some places, shape (end - first, kinds)."""
@@ -140,12 +121,6 @@ class ShareGain(GainTable):
     """The gain of a client that has the n-th part of the band and more power in each of its hertz.
 
     Its SNR there is ``min(n, densest)`` times that of the whole band (`fedsim.network.radio.shares.power_control`).
-
-    Parameters
-    ----------
-    rate, fading, snr : as in `GainTable`
-    densest : greatest density of each client's power, >= 1, shape (K,); between clients its logarithm is linear in
-        their SNRs in decibels
     """
 
     def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray, densest: FloatArray) -> None:
@@ -163,14 +138,7 @@ class ShareGain(GainTable):
 
 
 class Window(NamedTuple):
-    """Bounds of the gains for some numbers of clients side by side.
-
-    Attributes
-    ----------
-    ceiling : largest gain of every kind
-    least, most : numbers of clients between which each client more lets the gain over the number fall or stay, for
-        every kind; `inf` and 0 where that does not hold
-    """
+    """Bounds of the gains for some numbers of clients side by side."""
 
     ceiling: Sequence[float]
     least: float
@@ -182,11 +150,6 @@ class Window(NamedTuple):
 
         In between, gains are linear in the logarithm of the number, so that their quotient falls where they rise by no
         more than the logarithm of the ratio of the numbers. Numbers side by side are compared as they are.
-
-        Parameters
-        ----------
-        users : rising, shape (n,)
-        curves : gains of every kind, shape (n, kinds)
         """
         number = np.array(users, dtype=np.float64)
         few, many = number[:-1], number[1:]

@@ -26,18 +26,6 @@ class ShareRates:
     the same number as in dedicated bandwidth: a narrow share has fewer coherence bandwidths, and its rate varies more.
     Tables hold the whole band, a half of it, a quarter and so on; a share counts with the nearest of these widths, and
     as flat where it has less than 1.02 coherence bandwidths.
-
-    Parameters
-    ----------
-    rate, fading : laws of the cell
-    snr, densest : mean SNR with the whole band, and greatest density of power, of the cell's clients, shape (K,)
-    bandwidth_hz, delay_spread_s : of the whole band; 0 s for flat fading
-    streams, stream : random streams of the run, and name of that of the gains
-
-    Attributes
-    ----------
-    flat : whether a band fades as a whole
-    typical : number in the place of a draw for a client whose fading is not drawn
     """
 
     def __init__(
@@ -65,27 +53,14 @@ class ShareRates:
             self._mean = rate.mean_efficiency(self._snr, fading)
 
     def draw(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return what is drawn of clients in blocks: gains of flat fading, else quantiles; larger ones are better.
-
-        Parameters
-        ----------
-        client, block : ids, and numbers of blocks from 0; the result has the shape to which the two broadcast
-        """
+        """Return what is drawn of clients in blocks: gains of flat fading, else quantiles; larger ones are better."""
         u = self._streams.uniform(self._stream, client, block)
         return u if self._spread_s else self._fading.gain_quantile(u)
 
     def rate_bps(
         self, snr: FloatArray, efficiency: FloatArray, drawn: FloatArray, part: FloatArray | None = None
     ) -> FloatArray:
-        """Return rates in bit/s over all of a band whose SNR is that of a client's share, shape (blocks, m).
-
-        Parameters
-        ----------
-        snr : mean linear SNRs in the shares, shape (m,)
-        efficiency : mean bit/s/Hz of the clients with the whole band, shape (m,)
-        drawn : of `draw`, shape (blocks, m)
-        part : of the band that each has, shape (m,); None for the whole band, whose SNRs and efficiencies these are
-        """
+        """Return rates in bit/s over all of a band whose SNR is that of a client's share, shape (blocks, m)."""
         if not self._spread_s:
             return self._bandwidth_hz * self._rate.efficiency(snr * drawn)
         if part is None:

@@ -56,14 +56,7 @@ class SionnaFading(BlockFading):
         return mean.reshape(np.shape(snr))
 
     def gains_over_band(self, states: int, frequencies: int, bandwidth_hz: float, delay_spread_s: float) -> FloatArray:
-        """Return gains of mean 1 at evenly spaced frequencies of a band, shape (states, frequencies).
-
-        Parameters
-        ----------
-        states : number of drawn channels
-        frequencies : number of frequencies
-        bandwidth_hz, delay_spread_s : width of the band, and root mean square delay spread of the profile
-        """
+        """Return gains of mean 1 at evenly spaced frequencies of a band, shape (states, frequencies)."""
         amplitude, delay_s = _paths(self.kind, self.profile, states, delay_spread_s)
         place_hz = ((np.arange(frequencies) + 0.5) / frequencies - 0.5) * bandwidth_hz
         turned = np.exp(-2j * np.pi * delay_s[:, None] * place_hz)

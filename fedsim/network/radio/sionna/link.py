@@ -73,12 +73,7 @@ class SionnaLink(Component):
         return mean_over_fading(self, snr, fading)
 
     def efficiency_over_band(self, snr: FloatArray) -> FloatArray:
-        """Return the goodput of bands with one scheme each, in bit/s/Hz, shape (n,).
-
-        Parameters
-        ----------
-        snr : linear SNRs at the frequencies of each band, shape (n, frequencies)
-        """
+        """Return the goodput of bands with one scheme each, in bit/s/Hz, shape (n,)."""
         bits, error = self._tables()
         goodput = np.empty(len(snr))
         for first in range(0, len(snr), _STATES):
@@ -88,14 +83,7 @@ class SionnaLink(Component):
         return goodput
 
     def _best(self, bits: FloatArray, error: FloatArray, place: Any) -> FloatArray:
-        """Return the goodput of the highest scheme within the target.
-
-        Parameters
-        ----------
-        bits : per resource element of each scheme, shape (schemes,)
-        error : rate of each scheme, shape (schemes, ...)
-        place : of the SNR in the grid, shape (...); below the grid there is an outage
-        """
+        """Return the goodput of the highest scheme within the target."""
         good = (error <= self.target) & (place > 0)
         last = len(bits) - 1 - np.argmax(good[::-1], axis=0)
         rate = bits[last] * (1.0 - np.take_along_axis(error, last[None], axis=0)[0])
@@ -140,13 +128,7 @@ def _tables(table: int, category: int, resource_elements: int) -> tuple[FloatArr
 
 
 def _effective_snr(table: int, snr: FloatArray) -> FloatArray:
-    """Return the effective SNR of bands for each scheme, shape (schemes, n).
-
-    Parameters
-    ----------
-    table : number of the table of schemes
-    snr : linear, > 0, shape (n, frequencies)
-    """
+    """Return the effective SNR of bands for each scheme, shape (schemes, n)."""
     mapping, given = _mapping(), _tensor(snr[:, None, :, None, None])
     found = []
     for scheme in range(_SCHEMES[table]):

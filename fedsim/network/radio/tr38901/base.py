@@ -47,30 +47,15 @@ class Scenario38901(Component):
 
     @abstractmethod
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the probability of a line of sight, table 7.4.2-1, of the shape of the distances.
-
-        Parameters
-        ----------
-        distance_m : on the ground, in metres, >= 0, any shape
-        """
+        """Return the probability of a line of sight, table 7.4.2-1, of the shape of the distances."""
 
     @abstractmethod
     def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss in dB with a line of sight, table 7.4.1-1, of the shape of the distances.
-
-        Parameters
-        ----------
-        distance_m : on the ground, in metres, >= 0, any shape
-        """
+        """Return the path loss in dB with a line of sight, table 7.4.1-1, of the shape of the distances."""
 
     @abstractmethod
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss in dB without a line of sight, table 7.4.1-1, of the shape of the distances.
-
-        Parameters
-        ----------
-        distance_m : on the ground, in metres, >= 0, any shape
-        """
+        """Return the path loss in dB without a line of sight, table 7.4.1-1, of the shape of the distances."""
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
         """Return the mean outdoor path loss in dB over having a line of sight or not, of the shape of the distances."""
@@ -78,12 +63,7 @@ class Scenario38901(Component):
         return share * self.los_loss_db(distance_m) + (1.0 - share) * self.nlos_loss_db(distance_m)
 
     def sigma_db(self, los: ArrayLike) -> FloatArray:
-        """Return sigma of the shadowing in dB with (True) and without a line of sight, of the shape of los.
-
-        Parameters
-        ----------
-        los : whether there is a line of sight, any shape
-        """
+        """Return sigma of the shadowing in dB with (True) and without a line of sight, of the shape of los."""
         return np.where(los, self.los_sigma_db, self.nlos_sigma_db)
 
     def draw(

@@ -118,11 +118,6 @@ def floor_height_m(client: IntArray, streams: Streams) -> FloatArray:
     """Return heights of clients in buildings in metres, table 7.2-1: ``3 (n_fl - 1) + 1.5``, shape (n,).
 
     The floor n_fl is uniform in 1..N_fl, and the number of floors N_fl of the building uniform in 4..8.
-
-    Parameters
-    ----------
-    client : ids, shape (n,)
-    streams : random streams of the run
     """
     floors = 4 + np.floor(5 * streams.uniform("floor", client, 0))
     return np.asarray(3.0 * np.floor(floors * streams.uniform("floor", client, 1)) + 1.5)
@@ -163,12 +158,7 @@ class UrbanScenario(OutdoorScenario):
         return loss, los
 
     def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights.
-
-        Parameters
-        ----------
-        environment_height_m : effective height of what surrounds the antennas, any shape
-        """
+        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights."""
         ground = np.asarray(environment_height_m, dtype=np.float64)
         heights = (self.base_height_m - ground) * (self.client_height_m - ground)
         return np.asarray(4 * heights * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S)
@@ -250,24 +240,12 @@ class UrbanMacro(UrbanScenario):
         return np.where(far > 18.0, _street_probability(far, 63.0) * high, 1.0)
 
     def los_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-LOS.
-
-        Parameters
-        ----------
-        distance_m : on the ground in metres, any shape
-        environment_height_m : h_E in metres, any shape that broadcasts
-        """
+        """Return PL_UMa-LOS."""
         ground = self._ground_m(distance_m)
         return self._two_slopes_db(ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
 
     def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-NLOS in dB, never below PL_UMa-LOS, of the shape of the distances.
-
-        Parameters
-        ----------
-        distance_m : on the ground in metres, any shape
-        environment_height_m : effective height of what surrounds the antennas, in metres, of that shape or one for all
-        """
+        """Return PL_UMa-NLOS in dB, never below PL_UMa-LOS, of the shape of the distances."""
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 13.54 + 39.08 * np.log10(slant) + 20 * math.log10(self._carrier_ghz) - 0.6 * (self.client_height_m - 1.5)
         return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))
@@ -276,11 +254,6 @@ class UrbanMacro(UrbanScenario):
         """Return h_E in metres, note 1 of table 7.4.1-1.
 
         It is 1 m with probability ``1 / (1 + C(d, h_UT))`` and else one of 12, 15, ..., h_UT - 1.5, each as likely.
-
-        Parameters
-        ----------
-        distance_m : on the ground in metres, any shape
-        u : numbers uniform in (0, 1), of the same shape
         """
         distance, u = np.asarray(distance_m, dtype=np.float64), np.asarray(u, dtype=np.float64)
         bend = np.where(distance > 18.0, 1.25 * (distance / 100) ** 3 * np.exp(-distance / 150), 0.0)

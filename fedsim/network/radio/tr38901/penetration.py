@@ -57,10 +57,5 @@ def wall_loss_db(building: Building, carrier_hz: float) -> float:
 
 
 def indoor_loss_db(indoor_m: ArrayLike) -> FloatArray:
-    """Return PL_in for a distance inside the building, 0.5 dB per metre, table 7.4.3-2.
-
-    Parameters
-    ----------
-    indoor_m : in metres, any shape
-    """
+    """Return PL_in for a distance inside the building, 0.5 dB per metre, table 7.4.3-2."""
     return INDOOR_LOSS_DB_PER_M * np.asarray(indoor_m, dtype=np.float64)
