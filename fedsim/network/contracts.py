@@ -42,7 +42,7 @@ class Directions(NamedTuple):
 
 
 class Connection(NamedTuple):
-    """What keeps a client connected, and what it pays when it is not."""
+    """Inactivity after which a client is released, and the seconds of its next set-up."""
 
     inactivity_s: float
     setup_s: float
@@ -62,10 +62,10 @@ class LinkFacts:
 class Links(ABC):
     """The links between the server and all K clients of one run.
 
-    Every answer is a function of the client, the draw or the instant, and the run's seed alone: it depends neither on
-    the other clients of the call nor on earlier calls. In a shared direction the answers hold for a client that has
-    the medium to itself; the transfers themselves run on the medium that `open` returns. All of them hold for a client
-    that is connected.
+    Every returned value is a function of the client, the draw or the instant, and the run's seed alone: it depends
+    neither on the other clients of the call nor on earlier calls. In a shared direction the values hold for a client
+    that has the medium to itself; the transfers themselves run on the medium that `open` returns. All of them hold for
+    a client that is connected.
 
     Attributes
     ----------
@@ -249,7 +249,6 @@ class _Facts:
     """Facts about the links of a run, each of the declared shape or None."""
 
     def __call__(self, answer: object, given: Given) -> LinkFacts:
-        """Return copies."""
         if not isinstance(answer, LinkFacts):
             raise AnswerError(in_words(answer), "a fedsim.network.LinkFacts")
         found = {}

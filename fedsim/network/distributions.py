@@ -72,13 +72,7 @@ Sigma = Annotated[float, Field(ge=0, le=10)]
 
 
 def floored_normal_mean(centre: FloatArray, std: float, floor: float) -> FloatArray:
-    """Return the mean of ``max(floor, X)`` with X normal: the floor is a point mass, not a redraw.
-
-    With ``z = (centre - floor) / std`` it is ``floor + std * (z Phi(z) + phi(z))``.
-
-    >>> float(floored_normal_mean(np.array(0.0), 1.0, 0.0)) == 1 / math.sqrt(2 * math.pi)
-    True
-    """
+    """Return the mean of ``max(floor, X)`` with X normal, ``floor + std (z Phi + phi)``, z = (centre - floor) / std."""
     from scipy.special import ndtr
 
     if std == 0:
@@ -98,11 +92,9 @@ class Zero(Component):
     """
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return zeros of the shape of u."""
         return np.zeros_like(u)
 
     def mean_s(self) -> float:
-        """Return 0."""
         return 0.0
 
 
@@ -123,11 +115,9 @@ class Constant(Component):
     value_s: NonNegativeFloat
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return the value for each element of u, of the shape of u."""
         return np.full_like(u, self.value_s)
 
     def mean_s(self) -> float:
-        """Return the value."""
         return self.value_s
 
 
@@ -154,11 +144,9 @@ class Normal(Component):
     floor_s: NonNegativeFloat = 0.0
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return ``max(floor, centre + std * Phi^-1(u))``, of the shape of u."""
         return np.maximum(self.floor_s, self.centre_s + self.std_s * normal_quantile(u))
 
     def mean_s(self) -> float:
-        """Return the mean with the point mass at the floor; it is above the centre."""
         return float(floored_normal_mean(np.array(self.centre_s), self.std_s, self.floor_s))
 
 
@@ -181,7 +169,6 @@ class LogNormal(Component):
     sigma: Sigma
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return ``median * exp(sigma * Phi^-1(u))``, of the shape of u."""
         median_s, sigma = self._constants
         return np.asarray(median_s * np.exp(sigma * normal_quantile(u)))
 
@@ -190,7 +177,6 @@ class LogNormal(Component):
         return constant(self.median_s), constant(self.sigma)
 
     def mean_s(self) -> float:
-        """Return ``median * exp(sigma^2 / 2)``."""
         return self.median_s * math.exp(self.sigma**2 / 2)
 
 
@@ -213,11 +199,9 @@ class ShiftedExponential(Component):
     scale_s: PositiveFloat
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return ``shift - scale * ln(1 - u)``, of the shape of u."""
         return np.asarray(self.shift_s - self.scale_s * np.log1p(-u))
 
     def mean_s(self) -> float:
-        """Return ``shift + scale``."""
         return self.shift_s + self.scale_s
 
 
@@ -242,10 +226,9 @@ class Empirical(Component):
         return np.sort(np.array(self.values_s, dtype=np.float64))
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return the least value whose share of values at or below it is at least u, of the shape of u."""
+        """Return the least value whose share of values at or below it is at least u."""
         number = self._sorted_s.size
         return self._sorted_s[np.ceil(u * number).astype(np.int64) - 1]
 
     def mean_s(self) -> float:
-        """Return the mean of the values."""
         return math.fsum(self.values_s) / len(self.values_s)

@@ -71,12 +71,10 @@ class FedScaleNetwork(Component):
         return self
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        """Return the links of one run for the clients at positions of shape (K, 2)."""
         links = RateLinks(_BITS_PER_KBIT * self._kbps(len(positions_m), streams))
         return TRANSPORT.checked(self.transport).over(links, streams)
 
     def _kbps(self, clients: int, streams: Streams) -> FloatArray:
-        """Return the rate of every client, shape (K,)."""
         if self.path is not None:
             kbps = read_capacities(self.path)[1]
             if not np.all(kbps > 0):
@@ -94,21 +92,16 @@ class RateLinks(Links):
     rate_bps: FloatArray
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the bits over each client's rate, shape (n,)."""
         return np.asarray(bits / self.rate_bps[client])
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the bits over each client's rate, shape (n,)."""
         return np.asarray(bits / self.rate_bps[client])
 
     def describe(self) -> LinkFacts:
-        """Return the rates."""
         return LinkFacts(rate_bps=np.stack([self.rate_bps, self.rate_bps]))
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return the bits over every client's rate."""
         return bits / self.rate_bps
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return the bits over every client's rate."""
         return bits / self.rate_bps

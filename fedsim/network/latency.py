@@ -56,11 +56,9 @@ class LatencyNetwork(Component):
 
     @property
     def requires(self) -> frozenset[str]:
-        """Sizes of messages, where there is a transport."""
         return frozenset() if isinstance(self.transport, NoTransport) else frozenset({MODEL_BITS})
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
         clients = len(positions_m)
         factor = np.ones(clients)
         if self.spread_sigma:
@@ -75,8 +73,6 @@ class LatencyNetwork(Component):
 
 @dataclass(frozen=True)
 class LatencyLinks(Links):
-    """The links of a `LatencyNetwork`."""
-
     downlink: LatencyLaw
     uplink: LatencyLaw
     down_factor: FloatArray
@@ -84,21 +80,17 @@ class LatencyLinks(Links):
     streams: Streams
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the latency of each client in this draw, shape (n,); start and bits have no effect."""
         drawn = self.downlink.quantile(self.streams.uniform("latency-downlink", client, draw))
         return self.down_factor[client] * drawn
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the latency of each client in this draw, shape (n,); start and bits have no effect."""
         drawn = self.uplink.quantile(self.streams.uniform("latency-uplink", client, draw))
         return self.up_factor[client] * drawn
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return each client's factor times the law's mean."""
         return self.down_factor * self.downlink.mean_s()
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return each client's factor times the law's mean."""
         return self.up_factor * self.uplink.mean_s()
 
 
@@ -150,7 +142,6 @@ class TwoSpeed(Component):
         return self
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "TwoSpeedLinks":
-        """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
         clients = len(positions_m)
         fast, slow = clients // 2, clients - clients // 2
         centre = np.concatenate(
@@ -168,26 +159,21 @@ def _climb(low: float, high: float, number: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class TwoSpeedLinks(Links):
-    """The links of a `TwoSpeed` population."""
-
     centre_s: FloatArray
     std_s: float
     floor_s: float
     streams: Streams
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return zeros of shape (n,): the whole latency of a participation lies on the uplink."""
+        """Return zeros: the whole latency of a participation lies on the uplink."""
         return np.zeros(np.shape(client))
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the total latency of each client in this draw, shape (n,)."""
         z = normal_quantile(self.streams.uniform("latency-uplink", client, draw))
         return np.maximum(self.floor_s, self.centre_s[client] + self.std_s * z)
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return zeros."""
         return np.zeros(self.centre_s.shape)
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return the mean total latency with the point mass at the floor."""
         return floored_normal_mean(self.centre_s, self.std_s, self.floor_s)

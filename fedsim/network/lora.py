@@ -29,7 +29,7 @@ from fedsim.streams import Streams
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S, linear_to_db
 
 FACTORS: Final = np.arange(7, 13)
-"""Spreading factors, from the fastest to the slowest."""
+"""Spreading factors, from the fastest."""
 LEAST_SNR_DB: Final = np.array([-7.5, -10.0, -12.5, -15.0, -17.5, -20.0])
 """SNR that each needs: data sheet of the SX1276, table 13."""
 MOST_BYTES: Final = np.array([222, 222, 115, 51, 51, 51])
@@ -122,7 +122,6 @@ class LoRa(Component):
         return min(2.0 * self.uplink_duty_cycle, 1.0) / self.channels
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "LoRaLinks":
-        """Return the links of one run for clients at positions of shape (K, 2), the gateway at the origin."""
         radio = Cell(path_loss=self.path_loss, shadowing=self.shadowing, shadowing_sigma_db=self.shadowing_sigma_db)
         distance_m, loss_db = radio.losses(positions_m, np.zeros((1, 2)), streams)
         snr = [
@@ -146,7 +145,7 @@ class LoRa(Component):
         return np.where(fast >= 0, FACTORS[fast], np.where(above_db[:, -1] >= 0, FACTORS[-1], 0)).astype(np.int64)
 
     def message_s(self, bits: float, factor: IntArray, duty_cycle: float) -> FloatArray:
-        """Return the seconds from the first to the last bit of a message; `inf` for a factor of 0."""
+        """Return the seconds from the first to the last bit; `inf` for a factor of 0."""
         before_s, last_s = self._packets_s(bits, factor, duty_cycle)
         return before_s + last_s
 
@@ -156,7 +155,6 @@ class LoRa(Component):
         return before_s + last_s / duty_cycle, last_s / duty_cycle - last_s
 
     def full_packet_s(self, factor: IntArray) -> FloatArray:
-        """Return the time on air of the largest packet of each factor, of the shape of the factors."""
         known = np.maximum(factor, FACTORS[0])
         size = MOST_BYTES[known - FACTORS[0]] + _MAC_BYTES
         return airtime_s(size, known, self.bandwidth_hz, self.coding_rate, self.preamble)
@@ -174,8 +172,6 @@ class LoRa(Component):
 
 @dataclass(frozen=True)
 class LoRaLinks(Links):
-    """The links of a `LoRa` network."""
-
     network: LoRa
     down: IntArray
     up: IntArray
@@ -184,29 +180,24 @@ class LoRaLinks(Links):
 
     @cached_property
     def delay_s(self) -> FloatArray:
-        """Propagation delay of each client, shape (K,)."""
         return np.asarray(self.facts.distance_m) / SPEED_OF_LIGHT_M_PER_S
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return packets, waits of the duty cycle and propagation, shape (n,); start and draw have no effect."""
         sent_s = self.network.message_s(bits, self.down[client], self.network.downlink_duty_cycle)
         return sent_s + self.delay_s[client]
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return packets, waits of the duty cycle and propagation, shape (n,); start and draw have no effect."""
         sent_s = self.network.message_s(bits, self.up[client], self.network.uplink_duty_cycle)
         return sent_s + self.delay_s[client]
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return the duration of every client's downlink."""
         return self.network.message_s(bits, self.down, self.network.downlink_duty_cycle) + self.delay_s
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return the duration of every client's uplink."""
         return self.network.message_s(bits, self.up, self.network.uplink_duty_cycle) + self.delay_s
 
     def describe(self) -> LinkFacts:
-        """Return places, distances, mean SNRs, and the rates of full packets under the duty cycle."""
+        """Return facts whose rates are those of full packets under the duty cycle."""
         network, rates = self.network, []
         for factor, duty in ((self.down, network.downlink_duty_cycle), (self.up, network.uplink_duty_cycle)):
             bits = 8.0 * MOST_BYTES[np.maximum(factor, FACTORS[0]) - FACTORS[0]]
@@ -215,7 +206,6 @@ class LoRaLinks(Links):
         return replace(self.facts, rate_bps=np.stack(rates))
 
     def open(self, env: Environment) -> SharedMedium:
-        """Return the gateway's channels on the clock of one run."""
         network, snr = self.network, np.asarray(self.facts.snr)
         with np.errstate(divide="ignore"):
             level_db = linear_to_db(snr[1])

@@ -63,7 +63,6 @@ class Disc(Component):
         return self
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
-        """Return positions of shape (clients, 2); the squared distance is uniform."""
         return _between_circles(self.min_distance_m, self.radius_m, clients, streams)
 
 
@@ -92,7 +91,6 @@ class Annulus(Component):
         return self
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
-        """Return positions of shape (clients, 2); the squared distance is uniform."""
         return _between_circles(self.inner_m, self.outer_m, clients, streams)
 
 
@@ -116,7 +114,6 @@ class Hexagons(Component):
     rings: Annotated[int, Field(ge=0, le=MOST_RINGS)] = 0
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
-        """Return positions of shape (clients, 2)."""
         ids = np.arange(clients)
         sites = hexagonal_sites(self.inter_site_distance_m, self.rings)
         cell = np.floor(streams.uniform("placement-cell", ids) * len(sites)).astype(np.int64)
@@ -153,7 +150,6 @@ class FromFile(Component):
     path: Annotated[str, Field(min_length=1)]
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
-        """Return the positions of the first rows, shape (clients, 2)."""
         rows = self._rows()
         if len(rows) < clients:
             raise ScenarioError(
@@ -206,7 +202,6 @@ class Given(Component):
     ]
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
-        """Return the given positions, shape (clients, 2)."""
         if len(self.positions_m) != clients:
             raise ScenarioError(
                 f"positions_m: {len(self.positions_m)} positions are not allowed; "

@@ -65,7 +65,7 @@ class Transfer(ABC):
 
 @dataclass(frozen=True)
 class SpectrumBook:
-    """The work of a medium up to now, each entry counted on its own; work in Hz s."""
+    """The work of a medium up to now in Hz s, each entry counted on its own."""
 
     carried: float
     received: float
@@ -78,8 +78,6 @@ class SpectrumBook:
 
 
 class Wait(Protocol):
-    """A wait before transfers."""
-
     def hold(self, begin: Callable[[], object]) -> None:
         """Call a function after the wait."""
         ...
@@ -166,7 +164,6 @@ class RoutedMedium(SharedMedium):
         """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud."""
 
     def routed(self) -> "RoutedMedium":
-        """Return the medium itself."""
         return self
 
 

@@ -74,7 +74,6 @@ class GrantAccess(Component):
     backhaul_s: NonNegativeFloat = 0.01
 
     def delays(self) -> AccessDelays:
-        """Return the waits: to and from the server, and for the grant of an uplink."""
         return AccessDelays(
             self.backhaul_s + self.downlink_s,
             self.scheduling_request_s + self.grant_s,
@@ -88,5 +87,4 @@ class NoAccessLatency(Component):
     """No waits: a message is on the air at once, and its last bit at the server when it has been received."""
 
     def delays(self) -> AccessDelays:
-        """Return waits of 0."""
         return AccessDelays()

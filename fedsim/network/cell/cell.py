@@ -33,7 +33,7 @@ from fedsim.units import SPEED_OF_LIGHT_M_PER_S
 class Downlink(CellLink):
     """Base station to client; besides the rules of `CellLink` two send one message to all clients at once.
 
-    ``"multicast"`` has in each fading block the rate of the client that hears worst in that block;
+    ``"multicast"`` has in each fading block the rate of the receiver that has the lowest rate in that block;
     ``"multicast-rateless"`` always that of the client with the least mean efficiency, as with a rateless code.
 
     The defaults give a client a tenth of a 10 MHz carrier on which a macro base station radiates 46 dBm, so
@@ -150,7 +150,6 @@ class Cell(Component):
         return self
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        """Return the links of one run for clients at positions of shape (K, 2)."""
         sites_m = np.zeros((1, 2)) if self.sites is None else self.sites.positions_m()
         radio = LinkBudget(self, sites_m, streams, len(positions_m))
         distance_m, loss_db = radio.losses(positions_m)
@@ -192,7 +191,7 @@ class Cell(Component):
         return TRANSPORT.checked(self.transport).over(links, streams)
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
-        """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S)."""
+        """Return distances in metres, and path losses with shadowing in dB, of clients and sites: shapes (K, S)."""
         return LinkBudget(self, sites_m, streams, len(positions_m)).losses(positions_m)
 
 

@@ -19,8 +19,6 @@ from fedsim.per_client import at
 
 
 class CellLinks(Links):
-    """The links of a `Cell`."""
-
     serving: IntArray
 
     def __init__(
@@ -49,7 +47,6 @@ class CellLinks(Links):
             self.connection = Connection(self.access.inactivity_s, self.access.setup_s, not self.broadcast)
 
     def describe(self) -> LinkFacts:
-        """Return places, distances, mean SNRs and ergodic rates."""
         return LinkFacts(
             positions_m=self._positions_m,
             distance_m=self._distance_m,
@@ -58,25 +55,22 @@ class CellLinks(Links):
         )
 
     def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray:
-        """Return the mean SNR of the uplinks times their bands; clients do not move."""
         widths_hz = self.uplink.widths_hz
         return np.asarray(
             self.uplink.snr[client] * (self.uplink.bandwidth_hz if widths_hz is None else widths_hz[client])
         )
 
     def uplink_gain(self, client: IntArray, time_s: float) -> FloatArray:
-        """Return the gain of the uplinks' present fading blocks; of a band faded in parts, its rate over the mean."""
+        """Return the gain of the present fading block; of a band faded in parts, its rate over the mean."""
         return gain_at(self.uplink, client, time_s)
 
     def uplink_power_dbm(self, client: IntArray) -> FloatArray | None:
-        """Return the powers within the uplinks' bands, as in `Uplink`."""
         own = self._uplink_power_dbm
         return None if own is None else np.broadcast_to(at(own, client), client.shape)
 
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
     ) -> "CellLinks":
-        """Return the links of a cohort whose dedicated uplinks have bands and powers of their own."""
         if self.shared.up:
             raise ScenarioError(
                 "network.uplink: a selector cannot allocate bands and powers where "
@@ -104,19 +98,16 @@ class CellLinks(Links):
         return links
 
     def open(self, env: Environment) -> SharedMedium:
-        """Return the spectrum of the cell's sites on the clock of one run."""
         access, channels = self.access, (self.downlink, self.uplink)
         arrive_s = self.delay_s, self.delay_s + access.after_uplink_s
         before_s = access.before_downlink_s, access.before_uplink_s
         return CellMedium(env, channels, self.sharing, self.serving, arrive_s, self.fading, before_s)
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return access, time through the fading blocks and propagation, shape (n,); the draw has no effect."""
         before_s = self.access.before_downlink_s
         return self.downlink.transfer_s(client, start_s + before_s, bits) + (self.delay_s[client] + before_s)
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return access, time through the fading blocks and propagation, shape (n,); the draw has no effect."""
         before_s, after_s = self.access.before_uplink_s, self.access.after_uplink_s
         air_s = self._uplink_transfers.transfer_s(client, start_s + before_s, bits)
         return air_s + (self.delay_s[client] + (before_s + after_s))
@@ -124,20 +115,15 @@ class CellLinks(Links):
     def carried_bits(
         self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
     ) -> FloatArray:
-        """Return the bits that the fading blocks have carried since the end of access, shape (n,).
-
-        They are counted as they are sent: the propagation of the last of them carries nothing more.
-        """
+        """Return bits as they are sent: the propagation of the last of them carries nothing more."""
         before_s = self.access.before_uplink_s if up else self.access.before_downlink_s
         air_s = np.maximum(elapsed_s - before_s, 0.0)
         channel = self.uplink if up else self.downlink
         return np.minimum(channel.carried_bits(client, start_s + before_s, air_s), bits)
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return access and the fluid value ``bits / ergodic rate + delay``: see `Channel.expected_s`."""
         return self.downlink.expected_s(bits) + (self.delay_s + self.access.before_downlink_s)
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return access and the fluid value ``bits / ergodic rate + delay``: see `Channel.expected_s`."""
         access_s = self.access.before_uplink_s + self.access.after_uplink_s
         return self.uplink.expected_s(bits) + (self.delay_s + access_s)

@@ -112,7 +112,6 @@ class ConstantAccess(Component):
     reach_m: PositiveFloat | None = None
 
     def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "ConstantCoverage":
-        """Return the coverage of sites of shape (b, 2) by distance."""
         down_bps, up_bps = (
             values_of(self, name, len(places_m), streams, "network.access") for name in ("downlink_bps", "uplink_bps")
         )
@@ -121,8 +120,6 @@ class ConstantAccess(Component):
 
 @dataclass(frozen=True)
 class ConstantCoverage:
-    """The coverage of `ConstantAccess`, for stations at positions of shape (b, 2); rates as they are in the run."""
-
     step_m: ClassVar[float] = math.inf
 
     settings: ConstantAccess
@@ -131,7 +128,6 @@ class ConstantCoverage:
     uplink_bps: Values
 
     def view(self, client: IntArray, places_m: FloatArray) -> "ConstantView":
-        """Return the coverage by distance at places of shape (n, 2)."""
         apart = places_m[:, None, :] - self.sites_m
         rates_bps = np.empty((client.size, 2))
         rates_bps[:, 0], rates_bps[:, 1] = at(self.downlink_bps, client), at(self.uplink_bps, client)
@@ -140,7 +136,7 @@ class ConstantCoverage:
 
 @dataclass(frozen=True)
 class ConstantView:
-    """The signals of `ConstantCoverage` at distances of shape (n, b), and rates in bit/s of shape (n, 2)."""
+    """Signals of shape (n, b) by distance, and rates in bit/s of shape (n, 2)."""
 
     settings: ConstantAccess
     distance_m: FloatArray
@@ -148,16 +144,13 @@ class ConstantView:
 
     @property
     def signal_db(self) -> FloatArray:
-        """``-10 * exponent * log10(distance)``, from a millimetre on."""
         return -10 * self.settings.exponent * np.log10(np.maximum(self.distance_m, 1e-3))
 
     def in_reach(self) -> BoolArray:
-        """Return whether a station is within reach, shape (n, b)."""
         reach_m = self.settings.reach_m
         return np.asarray(self.distance_m <= (math.inf if reach_m is None else reach_m))
 
     def rates_bps(self, station: IntArray) -> FloatArray:
-        """Return the constant capacities in bit/s, shape (n, 2)."""
         return self.constant_bps
 
 
@@ -166,9 +159,9 @@ class RadioAccess(Component):
 
     The strongest station is the one with the least path loss and shadowing. A link's capacity follows the fading of its
     client block by block (`fedsim.network.graph.fading`), or is its mean over fading in a direction of the cell that
-    has ``fading_in_shares = "mean"``. A client that moves keeps its draws towards each station: it has a line of sight
-    where the probability at its distance is above a number of its own, independent shadowing stays, and correlated
-    shadowing follows the place.
+    has ``fading_in_shares = "mean"``. The draws of a client that moves stay the same towards each station: it has a
+    line of sight where the probability at its distance is above a number of its own, independent shadowing stays, and
+    correlated shadowing follows the place.
 
     Attributes
     ----------
@@ -193,7 +186,6 @@ class RadioAccess(Component):
 
     @property
     def shares_airtime(self) -> bool:
-        """Whether the clients of a station share its time."""
         return self.spectrum == "shared"
 
     @model_validator(mode="after")
@@ -212,13 +204,10 @@ class RadioAccess(Component):
         return self
 
     def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "RadioCoverage":
-        """Return the coverage of sites of shape (b, 2) by radio."""
         return RadioCoverage(self, LinkBudget(self.cell, sites_m, streams), None if moves else places_m, streams)
 
 
 class RadioCoverage:
-    """The coverage of `RadioAccess`."""
-
     def __init__(self, settings: RadioAccess, radio: LinkBudget, places_m: FloatArray | None, streams: Streams) -> None:
         self.step_m = settings.step_m
         self._settings, self._streams = settings, streams
@@ -227,11 +216,9 @@ class RadioCoverage:
 
     @property
     def uplink_hz(self) -> float:
-        """Bandwidth of a client's uplink in hertz."""
         return float(np.mean(self._radio.uplink.bandwidth_hz))
 
     def view(self, client: IntArray, places_m: FloatArray) -> "RadioView":
-        """Return the signals and rates by path loss and shadowing at places of shape (n, 2)."""
         standing_db = self._standing_db
         loss_db = self._radio.losses(places_m, client)[1] if standing_db is None else standing_db[client]
         return RadioView(self._radio, loss_db, self._least_snr)
@@ -259,7 +246,7 @@ class RadioCoverage:
 
 @dataclass(frozen=True)
 class RadioView:
-    """The signals and rates of `RadioCoverage` at path losses in dB, shadowing included, of shape (n, b)."""
+    """The signals and rates of `RadioCoverage` at losses in dB, shadowing included, of shape (n, b)."""
 
     radio: LinkBudget
     loss_db: FloatArray
@@ -267,22 +254,18 @@ class RadioView:
 
     @property
     def signal_db(self) -> FloatArray:
-        """Minus the loss."""
         return -self.loss_db
 
     def in_reach(self) -> BoolArray:
-        """Return whether a station's downlink has at least the least SNR, shape (n, b)."""
         places, stations = self.loss_db.shape
         every = np.tile(np.arange(stations), places)
         down, _ = self.radio.snrs(np.repeat(self.loss_db, stations, axis=0), every)
         return np.asarray(down.reshape(places, stations) >= self.least_snr)
 
     def snrs(self, station: IntArray) -> FloatArray:
-        """Return the linear mean SNRs of downlink and uplink, interference included, shape (n, 2)."""
         return np.column_stack(self.radio.snrs(self.loss_db, station))
 
     def rates_bps(self, station: IntArray) -> FloatArray:
-        """Return bandwidth times mean spectral efficiency in bit/s, shape (n, 2)."""
         efficiency = self.radio.effective.efficiency
         down, up = self.snrs(station).T
         return np.column_stack(

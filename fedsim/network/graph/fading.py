@@ -1,7 +1,7 @@
 """Fading of the access links of a graph: the rate of each client's own link in each fading block.
 
-Streams: ``fading-downlink`` and ``fading-uplink`` by (client, block), those of a cell. A client that is handed over
-keeps its draws: they belong to the client and the block, and its new station to the mean SNR.
+Streams: ``fading-downlink`` and ``fading-uplink`` by (client, block), those of a cell. Draws belong to
+the client and the block, so that a handover changes the mean SNR alone.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,11 @@ from fedsim.network.topology.coverage import Offer
 from fedsim.streams import Streams
 
 _BEYOND: Final = 10.0
-"""Factor by which the table of a band reaches beyond an SNR that no client has had before."""
+"""Factor by which the table of a band reaches beyond any SNR so far."""
 
 
 @dataclass(frozen=True)
 class FadingLaw:
-    """What the links of both directions have in common."""
-
     rate: RateLaw
     fading: Fading
     delay_spread_s: float
@@ -64,7 +62,7 @@ class WayFading:
         return np.divide(rate_bps, mean_bps, out=np.zeros_like(rate_bps), where=mean_bps > 0)
 
     def _band_of(self, snr: FloatArray) -> BandRates | None:
-        """Return the rates of the band in a table that has the SNRs, shape (n,); None where fading is flat."""
+        """Return a table of band rates that has the SNRs, shape (n,); None where fading is flat."""
         if self._band is None:
             return None
         usable = snr[snr > 0]
@@ -77,14 +75,11 @@ class WayFading:
         return self._band
 
     def _table(self, least: float, most: float) -> BandRates:
-        """Return the rates of the band for SNRs between two."""
         law, self._met = self._law, (least, most)
         return BandRates(law.rate, law.fading, np.array(self._met), self._bandwidth_hz, law.delay_spread_s)
 
 
 class AccessFading:
-    """The fading of the access links of all clients."""
-
     most_blocks = MOST_BLOCKS
     last_block = LAST_BLOCK
 
@@ -101,7 +96,6 @@ class AccessFading:
                 self._client[links[:, way]], self._way[links[:, way]] = np.arange(len(links)), way
 
     def fades(self, link: int) -> bool:
-        """Return whether the capacity of a link changes from block to block."""
         return link < self._way.size and bool(self._way[link] >= 0)
 
     def ratios(self, link: IntArray, block: IntArray) -> FloatArray:
@@ -114,7 +108,7 @@ class AccessFading:
         return found
 
     def join(self, client: int, offer: Offer) -> bool:
-        """Let a client's links be what a station offers from now on; return whether their fading is another then."""
+        """Let a client's links be what a station offers; return whether their fading changes."""
         snr = offer.snr
         if snr is None:
             return False

@@ -79,7 +79,6 @@ class Graph(Component):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Where transfers end, and whether clients move."""
         ends = {ENDS_AT_CLOUD} if self.server == "cloud" else {ENDS_AT_EDGES, SITES, ROUTES}
         return frozenset(ends | ({MOBILITY} if self.mobility is not None else set()))
 
@@ -95,7 +94,6 @@ class Graph(Component):
         return self
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        """Return the links of one run for clients at positions of shape (K, 2)."""
         graph = LAYOUT.checked(self.topology).graph(positions_m)
         movement = standing if self.mobility is None else MOBILITY_MODEL.checked(self.mobility).build(streams)
 

@@ -23,8 +23,6 @@ from fedsim.streams import Streams
 
 @dataclass(frozen=True)
 class StationAccess:
-    """The access of clients to base stations that they may change."""
-
     coverage: Coverage
     first: InitialAccess
     walk_of: Callable[[int], Walk]
@@ -34,13 +32,12 @@ class StationAccess:
     facts: LinkFacts
 
     def channels(self, links: Sequence[tuple[int, int]]) -> AccessChannels | None:
-        """Return the fading of access links, (downlink, uplink) of each client; None where none fades."""
+        """Return the fading of the links, (downlink, uplink) of each client; None where none fades."""
         if not isinstance(self.coverage, FadedCoverage) or self.first.snr is None:
             return None
         return self.coverage.channels(links, np.stack([self.first.downlink_bps, self.first.uplink_bps]), self.first.snr)
 
     def uplink_snr_hz(self, client: IntArray, place_m: FloatArray | None) -> FloatArray | None:
-        """Return mean SNRs of uplinks to the strongest stations times the bandwidth, shape (n,); None without radio."""
         if not isinstance(self.coverage, FadedCoverage) or self.first.snr is None:
             return None
         if place_m is None:
@@ -51,7 +48,6 @@ class StationAccess:
         return np.asarray(view.snrs(np.argmax(view.signal_db, axis=1))[:, 1] * self.coverage.uplink_hz)
 
     def changes_stations(self, stations: int) -> bool:
-        """Return whether a client's access may change among this number of base stations."""
         alone = stations == 1 and np.isinf(self.coverage.step_m)
         return not alone and (self.moves or (stations > 1 and self.handover.reselect_after_s is not None))
 
@@ -82,7 +78,6 @@ class GraphLinks(Links):
         return AttachedTopology(self._graph, self._server, self._clients, first)
 
     def open(self, env: Environment) -> GraphMedium:
-        """Return the shared links on the clock of one run, with its association and failures started."""
         attached, access = self.attach(), self.access
         channels = None if access is None else access.channels(attached.access)
         medium = GraphMedium(env, attached, self._streams, self.edge_routes, channels)
@@ -101,15 +96,14 @@ class GraphLinks(Links):
         return medium
 
     def describe(self) -> LinkFacts:
-        """Return places and distances at time 0, if clients have any, and the rates of clients alone."""
         known = LinkFacts() if self.access is None else self.access.facts
         return replace(known, rate_bps=np.stack([self._alone(ends)[0] for ends in (_down, _up)]))
 
     def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray | None:
-        """Return what the strongest stations measure of clients at their places at an instant; None without radio.
+        """Return what the strongest stations measure: those with which a transfer would start at this instant.
 
-        It is the station with which a transfer of the client would start then. One that is handed over during a
-        transfer may have another for a while; the hysteresis of handovers bounds how much stronger that one is.
+        A client that is handed over during a transfer may have another station for a while; the hysteresis of handovers
+        bounds how much stronger that one is.
         """
         access = self.access
         if access is None or access.first.snr is None:
@@ -122,22 +116,20 @@ class GraphLinks(Links):
         return access.uplink_snr_hz(client, places)
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the durations, shape (n,), of clients alone in a network without failures; on the clock use `open`."""
+        """Return the durations of clients alone in a network without failures; on the clock use `open`."""
         return self.expected_downlink_s(bits)[client]
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the durations, shape (n,), of clients alone in a network without failures; on the clock use `open`."""
         return self.expected_uplink_s(bits)[client]
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return ``bits / narrowest link + delay`` of each client: alone, without failures, at its first place.
+        """Return ``bits / narrowest link + delay`` of clients alone, without failures, at their first places.
 
-        `inf` where its access carries nothing; for a client that moves, which may find a signal, the greatest float.
+        `inf` where the access carries nothing; the greatest float for a client that moves, which may find a signal.
         """
         return self._alone_s(bits, _down)
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return ``bits / narrowest link + delay`` of each client; as `expected_downlink_s`."""
         return self._alone_s(bits, _up)
 
     def edge_routes(self) -> tuple[list[str], str]:
@@ -158,7 +150,6 @@ class GraphLinks(Links):
         return [names[server] for server in servers], names[clouds[0]]
 
     def _place_m(self, walk_of: Callable[[int], Walk], client: int, time_s: float) -> FloatArray:
-        """Return the place of a client that moves, shape (1, 2)."""
         known = self._walks.get(client)
         if known is None or known[1] > time_s:
             known = walk_of(client), time_s

@@ -1,8 +1,7 @@
 """The base station of each client on the clock: at the start of a transfer, while it moves, and when cells fail.
 
-A client without a transfer has no base station and no process; when a transfer starts it is attached to the strongest
-station of this instant (as an idle device camps on the best cell). While transfers are in progress a process follows
-the client: it computes its next measurements and waits for the first that changes something.
+A client without a transfer has no base station and no process. At the start of a transfer it is attached to the
+strongest station, as an idle device camps on the best cell.
 """
 
 import math
@@ -50,22 +49,20 @@ class Outlook:
 
 
 class AccessLinks(Protocol):
-    """The part of a medium that an association changes: the access links of clients."""
+    """The access links of clients, which an association changes."""
 
     env: Environment
 
     def join(self, client: int, station: int, offer: Offer) -> bool:
-        """Let the access of a client lead to a base station from now on; return whether its routes have changed."""
+        """Let a client's access lead to a base station; return whether its routes have changed."""
         ...
 
     def find_routes(self, transfers: Iterable[FluidTransfer]) -> None:
-        """Let what remains of transfers take the routes that are the shortest now."""
+        """Let the remaining bits of transfers take the routes that are the shortest now."""
         ...
 
 
 class Association:
-    """The attachments of all clients of one run."""
-
     def __init__(
         self,
         medium: AccessLinks,
@@ -87,11 +84,10 @@ class Association:
         self._news = medium.env.event()
 
     def clients_at(self, nodes: Iterable[int]) -> list[int]:
-        """Return the clients among some nodes."""
         return [self._client_at[node] for node in nodes if node in self._client_at]
 
     def connect(self, client: int) -> None:
-        """Attach a client that is about to start a transfer to the strongest station, unless one is in progress.
+        """Attach a client to the strongest station, unless one of its transfers is in progress.
 
         With reselection a client never starts with a station that is lost.
         """
@@ -107,11 +103,9 @@ class Association:
         self._env.process(self._follow(client, token, place_m[0]))
 
     def begun(self, client: int, transfer: FluidTransfer) -> None:
-        """Add a transfer that has started to those of a client."""
         self._flows[client] = [*self._under_way(client), transfer]
 
     def stations_changed(self) -> None:
-        """Wake the processes of all clients: a node has failed, or works again."""
         news, self._news = self._news, self._env.event()
         news.succeed()
 
@@ -197,7 +191,7 @@ class Association:
         self._medium.find_routes(self._under_way(client))
 
     def _attach(self, client: int, station: int, view: View) -> None:
-        """Join a client to a station with what it offers at its place."""
+        """Join a client to a station at the rates of its place."""
         self._join(client, station, offers(view, np.array([station]))[0])
 
     def _join(self, client: int, station: int, offer: Offer) -> None:
@@ -225,7 +219,6 @@ class Association:
         return self._coverage.view(np.full(len(places_m), client), places_m)
 
     def _place_m(self, client: int) -> FloatArray:
-        """Return the position of a client now, shape (1, 2)."""
         return self._places_m(client, np.array([self._env.now]))
 
     def _places_m(self, client: int, times_s: FloatArray) -> FloatArray:

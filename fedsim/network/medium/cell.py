@@ -10,10 +10,8 @@ reading always.
 **Power.** A base station spreads its power evenly over the whole band: the SNR is the same in every share. A phone has
 what its link's `power_control` says (`fedsim.network.radio.shares.power_control`), by default all its power in its own
 share, where noise and interference are as much less as the share is smaller. That holds for the rules that divide the
-band, ``"equal"`` and ``"minimum-makespan"``. Under the other rules of this page a client that is served has the whole
-band, and a rule of the user's own counts work at the SNR of the whole band.
-
-The page `fedsim/network/README.md` lists the rules by which a direction is shared.
+band, ``"equal"`` and ``"minimum-makespan"``. Under the other rules a client that is served has the whole band, and a
+rule of the user's own counts work at the SNR of the whole band.
 """
 
 from collections.abc import Callable, Mapping
@@ -77,13 +75,11 @@ class SharingSlot(Slot):
     words: tuple[str, ...] = ("dedicated",)
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
-        """Validate with `make`, and write a name as it is."""
         return core_schema.no_info_plain_validator_function(
             self.make, serialization=core_schema.plain_serializer_function_ser_schema(self._describe)
         )
 
     def make(self, value: Any) -> Sharing:
-        """Return the rule that a scenario's value describes."""
         if isinstance(value, Mapping) and set(value) == {"kind"}:
             value = value["kind"]
         names = [*self.words, *self.registry.builtin]
@@ -103,8 +99,6 @@ class SharingSlot(Slot):
 
 
 class CellMedium(SharedMedium):
-    """The spectrum of a cell on the clock of one run; each serving site has a spectrum of its own in each direction."""
-
     def __init__(
         self,
         env: Environment,
@@ -121,19 +115,15 @@ class CellMedium(SharedMedium):
         )
 
     def downlink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from the server to a client."""
         return self._down.send(client, bits)
 
     def uplink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from a client to the server."""
         return self._up.send(client, bits)
 
     def start_after(self, wait: Wait, way: int, client: int, bits: float) -> Transfer:
-        """Start a transfer after a wait."""
         return (self._up if way else self._down).send_after(wait, client, bits)
 
     def books(self) -> dict[str, SpectrumBook]:
-        """Return the work done in each shared direction of each site."""
         directions = {"downlink": self._down, "uplink": self._up}
         return {
             f"{name} of site {site}": medium.book()
@@ -147,7 +137,7 @@ Make = Callable[[int, float, float], SpectrumTransfer | DrawnTransfer | DelayedR
 
 
 class Direction:
-    """One direction of a cell: a spectrum for each serving site; parameters and shapes as in `CellMedium`, of one way.
+    """One direction of a cell, with a spectrum for each serving site.
 
     Transfers of one instant that wait join their spectrum in one event, in the order of the calls.
     """
@@ -183,7 +173,6 @@ class Direction:
             self.media, self._make = shared, {site: self._by_efficiency(medium) for site, medium in shared.items()}
 
     def send(self, client: int, bits: float) -> Transfer:
-        """Start a client's transfer."""
         if not self._make:
             raise ValueError("this direction has dedicated bandwidth; ask the links how long a transfer takes")
         transfer = self._make[self._site[client]](client, bits, self._delay_s[client])
@@ -194,18 +183,15 @@ class Direction:
         return transfer
 
     def send_after(self, wait: Wait, client: int, bits: float) -> Transfer:
-        """Start a client's transfer after a wait; other parameters as in `send`."""
         transfer = self._make[self._site[client]](client, bits, self._delay_s[client])
         wait.hold(transfer.begin if self._before is None else partial(self._before.hold, transfer.begin))
         return transfer
 
     def _by_efficiency(self, sender: SharedSpectrum) -> Make:
-        """Return how to make a client's transfer on a medium that knows clients by their mean efficiency."""
         efficiency = self._efficiency
         return lambda client, bits, delay_s: sender.make(bits, efficiency[client], delay_s)
 
     def _cast(self, sender: Multicast) -> Make:
-        """Return how to make a client's part of a multicast."""
         env, efficiency = self._env, self._efficiency
         return lambda client, bits, delay_s: DelayedReception(
             env, partial(sender.send, bits, efficiency[client], delay_s, client)
@@ -213,7 +199,7 @@ class Direction:
 
 
 def _drawn_rule(rule: Sharing) -> Callable[[Channel], BandRule | TimeRule] | None:
-    """Return what makes the reading of a rule over drawn fading; None for a user's own."""
+    """Return what makes a rule over drawn fading; None for a user's own, and for those of Wi-Fi."""
     kind = rule if isinstance(rule, str) else rule.kind
     if kind == "proportional-fair":
         fair: ProportionalFair = SHARINGS.make_recipe(rule).build()

@@ -22,27 +22,23 @@ class DelayedTransfer(Transfer):
         self._cancelled = False
 
     def begin(self) -> None:
-        """Start the transfer, unless it has been cancelled."""
         if not self._cancelled:
             self._transfer = self._start()
             call_when(self._transfer.done, self._arrived)
 
     def cancel(self) -> None:
-        """End the wait or the transfer now; `done` never triggers then."""
         self._cancelled = True
         if self._transfer is not None:
             self._transfer.cancel()
 
     def sent_bits(self) -> float:
-        """Return the number of bits carried so far, 0 during the delay."""
         return 0.0 if self._transfer is None else self._share * self._transfer.sent_bits()
 
     def queued_s(self) -> float:
-        """Return the seconds of waiting for a free medium; the delay is no queue."""
+        """Return the seconds in the medium's queue; the delay is none."""
         return 0.0 if self._transfer is None else self._transfer.queued_s()
 
     def arrives_s(self) -> float:
-        """Return the instant at which the last bit arrives; `inf` while it is unknown."""
         return math.inf if self._transfer is None else self._transfer.arrives_s()
 
     def _arrived(self, _event: Event) -> None:
@@ -51,8 +47,6 @@ class DelayedTransfer(Transfer):
 
 
 class DelayedReception(DelayedTransfer):
-    """A delayed transfer that announces its arrival."""
-
     __slots__ = ()
 
     announces_arrival: ClassVar[bool] = True
@@ -67,7 +61,6 @@ class Delay:
         self._together: list[Callable[[], object]] = []
 
     def hold(self, begin: Callable[[], object]) -> None:
-        """Call what lets a transfer begin after the delay."""
         now_s: float = self.env.now
         if now_s != self._asked_s:
             self._asked_s, self._together = now_s, []

@@ -1,8 +1,8 @@
 """Service disciplines: rules by which the transfers on a medium share its bandwidth, as arithmetic without a clock.
 
 A discipline counts work in Hz s, the bits of a transfer over the spectral efficiency of its link in bit/s/Hz.
-`fedsim.network.medium.spectrum` holds the clock: it tells a discipline how much work the medium has done, and asks it
-for the next end.
+`fedsim.network.medium.spectrum` holds the clock: it reports the work that the medium has done to a discipline, and
+asks for the next end.
 """
 
 from abc import ABC, abstractmethod
@@ -47,7 +47,7 @@ class Discipline(ABC):
     Attributes
     ----------
     asked_at_each_join : whether the medium asks for the next end after each join; otherwise once after all joins of one
-        event, for disciplines whose answer costs more than O(log n)
+        event, for disciplines where this costs more than O(log n)
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Discipline(ABC):
     def next_end(self) -> tuple[float, Job]:
         """Return the work of the whole medium in Hz s until the next job ends, and that job.
 
-        The answer holds for the jobs present now; called only while there are any.
+        It holds for the jobs present now; called only while there are any.
         """
 
     def earliest_end_s(self, job: Job, bandwidth_hz: float) -> float | None:
@@ -143,10 +143,7 @@ class Discipline(ABC):
 
 @dataclass(frozen=True)
 class _NextEnd:
-    """Work until the next end, and the job that ends."""
-
     def __call__(self, answer: object, given: Given) -> tuple[float, Any]:
-        """Return the pair."""
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise AnswerError(in_words(answer), "a pair of the work until the next end and the job")
         return Number(least=-_rounding(answer[1]))(answer[0], given), answer[1]
@@ -154,10 +151,7 @@ class _NextEnd:
 
 @dataclass(frozen=True)
 class _Served:
-    """Work done for a job."""
-
     def __call__(self, answer: object, given: Given) -> float:
-        """Return it."""
         found: float = Number(least=-_rounding(given["job"]))(answer, given)
         return found
 
@@ -203,7 +197,6 @@ class EqualSharing(Discipline):
         self._joined = 0
 
     def join(self, job: Job) -> None:
-        """Add a job in O(log n)."""
         if not self._virtual_finish:
             self._virtual_time = 0.0
             self._heap.clear()
@@ -217,15 +210,12 @@ class EqualSharing(Discipline):
         self._virtual_finish.pop(job, None)
 
     def advance(self, work: float) -> None:
-        """Give every job present the same part of the work."""
         self._virtual_time += work / len(self._virtual_finish)
 
     def served(self, job: Job) -> float:
-        """Return the virtual time since the job joined."""
         return self._virtual_time - (self._virtual_finish[job] - job.work)
 
     def next_end(self) -> tuple[float, Job]:
-        """Return the virtual time until the first end, times the number of jobs, and that job."""
         heap, present = self._heap, self._virtual_finish
         finish, _, job = heap[0]
         while job not in present:
@@ -234,7 +224,6 @@ class EqualSharing(Discipline):
         return (finish - self._virtual_time) * len(present), job
 
     def in_service(self) -> Collection[Job]:
-        """Return all jobs present."""
         return self._virtual_finish.keys()
 
 
@@ -247,14 +236,12 @@ class FirstCome(Discipline):
         self._remaining = 0.0
 
     def join(self, job: Job) -> None:
-        """Append a job to the queue."""
         if self._served:
             self._queue[job] = None
         else:
             self._served, self._remaining = (job,), job.work
 
     def leave(self, job: Job) -> None:
-        """Remove a job; if it was the one in service, the next begins."""
         if job not in self._served:
             self._queue.pop(job, None)
         elif self._queue:
@@ -264,19 +251,15 @@ class FirstCome(Discipline):
             self._served = ()
 
     def advance(self, work: float) -> None:
-        """Give all work to the job in service."""
         self._remaining -= work
 
     def served(self, job: Job) -> float:
-        """Return the work done for the job in service, and 0 for the others."""
         return job.work - self._remaining if job in self._served else 0.0
 
     def next_end(self) -> tuple[float, Job]:
-        """Return what remains of the job in service, and that job."""
         return self._remaining, self._served[0]
 
     def in_service(self) -> Collection[Job]:
-        """Return the job in service."""
         return self._served
 
 
@@ -299,7 +282,6 @@ class MinimumMakespan(Discipline):
         self._unscaled: dict[Job, float] = {}
 
     def join(self, job: Job) -> None:
-        """Add a job in O(1)."""
         if not self._unscaled:
             self._remaining, self._scale = 0.0, 1.0
         elif self._scale < _LEAST_SCALE:
@@ -309,26 +291,21 @@ class MinimumMakespan(Discipline):
         self._remaining += job.work
 
     def leave(self, job: Job) -> None:
-        """Remove a job in O(1)."""
         if job in self._unscaled:
             self._remaining = max(0.0, self._remaining - self._unscaled.pop(job) * self._scale)
 
     def advance(self, work: float) -> None:
-        """Give each job a part of the work in proportion to what remains of it."""
         remaining = max(0.0, self._remaining - work)
         self._scale *= remaining / self._remaining if self._remaining else 0.0
         self._remaining = remaining
 
     def served(self, job: Job) -> float:
-        """Return the work of the job less what remains of it."""
         return job.work - self._unscaled[job] * self._scale
 
     def next_end(self) -> tuple[float, Job]:
-        """Return what remains of all jobs, and the first of them."""
         return self._remaining, next(iter(self._unscaled))
 
     def in_service(self) -> Collection[Job]:
-        """Return all jobs present."""
         return self._unscaled.keys()
 
 
@@ -337,7 +314,7 @@ class MakespanWithPower(MinimumMakespan):
 
     The parts solve ``bits left / (x B e(snr min(1 / x, densest))) = T`` for all jobs with one T
     (`fedsim.network.radio.makespan_split`). What is left of all shrinks by a common factor, so that parts and rates
-    stay until a job joins or leaves, which costs O(n).
+    stay until a job joins or leaves.
     """
 
     asked_at_each_join: ClassVar[bool] = False
@@ -353,11 +330,9 @@ class MakespanWithPower(MinimumMakespan):
         self._columns = np.zeros((3, _FIRST_ROWS))
 
     def prepare(self, channel: Channel) -> None:
-        """Take the radio of the cell."""
         self._split = MakespanSplit(channel)
 
     def join(self, job: Job) -> None:
-        """Add a job in O(1)."""
         scale = self._scale
         super().join(job)
         row = self._row[job] = len(self._in_row)
@@ -373,7 +348,6 @@ class MakespanWithPower(MinimumMakespan):
         self._rate_hz, self._whole = None, self._remaining
 
     def leave(self, job: Job) -> None:
-        """Remove a job in O(1)."""
         super().leave(job)
         row = self._row.pop(job, None)
         if row is not None:
@@ -384,7 +358,6 @@ class MakespanWithPower(MinimumMakespan):
         self._rate_hz = None
 
     def rate_hz(self, bandwidth_hz: float) -> float:
-        """Return what remains of all jobs over the seconds in which they end."""
         if self._split is None or not self._unscaled or self._remaining <= _ROUNDING * self._whole:
             return bandwidth_hz
         if self._rate_hz is None:

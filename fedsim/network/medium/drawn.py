@@ -1,9 +1,7 @@
 """Spectrum that several transfers share while fading changes from block to block, on the clock.
 
 The bits of a transfer are the integral of its rate over the fading blocks of its own client, the draws that a dedicated
-bandwidth has too: alone on the medium it takes as long as there. Between two changes of the transfers present, rates
-are known for as many blocks ahead as are computed, as arrays of (blocks, transfers), and one timer waits for the next
-end, or for the end of these blocks.
+bandwidth has too: alone on the medium it takes as long as there.
 """
 
 import math
@@ -21,7 +19,7 @@ from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, Channel
 from fedsim.network.transfers import SpectrumBook
 
 _ELEMENTS: Final = 2**13
-"""Rates computed at once, few enough that they stay in a core's cache."""
+"""Rates computed at once, few enough for a core's cache."""
 _AT_LEAST: Final = 2**8
 """Rates that cost about as little as one."""
 _AT_ONCE: Final = 400
@@ -60,17 +58,14 @@ class DrawnSpectrum:
         return self._jobs.n
 
     def send(self, client: int, bits: float, delay_s: float = 0.0) -> DrawnTransfer:
-        """Start a transfer now; parameters as in `make`."""
         transfer = self.make(client, bits, delay_s)
         self.start(transfer)
         return transfer
 
     def make(self, client: int, bits: float, delay_s: float = 0.0) -> DrawnTransfer:
-        """Return a transfer that has not started."""
         return DrawnTransfer(self, client, bits, delay_s)
 
     def start(self, transfer: DrawnTransfer) -> None:
-        """Start a transfer now that this medium has made."""
         jobs, turns, client, bits = self._jobs, self._turns, transfer.client, transfer.bits
         transfer.came_s = now_s = self.env.now
         if bits > 0 and self._efficiency[client] > 0:
@@ -85,7 +80,7 @@ class DrawnSpectrum:
                 self._send_on(transfer)
 
     def forget(self, transfer: DrawnTransfer) -> None:
-        """Remove a cancelled transfer from the medium; its share goes to the others at once."""
+        """Remove a cancelled transfer; its share goes to the others at once."""
         row, jobs = transfer.row, self._jobs
         if row >= 0:
             now_s = self.env.now
@@ -99,7 +94,6 @@ class DrawnSpectrum:
             self._lost += transfer.work_done
 
     def sent_bits(self, transfer: DrawnTransfer) -> float:
-        """Return the bits carried so far of a transfer that is present."""
         jobs, plan, row = self._jobs, self._plan, transfer.row
         sent = float(jobs.bits[row] - jobs.left[row])
         if plan is not None:
@@ -109,7 +103,6 @@ class DrawnSpectrum:
         return min(sent, transfer.bits)
 
     def book(self) -> SpectrumBook:
-        """Return the work done up to now."""
         now_s = self.env.now
         self._count(now_s)
         carried, under_way = self._carried, math.fsum(self._jobs.work[: self.present].tolist())
@@ -120,7 +113,6 @@ class DrawnSpectrum:
         return SpectrumBook(carried, self._received, self._lost, under_way, self._most, self._presence_s, sojourn_s)
 
     def _count(self, now_s: float) -> None:
-        """Count the time since the last call."""
         elapsed_s = now_s - self._seen_s
         if elapsed_s > 0:
             self._seen_s = now_s
@@ -148,7 +140,7 @@ class DrawnSpectrum:
             self._go_on(now_s)
 
     def _carry_out(self, now_s: float) -> None:
-        """Give the transfers what they have had of the plan until now."""
+        """Give the transfers their bits of the plan until now."""
         plan, jobs, turns = self._plan, self._jobs, self._turns
         if plan is None:
             return
@@ -194,7 +186,6 @@ class DrawnSpectrum:
             self._timer = call_after(self.env, delay_s, self._on_time)
 
     def _look_ahead(self, now_s: float) -> Plan:
-        """Return the rates of the next blocks."""
         jobs, channel, turns = self._jobs, self.channel, self._turns
         coherence_s = channel.fading.coherence_s
         block = 0 if math.isinf(coherence_s) else int(min(now_s / coherence_s, LAST_BLOCK))
@@ -314,6 +305,5 @@ class DrawnSpectrum:
 
 
 def _place(rows: IntArray, row: int) -> int | None:
-    """Return the place of a row among some; None if it is not there."""
     found = np.flatnonzero(rows == row)
     return int(found[0]) if found.size else None

@@ -17,16 +17,10 @@ _GRAIN_ULPS: Final = 8
 
 
 class DrawnCarrier(Carrier["DrawnTransfer"], Protocol):
-    """A medium that carries drawn transfers, and knows what they have had."""
-
-    def sent_bits(self, transfer: "DrawnTransfer") -> float:
-        """Return the bits carried so far of a transfer that is present."""
-        ...
+    def sent_bits(self, transfer: "DrawnTransfer") -> float: ...
 
 
 class DrawnTransfer(QueuedTransfer[DrawnCarrier]):
-    """One transfer over a `DrawnSpectrum`."""
-
     __slots__ = ("_sent_bits", "client", "row")
 
     def __init__(self, medium: DrawnCarrier, client: int, bits: float, delay_s: float) -> None:
@@ -35,11 +29,9 @@ class DrawnTransfer(QueuedTransfer[DrawnCarrier]):
         self.row, self._sent_bits = -1, 0.0
 
     def sent_bits(self) -> float:
-        """Return the number of bits carried so far."""
         return self._sent_bits if self.row < 0 else self._medium.sent_bits(self)
 
     def leave(self, sent_bits: float, work_done: float) -> None:
-        """Keep what was carried when the transfer left the medium."""
         self.row, self._sent_bits, self.work_done = -1, sent_bits, work_done
 
 
@@ -96,7 +88,7 @@ class Jobs:
         return moved
 
     def begin(self, rows: Rows, block: int, now_s: float) -> None:
-        """Stamp the transfers among some rows whose service begins now, in a block."""
+        """Stamp the transfers whose service begins now."""
         if isinstance(rows, slice):
             fresh, self._unbegun = self._unbegun, []
         else:
@@ -116,9 +108,9 @@ class Jobs:
         return 0 <= block - self._base < len(self._gains)
 
     def gains(self, rows: Rows, block: int, wanted: int, at_once: int) -> tuple[FloatArray, FloatArray | None]:
-        """Return the gains of some transfers from a block on, for as many blocks as wanted or fewer, shape (blocks, m).
+        """Return gains for as many blocks as wanted or fewer, and rates of the whole band if computed.
 
-        Beside them stand the rates with the whole band in bit/s, of the same shape, where they are kept.
+        Both have the shape (blocks, m).
         """
         if not self.holds(block):
             self._base = block
@@ -154,6 +146,5 @@ class Jobs:
 
 
 def _rows_of(chosen: BoolArray, rows: Rows) -> IntArray:
-    """Return the rows of chosen ones among some rows."""
     found = np.flatnonzero(chosen)
     return found if isinstance(rows, slice) else rows[found]

@@ -1,4 +1,4 @@
-"""What is known of a shared spectrum until its transfers change: rates of one fading block, or of several ahead."""
+"""The rates of a shared spectrum until its transfers change: of one fading block, or of several ahead."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _NEAR: Final = 1e-3
 
 @dataclass(slots=True)
 class TurnPlan:
-    """Rates of the few transfers that are served until the end of the present block; methods as in `BlocksPlan`."""
+    """Rates of the few transfers that are served until the end of the present block."""
 
     since_s: float
     rows: IntArray
@@ -29,20 +29,18 @@ class TurnPlan:
 
     @property
     def rate_bps(self) -> FloatArray:
-        """Rates, shape (m,)."""
         return np.array(self.rates_bps)
 
     def passed(self, now_s: float) -> tuple[int, float]:
-        """Return 0 and the seconds of this block."""
         return 0, now_s - self.since_s
 
     def carried(self, now_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return the bits and the seconds of the whole band that each transfer has had, shapes (m,)."""
+        """Return the bits, and the seconds of the whole band, of each transfer until now."""
         passed_s = now_s - self.since_s
         return self.rate_bps * passed_s, np.array(self.parts) * passed_s
 
     def carry_out(self, jobs: Jobs, now_s: float, bandwidth_hz: float) -> bool:
-        """Give the transfers what they have had until now; return whether the bits of one are sent."""
+        """Give the transfers their bits until now; return whether the bits of one are sent."""
         passed_s, slack_s, due = now_s - self.since_s, SAME_INSTANT_ULPS * math.ulp(now_s), False
         for row, rate_bps, part in zip(self.served, self.rates_bps, self.parts, strict=True):
             left = jobs.left.item(row) - rate_bps * passed_s
@@ -53,11 +51,9 @@ class TurnPlan:
         return due
 
     def busy_s(self, now_s: float) -> float:
-        """Return the seconds for which the whole band was in use."""
         return sum(self.parts) * (now_s - self.since_s)
 
     def next_end(self, left: FloatArray) -> float:
-        """Return the seconds until the first end; `inf` if none ends within the block."""
         ends_s = [
             bits / rate_bps for bits, rate_bps in zip(left.tolist(), self.rates_bps, strict=True) if rate_bps > 0.0
         ]
@@ -78,20 +74,16 @@ class BlockPlan:
     first_s: float = 0.0
 
     def passed(self, now_s: float) -> tuple[int, float]:
-        """Return 0 and the seconds of this block."""
         return 0, now_s - self.since_s
 
     def carried(self, now_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return the bits and the seconds of the whole band that each transfer has had, shapes (m,)."""
         passed_s = now_s - self.since_s
         return self.rate_bps * passed_s, self.part * passed_s
 
     def present_rate_bps(self, now_s: float) -> FloatArray:
-        """Return the rates, shape (m,)."""
         return self.rate_bps
 
     def busy_s(self, now_s: float) -> float:
-        """Return the seconds for which the whole band was in use."""
         return self.busy * (now_s - self.since_s)
 
     def ends(self, now_s: float) -> bool:
@@ -100,7 +92,6 @@ class BlockPlan:
         return left_s <= max(_NEAR * self.first_s, 2 * SAME_INSTANT_ULPS * math.ulp(now_s))
 
     def next_end(self, left: FloatArray) -> float:
-        """Return the seconds until the first end; `inf` if none ends within the block."""
         with np.errstate(divide="ignore"):
             first_s = float(np.minimum.reduce(left / self.rate_bps, initial=math.inf))
         self.first_s = first_s
@@ -120,7 +111,6 @@ class BlocksPlan:
 
     @property
     def length_s(self) -> float:
-        """Seconds from `since_s` for which the plan knows rates."""
         return float(self.ends_s[-1])
 
     def passed(self, now_s: float) -> tuple[int, float]:
@@ -128,7 +118,7 @@ class BlocksPlan:
         return passed_blocks(self.ends_s, now_s - self.since_s)
 
     def carried(self, now_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return the bits and the seconds of the whole band that each transfer has had, shapes (m,)."""
+        """Return the bits, and the seconds of the whole band, of each transfer until now, shapes (m,)."""
         block, rest_s = self.passed(now_s)
         bits = self.rate_bps[block] * rest_s
         if block:
@@ -137,7 +127,6 @@ class BlocksPlan:
         return bits, length_s @ self.part[:block] + self.part[block] * rest_s
 
     def present_rate_bps(self, now_s: float) -> FloatArray:
-        """Return the rates at an instant, shape (m,)."""
         present: FloatArray = self.rate_bps[self.passed(now_s)[0]]
         return present
 
@@ -149,7 +138,6 @@ class BlocksPlan:
         return float(used[:block] @ length_s + used[block] * rest_s)
 
     def ends(self, now_s: float) -> bool:
-        """Return whether a transfer may end now."""
         return True
 
     def next_end(self, left: FloatArray) -> float:

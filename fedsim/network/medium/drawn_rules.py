@@ -49,34 +49,27 @@ class TimeRule(ABC):
         """Return which of the `rows` are served in one block, and the part of the time that each of them has."""
 
     def went_on(self, jobs: Jobs, block: int, passed_s: float) -> None:
-        """Learn that time has passed as planned: some whole blocks, and seconds of the next; by default nothing."""
+        """Let time pass as planned: some whole blocks, and seconds of the next; by default nothing."""
         return
 
 
 class EqualBand(BandRule):
-    """Equal parts of the band."""
-
     def __init__(self, channel: Channel) -> None:
         pass
 
     def split(self, jobs: Jobs) -> FloatArray:
-        """Return the n-th part for each."""
         parts = np.empty(jobs.n)
         parts.fill(1.0 / jobs.n)
         return parts
 
 
 class MakespanBand(BandRule):
-    """Parts of the band with which all transfers would end at the same instant at their mean rates.
-
-    The split is computed anew from what is left when a transfer joins or leaves.
-    """
+    """Parts of the band with which all transfers would end at the same instant at their mean rates."""
 
     def __init__(self, channel: Channel) -> None:
         self._split = MakespanSplit(channel)
 
     def split(self, jobs: Jobs) -> FloatArray:
-        """Return the parts that end together."""
         n = jobs.n
         return self._split.shares(jobs.left[:n], jobs.snr[:n], jobs.densest[:n])
 
@@ -88,19 +81,15 @@ class FirstComeTime(TimeRule):
         pass
 
     def rows(self, jobs: Jobs) -> Rows:
-        """Return the transfer that has joined first."""
         return np.array([int(np.argmin(jobs.order[: jobs.n]))])
 
     def waits(self, jobs: Jobs) -> bool:
-        """Return whether one is present."""
         return jobs.n > 0
 
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
-        """Return all of the time."""
         return np.ones_like(rate_bps)
 
     def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
-        """Return all of the time."""
         return _ONLY, _WHOLE
 
 
@@ -111,12 +100,10 @@ class BestGainTime(TimeRule):
         pass
 
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
-        """Return all of the time for the largest gain."""
         best = np.asarray(gain == gain.max(axis=1, keepdims=True), dtype=np.float64)
         return np.asarray(best / best.sum(axis=1, keepdims=True))
 
     def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
-        """Return all of the time for the largest gain."""
         best = np.equal(gain, gain[gain.argmax()]).nonzero()[0]
         return best, _WHOLE if best.size == 1 else np.full(best.size, 1.0 / best.size)
 
@@ -138,7 +125,6 @@ class FairTime(TimeRule):
         self._served: list[tuple[IntArray, FloatArray]] = []
 
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
-        """Return the water over the levels, block by block."""
         parts = np.zeros_like(rate_bps)
         self._begin(jobs)
         for block, seconds in enumerate(length_s.tolist()):
@@ -148,12 +134,10 @@ class FairTime(TimeRule):
         return parts
 
     def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
-        """Return the water over the levels."""
         self._begin(jobs)
         return self._divide(rate_bps, seconds)
 
     def went_on(self, jobs: Jobs, block: int, passed_s: float) -> None:
-        """Bring the averages up to date."""
         average = self._after(block, passed_s, 1.0 - math.exp(-passed_s / self._window_s))
         jobs.average_bps[: average.size] = average
 
@@ -166,7 +150,6 @@ class FairTime(TimeRule):
         self._before_bps, self._served = [average], []
 
     def _divide(self, rate: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
-        """Return which transfers are served in the next block, and their parts of its time."""
         level = np.empty(rate.size)
         level.fill(math.inf)
         average = self._before_bps[len(self._served)]
@@ -176,7 +159,6 @@ class FairTime(TimeRule):
         return low, part
 
     def _after(self, block: int, seconds: float, new: float) -> FloatArray:
-        """Return the averages some seconds after the begin of a block, of which a part is new."""
         low, served = self._served[block]
         average = math.exp(-seconds / self._window_s) * self._before_bps[block]
         average[low] += new * served

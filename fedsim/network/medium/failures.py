@@ -69,7 +69,6 @@ class OutageBursts(Component):
     edges: Annotated[tuple[Ends, ...], Field(min_length=1, strict=False)] | None = None
 
     def start(self, medium: GraphMedium, number: int) -> None:
-        """Start one process per edge."""
         for name, links in medium.edges(self.edges):
             rng = medium.streams.generator("outage-bursts", number, name)
             medium.env.process(self._burst(medium, number, name, links, rng))
@@ -122,7 +121,6 @@ class Outage(Component):
         return self
 
     def start(self, medium: GraphMedium, number: int) -> None:
-        """Start the process."""
         if self.node is not None:
             node = medium.topology.node(self.node)
             medium.env.process(self._lose(medium, node, []))

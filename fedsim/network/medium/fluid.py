@@ -1,8 +1,7 @@
 """Fluid transfers on the clock: rates are known between the starts and ends of transfers.
 
-They are constant, or where links fade constant within each block, and computed for some blocks ahead. The next end is
-therefore known, and one event waits for it, or for the end of these blocks. The rates after all changes of one instant
-are computed together, once.
+They are constant, or where links fade constant within each block. The rates after all changes of one instant are
+computed together, once.
 """
 
 import math
@@ -21,8 +20,6 @@ __all__ = ["Fluid", "FluidTransfer", "Route"]
 
 
 class FluidTransfer(Transfer):
-    """One transfer in a `Fluid`."""
-
     def __init__(self, fluid: "Fluid", bits: float, ends: tuple[int, int]) -> None:
         self.done: Event = fluid.env.event()
         self.bits, self.ends = bits, ends
@@ -33,7 +30,6 @@ class FluidTransfer(Transfer):
         self._cancelled = False
 
     def cancel(self) -> None:
-        """End the transfer now and free its links; `done` never triggers then."""
         if self._cancelled or self.done.triggered:
             return
         self._cancelled = True
@@ -42,11 +38,10 @@ class FluidTransfer(Transfer):
             self._fluid.remove(self)
 
     def sent_bits(self) -> float:
-        """Return the number of bits sent so far, those in the propagation delay of the route included."""
+        """Bits in the propagation delay of the route count as sent."""
         return self._sent_bits if self.slot is None else self.bits - self._fluid.remaining_bits(self)
 
     def uses(self, link: int) -> bool:
-        """Return whether its route uses a link."""
         return self.route is not None and link in self.route.links
 
     def rate_bps(self) -> float:
@@ -79,7 +74,6 @@ class Fluid:
         self._wake: Event | None = None
 
     def begin(self, bits: float, route: Route | None, ends: tuple[int, int] = (-1, -1)) -> FluidTransfer:
-        """Start a transfer now."""
         if not 0 <= bits < math.inf:
             raise ValueError(f"bits: {bits} is not allowed; a transfer has a finite size of at least 0 bits")
         transfer = FluidTransfer(self, bits, ends)
@@ -89,7 +83,7 @@ class Fluid:
         return transfer
 
     def move(self, transfer: FluidTransfer, route: Route | None) -> None:
-        """Let the remaining bits of a transfer take another route from now on, or none."""
+        """Let the remaining bits of a transfer take another route, or none."""
         if route == transfer.route:
             return
         self._finish_due()
@@ -102,18 +96,15 @@ class Fluid:
             self._change()
 
     def remove(self, transfer: FluidTransfer) -> None:
-        """Remove a transfer from its links."""
         if transfer.slot is not None:
             self._pass_time()
             self._let_go(transfer, transfer.slot)
 
     def set_capacity(self, link: int, capacity_bps: float) -> None:
-        """Change the capacity of a link now."""
         if self._table.set_capacity(link, capacity_bps):
             self._change()
 
     def fading_changed(self, link: int) -> None:
-        """Let a link fade in another way from now on."""
         if self._table.fading_changed(link):
             self._change()
 
@@ -129,18 +120,16 @@ class Fluid:
         return event
 
     def remaining_bits(self, transfer: FluidTransfer) -> float:
-        """Return the number of bits of a transfer that are not sent yet."""
         self._pass_time()
         return float(self._table.remaining_bits[transfer.slot])
 
     def rate_of(self, transfer: FluidTransfer) -> float:
-        """Return the present rate of a transfer, after all changes of this instant; 0 when all bits are sent."""
+        """Return the present rate of a transfer after all changes of this instant; 0 when all bits are sent."""
         if self._changed:
             self._share()
         return 0.0 if transfer.slot is None else self._table.rate_at(transfer.slot, self.env.now)
 
     def load_bps(self) -> FloatArray:
-        """Return the present load of each link in bit/s, shape (m,)."""
         load = np.zeros(self._table.links)
         for transfer in self.transfers.values():
             if transfer.route is not None:
@@ -174,7 +163,6 @@ class Fluid:
             self._last_s = now_s
 
     def _change(self) -> None:
-        """Compute the rates after all changes of this instant."""
         if not self._changed:
             self._changed, self._changed_s = True, self.env.now
             call_after(self.env, 0.0, self._compute_rates)
@@ -211,7 +199,6 @@ class Fluid:
                 self._wake_at(min(self._table.next_finish_s(), self._table.known_until_s))
 
     def _finish_due(self) -> None:
-        """End the transfers whose last bit is sent by now."""
         due = self._table.due(self.env.now)
         if due:
             self._pass_time()

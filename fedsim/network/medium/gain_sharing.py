@@ -21,16 +21,15 @@ FAIR_WINDOW_S: Final = 1.0
 """Time over which a proportional-fair scheduler's average forgets all but 1/e: 1,000 slots of a millisecond."""
 
 _Claim = tuple[int, int, float, Job]
-"""A job present: its number in the order of joining, the kind of its client, the work done for this kind, since the
-medium was empty, when it ends, and the job itself."""
+"""A job present: its number by joining, the kind of its client, the work for this kind at which it ends, the job."""
 
 
 class GainSharing(Discipline):
     """Equal shares for all jobs present, with another gain of each the more jobs are present.
 
-    Gains differ between kinds of clients, so that one clock does not tell their ends. But every gain is linear between
+    Gains differ between kinds of clients, so that one clock does not order their ends. But every gain is linear between
     two numbers of clients for which it is computed. Two clocks count the time given to a client at the gains of the
-    lower and of the higher number, and tell the work done for each kind: a change of the jobs present moves the clocks
+    lower and of the higher number, and give the work done for each kind: a change of the jobs present moves the clocks
     and no job. The largest gain of a kind for a window of numbers bounds the end of a job from below, and a heap of
     these bounds, each from the last look at its job, shows the few jobs that may be the next to end. A number of jobs
     outside the window costs O(n), other numbers with gains of their own O(kinds), and every other change O(log n).
@@ -63,7 +62,6 @@ class GainSharing(Discipline):
         self._first: _Claim | None = None
 
     def prepare(self, channel: Channel) -> None:
-        """Take the gains of the cell's radio."""
         if self.gains is None:
             self.gains = self.gains_of(channel)
 
@@ -72,7 +70,6 @@ class GainSharing(Discipline):
         """Return the gains of the rule in a cell."""
 
     def rate_hz(self, bandwidth_hz: float) -> float:
-        """Return the bandwidth times the mean gain of the jobs present."""
         if not self._users:
             if not self._present:
                 return bandwidth_hz
@@ -80,7 +77,6 @@ class GainSharing(Discipline):
         return bandwidth_hz * self._gain_sum / self._users
 
     def join(self, job: Job) -> None:
-        """Add a job in O(log n)."""
         if not self._present:
             self._restart()
         work = job.work
@@ -118,7 +114,6 @@ class GainSharing(Discipline):
         return None
 
     def advance(self, work: float) -> None:
-        """Give each job the same time, at the gains of the jobs present."""
         if not self._users:
             self._look_up_gains()
         step = work / self._gain_sum
@@ -131,7 +126,6 @@ class GainSharing(Discipline):
             self._left = left - work if left > work else 0.0
 
     def served(self, job: Job) -> float:
-        """Return the work of the job less what remains of it."""
         _, kind, finish, _ = self._present[job]
         done = self._done_of[kind] + self._fewer_clock * self._fewer_of[kind] + self._more_clock * self._more_of[kind]
         for clock, gain_of in self._older:
@@ -139,7 +133,6 @@ class GainSharing(Discipline):
         return job.work - max(0.0, finish - done)
 
     def next_end(self) -> tuple[float, Job]:
-        """Return the least time until an end as work of the medium, and the job that ends then."""
         if self._left is None or self._first is None:
             if not self._users:
                 self._look_up_gains()
@@ -148,14 +141,10 @@ class GainSharing(Discipline):
         return self._left, self._first[3]
 
     def in_service(self) -> Collection[Job]:
-        """Return all jobs present."""
         return self._present.keys()
 
     def _look_for_first(self) -> tuple[float, _Claim]:
-        """Return the job that ends first, and by joining among equals, and the time until then.
-
-        Times of equal jobs are equal. A job that was looked at is bounded anew.
-        """
+        """Return the job that ends first, and by joining among equals, and the time until then."""
         heap, present, now, share = self._heap, self._present, self._time, self._share
         fewer_of, more_of, done_of, ceiling_of = self._fewer_of, self._more_of, self._done_of, self._ceiling_of
         fewer_clock, more_clock, older = self._fewer_clock, self._more_clock, self._older
@@ -194,7 +183,6 @@ class GainSharing(Discipline):
         return least, first
 
     def _look_up_gains(self) -> None:
-        """Look up the gains for the number of jobs present."""
         self._users = users = len(self._present)
         place, self._share = self._place_of(users)
         if place != self._place:
@@ -234,7 +222,6 @@ class GainSharing(Discipline):
         self._first = None
 
     def _restart(self) -> None:
-        """Begin anew on a medium without jobs."""
         self._time = self._fewer_clock = self._more_clock = 0.0
         self._clocks.clear()
         self._older = []
@@ -265,7 +252,6 @@ class MaxRelativeSnr(GainSharing):
         super().__init__()
 
     def gains_of(self, channel: Channel) -> GainTable:
-        """Return those of the best of n gains."""
         return channel.diversity_gain
 
 
@@ -273,7 +259,6 @@ class EqualWithPower(GainSharing):
     """Equal shares of the band, in which each client has more power for a hertz the smaller its share is."""
 
     def gains_of(self, channel: Channel) -> GainTable | None:
-        """Return those of power in the n-th part of the band."""
         return channel.share_gain
 
 
@@ -290,5 +275,4 @@ class ProportionalFair(GainSharing):
         self.window_s = window_s
 
     def gains_of(self, channel: Channel) -> GainTable:
-        """Return those of a client among clients like the cell's."""
         return channel.fair_gain

@@ -17,8 +17,6 @@ EdgeRoutes = Callable[[], tuple[list[str], str]]
 
 
 class GraphMedium(RoutedMedium):
-    """The links of a graph on the clock of one run."""
-
     def __init__(
         self,
         env: Environment,
@@ -37,15 +35,12 @@ class GraphMedium(RoutedMedium):
 
     @property
     def handovers(self) -> list[Handover]:
-        """Handovers up to now, in order."""
         return [] if self.association is None else self.association.handovers
 
     def downlink(self, client: int, bits: float) -> FluidTransfer:
-        """Start a transfer from the server to a client now."""
         return self._begin((NEAREST_SERVER, self.topology.client_node[client]), bits)
 
     def uplink(self, client: int, bits: float) -> FluidTransfer:
-        """Start a transfer from a client to the server now."""
         return self._begin((self.topology.client_node[client], NEAREST_SERVER), bits)
 
     def transfer(self, source: str, target: str, bits: float) -> FluidTransfer:
@@ -56,13 +51,12 @@ class GraphMedium(RoutedMedium):
         return self._begin(ends, bits)
 
     def edge_routes(self) -> tuple[list[str], str]:
-        """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud."""
         return self._edge_routes()
 
     def edges(self, chosen: Sequence[tuple[str, str]] | None = None) -> list[tuple[str, list[int]]]:
         """Return (name, links) of the edges between given nodes, or of all wireless ones.
 
-        The access of a client keeps its name when the client changes its base station.
+        The access of a client has the same name at every base station.
         """
         if chosen is not None:
             return [self._edge(*names) for names in chosen]
@@ -86,7 +80,6 @@ class GraphMedium(RoutedMedium):
                     self.find_routes(transfer for transfer in self.fluid.transfers.values() if transfer.uses(link))
 
     def join(self, client: int, station: int, offer: Offer) -> bool:
-        """Let a client's access lead to a base station from now on; return whether routes over it have changed."""
         own, (down, up) = self.topology.client_node[client], self._attached.access[client]
         changed = self.topology.links[up].head != station
         if changed:
@@ -113,7 +106,6 @@ class GraphMedium(RoutedMedium):
         self.find_routes(self.fluid.transfers.values())
 
     def find_routes(self, transfers: Iterable[FluidTransfer]) -> None:
-        """Let the remaining bits of transfers take the routes that are shortest now, or wait while there is none."""
         for transfer in list(transfers):
             transfer.ends, route = self._attached.way(transfer.ends)
             self.fluid.move(transfer, route)
@@ -140,7 +132,6 @@ class GraphMedium(RoutedMedium):
         return self.fluid.begin(bits, route, ends)
 
     def _apply(self, link: int) -> None:
-        """Set the capacity of a link to its own times all factors."""
         left_bps = float(self._capacity_bps[link] * np.prod(list(self._factors.get(link, {}).values())))
         self.topology.tune(link, left_bps)
         self.fluid.set_capacity(link, left_bps)

@@ -23,9 +23,8 @@ class Multicast:
     client whose link carries nothing receives nothing and does not delay the others. With a channel the rate of each
     fading block is the least of all receivers in that block: what all must be able to decode. Without one it is that of
     the least efficiency in the group, which stands for a rateless code: a client makes up in its good blocks for what
-    it missed in bad ones. The group is that of the instant at which the message begins; a client that cancels later
-    does not change the rate, and when all have cancelled the transmission ends. Several messages are sent one after
-    another.
+    it missed in bad ones. A client that cancels does not change the rate; the transmission ends when all have
+    cancelled. Several messages are sent one after another.
     """
 
     def __init__(self, env: Environment, bandwidth_hz: float, channel: Channel | None = None) -> None:
@@ -84,11 +83,9 @@ class MulticastGroup:
         self.came_s = self.began_s = multicast.env.now
 
     def add(self, reception: "MulticastReception", client: int, efficiency: float) -> None:
-        """Add a receiver before the message is sent."""
         self.members[reception] = client, efficiency
 
     def start(self) -> None:
-        """Start the transmission."""
         sender, by_bits = self.multicast, dict[float, list[MulticastReception]]()
         for reception in self.members:
             by_bits.setdefault(reception.bits, []).append(reception)
@@ -102,7 +99,6 @@ class MulticastGroup:
             call_after(sender.env, pace.time_s(shorter), partial(self._received, receptions))
 
     def leave(self, reception: "MulticastReception") -> None:
-        """Remove a member, and end the transmission if it was the last."""
         if reception in self.members:
             del self.members[reception]
             if not self.members and self.transfer is not None:
@@ -110,7 +106,6 @@ class MulticastGroup:
                 self.multicast.over(self)
 
     def carried_bits(self) -> float:
-        """Return the number of bits of the message carried so far."""
         if self.transfer is None or self.pace is None:
             return 0.0
         if self.transfer.done.triggered:
@@ -118,11 +113,10 @@ class MulticastGroup:
         return min(self.transfer.bits, self.pace.bits(self.multicast.env.now - self.began_s))
 
     def queued_s(self) -> float:
-        """Return the seconds for which the message has waited for its turn."""
         return (self.multicast.env.now if self.transfer is None else self.began_s) - self.came_s
 
     def _received(self, receptions: "list[MulticastReception]", _event: Event) -> None:
-        """Let the last bit of the receptions that are not over arrive after their delay."""
+        """Let the last bit of receptions in progress arrive after their delays."""
         for reception in receptions:
             if reception in self.members:
                 reception.complete()
@@ -130,8 +124,6 @@ class MulticastGroup:
 
 
 class MulticastReception(Transfer):
-    """The reception of a message by one client."""
-
     announces_arrival: ClassVar[bool] = True
 
     def __init__(self, group: MulticastGroup, bits: float, delay_s: float) -> None:
@@ -142,14 +134,12 @@ class MulticastReception(Transfer):
         self._sent_bits = self._queued_s = 0.0
 
     def cancel(self) -> None:
-        """End the reception now; the others continue."""
         if self._listens and not self.done.triggered:
             self._sent_bits, self._queued_s = self.sent_bits(), self.queued_s()
             self._listens = False
             self._group.leave(self)
 
     def sent_bits(self) -> float:
-        """Return the number of bits that this client has received so far."""
         if not self._listens:
             return self._sent_bits
         if self._arrives_s < math.inf:
@@ -157,11 +147,10 @@ class MulticastReception(Transfer):
         return min(self.bits, self._group.carried_bits()) if self in self._group.members else 0.0
 
     def queued_s(self) -> float:
-        """Return the seconds for which the message has waited for a free medium."""
         return self._group.queued_s() if self._listens else self._queued_s
 
     def arrives_s(self) -> float:
-        """Return the instant at which the last bit arrives, known when the transmission has ended; `inf` before."""
+        """Return the instant of the last bit, known when the transmission has ended; `inf` before."""
         return self._arrives_s
 
     def complete(self) -> None:

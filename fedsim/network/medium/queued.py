@@ -17,13 +17,9 @@ class Carrier(Protocol[Carried_contra]):
 
     env: Environment
 
-    def start(self, transfer: Carried_contra) -> None:
-        """Start a transfer now."""
-        ...
+    def start(self, transfer: Carried_contra) -> None: ...
 
-    def forget(self, transfer: Carried_contra) -> None:
-        """Remove a cancelled transfer; its share goes to the others at once."""
-        ...
+    def forget(self, transfer: Carried_contra) -> None: ...
 
 
 class QueuedTransfer(Transfer, Generic[Medium]):
@@ -40,12 +36,10 @@ class QueuedTransfer(Transfer, Generic[Medium]):
         self.cancelled = False
 
     def begin(self) -> None:
-        """Start now, unless the transfer has been cancelled."""
         if not self.cancelled:
             self._medium.start(self)
 
     def cancel(self) -> None:
-        """End the transfer now and free its share; nothing if it has arrived."""
         if not (self.cancelled or self.done.triggered):
             self.cancelled = True
             silence(self.done)

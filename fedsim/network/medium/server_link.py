@@ -32,7 +32,7 @@ class ServerCapacity:
 
 
 class Plan(Protocol):
-    """A message of some size: its bits with headers, and the wait of each client before its transfer."""
+    """A message of some size."""
 
     @property
     def bits(self) -> float:
@@ -54,8 +54,6 @@ class Alone:
 
 
 class TransportMedium(SharedMedium):
-    """Shared links and the server's link on the clock of one run, below a transport."""
-
     def __init__(
         self,
         env: Environment,
@@ -70,15 +68,12 @@ class TransportMedium(SharedMedium):
         self.server = [None if one is None else ServerSide(env, one, clients) for one in capacities]
 
     def downlink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from the server to a client."""
         return self._start(0, client, bits)
 
     def uplink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from a client to the server."""
         return self._start(1, client, bits)
 
     def books(self) -> Mapping[str, SpectrumBook]:
-        """Return the books of the shared links."""
         return {} if self.inner is None else self.inner.books()
 
     def routed(self) -> RoutedMedium | None:
@@ -105,8 +100,6 @@ class TransportMedium(SharedMedium):
 
 
 class ServerSide:
-    """The server's link in one direction on the clock."""
-
     def __init__(self, env: Environment, capacity: ServerCapacity, clients: int) -> None:
         self.env, self._capacity = env, capacity
         self.fluid = Fluid(env, np.append(capacity.left_bps(0), np.zeros(clients)))
@@ -116,8 +109,7 @@ class ServerSide:
     def planned(self, way: Alone, client: int, bits: float, wait_s: float) -> tuple[float, Callable[[], Transfer]]:
         """Return when a flow joins the server's link, in seconds from now, and what lets it join.
 
-        It has the client's own mean rate during this transfer as its ceiling. The draw is the number of the client's
-        transfers in this direction. A client whose link carries nothing never joins.
+        Its ceiling is the client's own mean rate during this transfer. A client whose link carries nothing never joins.
         """
         draw = self._draws[client] = self._draws.get(client, 0) + 1
         only, start_s = np.array([client]), np.array([self.env.now + wait_s])
@@ -147,7 +139,6 @@ class ServerSide:
         call_after(self.env, max(0.0, (number + 1) * interval_s - self.env.now), self._next, number + 1)
 
     def _next(self, event: Event) -> None:
-        """Take the capacity of the interval that begins now."""
         number, interval_s = cast(int, event.value), cast(float, self._capacity.interval_s)
         self._follows = bool(self.fluid.transfers)
         if self._follows:

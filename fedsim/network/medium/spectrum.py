@@ -1,9 +1,8 @@
 """Spectrum that several transfers share, on the clock.
 
 A transfer is work for the medium in Hz s: its bits over its link's spectral efficiency in bit/s/Hz. Counting work
-rather than bits lets links of unlike quality share one clock. A `Discipline` says who gets which share; shares change
-only when a transfer starts, ends or is cancelled, and a medium keeps one pending timer, for the next end. A transfer
-that has been carried arrives after its propagation delay, during which the medium is free for others.
+rather than bits lets links of unlike quality share one clock. A transfer that has been carried arrives after its
+propagation delay, during which the medium is free for others.
 """
 
 import math
@@ -29,7 +28,6 @@ class SpectrumTransfer(QueuedTransfer["SharedSpectrum"]):
     work: float
 
     def sent_bits(self) -> float:
-        """Return the number of bits carried so far."""
         if self.done.triggered:
             return self.bits
         work_done = self._medium.work_done(self)
@@ -61,19 +59,16 @@ class SharedSpectrum:
         return len(self._present)
 
     def send(self, bits: float, efficiency: float, delay_s: float = 0.0) -> SpectrumTransfer:
-        """Start a transfer now; parameters as in `make`."""
         transfer = self.make(bits, efficiency, delay_s)
         self.start(transfer)
         return transfer
 
     def make(self, bits: float, efficiency: float, delay_s: float = 0.0) -> SpectrumTransfer:
-        """Return a transfer that has not started."""
         transfer = SpectrumTransfer(self, bits, delay_s)
         transfer.work = (bits / efficiency if efficiency > 0 else math.inf) if bits > 0 else 0.0
         return transfer
 
     def start(self, transfer: SpectrumTransfer) -> None:
-        """Start a transfer now that this medium has made."""
         work, now_s = transfer.work, self.env.now
         transfer.came_s = now_s
         if 0 < work < math.inf:
@@ -88,7 +83,6 @@ class SharedSpectrum:
                 transfer.send_on()
 
     def _join(self, transfer: SpectrumTransfer, now_s: float) -> None:
-        """Give a transfer its share from now on."""
         discipline, present, waiting = self.discipline, self._present, self._waiting
         self._came_s += now_s
         present[transfer] = transfer
@@ -116,7 +110,7 @@ class SharedSpectrum:
             callback()
 
     def forget(self, transfer: SpectrumTransfer) -> None:
-        """Remove a cancelled transfer from the medium; its share goes to the others at once."""
+        """Remove a cancelled transfer; its share goes to the others at once."""
         if transfer in self._present:
             now_s = self.env.now
             self._catch_up(now_s)
@@ -132,14 +126,12 @@ class SharedSpectrum:
             self._lost += transfer.work_done
 
     def work_done(self, transfer: SpectrumTransfer) -> float:
-        """Return the work done so far for a transfer, in Hz s."""
         if transfer not in self._present:
             return transfer.work_done
         self._catch_up(self.env.now)
         return self.discipline.served(transfer)
 
     def book(self) -> SpectrumBook:
-        """Return the work done up to now."""
         self._catch_up(self.env.now)
         under_way = math.fsum(self.discipline.served(transfer) for transfer in self._present)
         sojourn_s = self._sojourn_s + self.present * self.env.now - self._came_s
@@ -149,7 +141,6 @@ class SharedSpectrum:
         )
 
     def _catch_up(self, now_s: float) -> None:
-        """Do the work of the time from the last call until now."""
         elapsed_s = now_s - self._seen_s
         if elapsed_s > 0:
             self._seen_s = now_s
@@ -168,7 +159,6 @@ class SharedSpectrum:
         self._rate_hz, self._rate_changed = self.discipline.rate_hz(self.bandwidth_hz), False
 
     def _begin_service(self, now_s: float) -> None:
-        """Stamp the transfers whose service begins now."""
         waiting, served = self._waiting, self.discipline.in_service()
         for job in tuple(served if len(served) < len(waiting) else waiting):
             if job in waiting and job in served:
@@ -178,9 +168,9 @@ class SharedSpectrum:
                     callback()
 
     def _plan(self, now_s: float, left: float) -> None:
-        """Have a timer fire no later than the next end, which is after some more work in Hz s.
+        """Set a timer no later than the next end, which is after some more work in Hz s.
 
-        A timer that fires too early (transfers have started since) plans anew, so that a start costs no event.
+        A timer that fires too early, since transfers have started meanwhile, plans anew: a start costs no event.
         """
         self._fire_after(now_s, left / self._rate_hz if left > 0.0 else 0.0)
 
@@ -199,7 +189,6 @@ class SharedSpectrum:
             self._fire_after(now_s, delay_s)
 
     def _plan_joined(self, _event: Event) -> None:
-        """Plan after all joins of one event."""
         self._joined = False
         if self._present:
             self._look_up_rate()

@@ -1,8 +1,7 @@
 """A capacity that changes with time and that all transfers in progress share equally, on the clock.
 
 The bits that the capacity carries are a known function of time. Counted by them, and not by seconds, the transfers
-share a constant capacity, so that the discipline of equal shares serves here as it does on a spectrum. The medium keeps
-one pending timer, for the next end.
+share a constant capacity, so that the discipline of equal shares serves here as it does on a spectrum.
 """
 
 import math
@@ -22,19 +21,13 @@ _SAME: Final = 1e-12
 
 
 class Capacity(Protocol):
-    """Bits that traces carry between instants."""
+    def between_bits(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray: ...
 
-    def between_bits(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
-        """Return the bits that each trace carries between two instants, shape (n,)."""
-        ...
-
-    def transfer_s(self, trace: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return how long each trace takes to carry some bits, shape (n,)."""
-        ...
+    def transfer_s(self, trace: IntArray, start_s: FloatArray, bits: float) -> FloatArray: ...
 
 
 class TracedTransfer(Transfer):
-    """One transfer over a capacity that changes: a job of its discipline, whose work is its bits."""
+    """A job of its discipline, whose work is its bits."""
 
     __slots__ = ("_medium", "bits", "carried", "delay_s", "done", "ended", "work")
 
@@ -44,13 +37,11 @@ class TracedTransfer(Transfer):
         self.carried, self.ended = 0.0, False
 
     def cancel(self) -> None:
-        """End the transfer now and free its share; nothing if it has ended."""
         if not self.ended:
             self.ended = True
             self._medium.forget(self)
 
     def sent_bits(self) -> float:
-        """Return the number of bits carried so far."""
         return min(self.bits, self._medium.carried_bits(self))
 
     def arrive(self, _event: Event) -> None:
@@ -71,7 +62,6 @@ class TracedCapacity:
         self._timer: Event | None = None
 
     def send(self, bits: float, delay_s: float) -> TracedTransfer:
-        """Start a transfer now; parameters as in `TracedTransfer`."""
         transfer = TracedTransfer(self, bits, delay_s)
         self._catch_up()
         if bits > 0:
@@ -83,21 +73,18 @@ class TracedCapacity:
         return transfer
 
     def forget(self, transfer: TracedTransfer) -> None:
-        """Remove a cancelled transfer from the medium; its share goes to the others at once."""
         if transfer in self._present:
             self._catch_up()
             self._let_go(transfer)
             self._plan()
 
     def carried_bits(self, transfer: TracedTransfer) -> float:
-        """Return the bits carried so far for a transfer."""
         if transfer not in self._present:
             return transfer.carried
         self._catch_up()
         return self._discipline.served(transfer)
 
     def _catch_up(self) -> None:
-        """Carry the bits of the time since the last call."""
         now_s = float(self.env.now)
         if now_s > self._seen_s:
             if self._present:
@@ -107,7 +94,6 @@ class TracedCapacity:
             self._seen_s = now_s
 
     def _plan(self) -> None:
-        """Have a timer fire at the next end."""
         self._timer = None
         if self._present:
             left = max(self._discipline.next_end()[0], 0.0)
@@ -147,16 +133,12 @@ class TracedCapacity:
 
 
 class TracedMedium(SharedMedium):
-    """Capacities of the two directions of a cell that change with time, on the clock of one run."""
-
     def __init__(self, env: Environment, downlink: Capacity, uplink: Capacity, delay_s: list[float]) -> None:
         self._down, self._up = TracedCapacity(env, downlink), TracedCapacity(env, uplink)
         self._delay_s = delay_s
 
     def downlink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from the server to a client."""
         return self._down.send(bits, self._delay_s[client])
 
     def uplink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from a client to the server."""
         return self._up.send(bits, self._delay_s[client])

@@ -33,7 +33,6 @@ class RateFair(Discipline):
         self._exact, self._per_bit = 0, 0.0
 
     def join(self, job: Job) -> None:
-        """Add a job in O(log n)."""
         if not self._finish:
             self._virtual_bits = 0.0
             self._heap.clear()
@@ -48,15 +47,12 @@ class RateFair(Discipline):
             self._count(-_whole(job.work / job.bits))
 
     def advance(self, work: float) -> None:
-        """Give every job present the same number of bits."""
         self._virtual_bits += work / self._per_bit
 
     def served(self, job: Job) -> float:
-        """Return the work for the bits since the job joined."""
         return (self._virtual_bits - (self._finish[job] - job.bits)) * (job.work / job.bits)
 
     def next_end(self) -> tuple[float, Job]:
-        """Return the work for all jobs until the first one has its bits, and that job."""
         heap, present = self._heap, self._finish
         finish, _, job = heap[0]
         while job not in present:
@@ -65,7 +61,6 @@ class RateFair(Discipline):
         return (finish - self._virtual_bits) * self._per_bit, job
 
     def in_service(self) -> Collection[Job]:
-        """Return all jobs present."""
         return self._finish.keys()
 
     def _count(self, change: int) -> None:
@@ -109,7 +104,6 @@ class Dcf(RateFair):
         self._contention = Contention(frame_s, overhead_s, idle_slot_s, window, doublings)
 
     def rate_hz(self, bandwidth_hz: float) -> float:
-        """Return the bandwidth times the share of a single station's throughput that all present have together."""
         return bandwidth_hz * _share_of_one(self._contention, max(1, len(self._finish)))
 
 

@@ -10,7 +10,7 @@ from fedsim.units import db_to_linear
 
 
 class AllocatedChannel:
-    """One direction of the links of some clients under an allocation; gains and laws are those of a channel.
+    """One direction of the links of some clients, each with a band and a power of its own.
 
     A client with the power p in a band of b Hz has the SNR of the channel times ``p / p0 * b0 / b``, where p0 and b0
     are its power and its band without an allocation: noise and interference grow with the band. Where a band is faded
@@ -41,7 +41,6 @@ class AllocatedChannel:
             )
 
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the duration of a transfer for some of the clients, shape (m,); see `Channel.transfer_s`."""
         took_s = np.empty(client.size)
         for part in self._parts:
             if part.ids is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 
 _ELEMENTS: Final = 2**13
-"""Gains drawn at once, few enough that they stay in a core's cache."""
+"""Gains drawn at once, few enough for a core's cache."""
 
 
 class Blocks(NamedTuple):
@@ -21,7 +21,6 @@ class Blocks(NamedTuple):
     last_s: float
 
     def carried_bits(self, client: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
-        """Return the integral of each client's rate, shape (n,)."""
         carried: FloatArray = self.mean_bps[client] * elapsed_s
         counted = np.flatnonzero((start_s < self.last_s) & (elapsed_s > 0))
         if np.isinf(self.coherence_s):

@@ -32,9 +32,9 @@ MOST_BLOCKS: Final = 2**18
 SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0, ceiling="none")
 
 LAST_BLOCK: Final = 2**52
-"""Blocks after which a float no longer tells blocks apart."""
+"""Blocks after which a float does not tell blocks apart."""
 _ELEMENTS: Final = 2**13
-"""Gains drawn at once, few enough that they stay in a core's cache."""
+"""Gains drawn at once, few enough for a core's cache."""
 
 
 def mean_snr(
@@ -44,7 +44,6 @@ def mean_snr(
     noise_figure_db: float,
     interference_mw: ArrayLike = 0.0,
 ) -> FloatArray:
-    """Return the linear signal-to-noise ratio, averaged over fading."""
     received_mw = db_to_linear(power_dbm - np.asarray(loss_db, dtype=np.float64))
     noise_mw = db_to_linear(thermal_noise_dbm(bandwidth_hz, noise_figure_db))
     return np.asarray(received_mw / (noise_mw + np.asarray(interference_mw)))
@@ -67,9 +66,8 @@ class Channel:
     band_rates: BandRates | None = None
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return the rate in bit/s of clients in fading blocks.
+        """Return ``bandwidth * efficiency(snr * gain)`` in fading blocks; with a delay spread the mean over the band.
 
-        It is ``bandwidth * efficiency(snr * gain)`` under flat fading, and the mean over the band with a delay spread.
         It is 0 in an outage, where the signal is too weak for any scheme of the rate law.
         """
         ids = np.asarray(client)
@@ -81,7 +79,7 @@ class Channel:
         return np.asarray(self.ergodic_rate_bps[ids] * rates.share_of_mean(row[ids], u))
 
     def band(self, width_hz: float) -> BandRates | None:
-        """Return the rates of a share of the bandwidth in fading blocks; None where fading is flat.
+        """Return the rates of a share in fading blocks; None where fading is flat.
 
         A narrow share has fewer coherence bandwidths (`coherence_bandwidths`), so that its rate varies more.
         """
@@ -91,7 +89,7 @@ class Channel:
 
     @cached_property
     def octave_band(self) -> Callable[[int], BandRates | None]:
-        """Return the rates of a share that is two to some whole power Hz wide, as `band` does; they are kept."""
+        """Return `band` of widths that are a whole power of two Hz, each computed once."""
         return lru_cache(maxsize=32)(lambda octave: self.band(2.0**octave))
 
     @cached_property
@@ -102,7 +100,6 @@ class Channel:
 
     @cached_property
     def share_rates(self) -> ShareRates:
-        """Rates of clients in shares of the bandwidth, from the same draws."""
         return ShareRates(
             self.rate,
             self.fading,
@@ -116,28 +113,24 @@ class Channel:
 
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:
-        """Mean rate of every client over its fading, shape (K,)."""
         width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz
         return width_hz * self.rate.mean_efficiency(self.snr, self.fading)
 
     @cached_property
     def _fluid_s(self) -> Callable[[float], FloatArray]:
-        """Return ``bits / ergodic rate`` of every client for the sizes asked last: a model's, and an update's."""
+        """Return ``bits / ergodic rate`` of every client, remembered for the sizes of a model and of an update."""
         return lru_cache(maxsize=2)(self.expected_s)
 
     @cached_property
     def diversity_gain(self) -> DiversityGain:
-        """Gain of every client from a scheduler that serves it in its best blocks."""
         return DiversityGain(self.rate, self.fading, self.snr)
 
     @cached_property
     def fair_gain(self) -> FairGain:
-        """Gain of every client from a proportionally fair scheduler of clients like the cell's."""
         return FairGain(self.rate, self.fading, self.snr)
 
     @cached_property
     def share_gain(self) -> ShareGain | None:
-        """Gain of every client from its power in a share of the bandwidth; None where power is spread."""
         if self.densest is None or not np.any(self.densest > 1.0):
             return None
         return ShareGain(self.rate, self.fading, self.snr, self.densest)
@@ -153,11 +146,11 @@ class Channel:
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the duration of a transfer for each client, shape (n,).
 
-        A longer transfer goes on at the ergodic rate after that many blocks. Where the standard deviation of
-        the rate is at most c times its mean (c = 1 for Rayleigh fading under Shannon's formula, at every SNR), the
-        duration errs by a standard deviation of at most c/1024: of N + M blocks the last M are averaged, and
+        A transfer of more than `MOST_BLOCKS` blocks goes on at the ergodic rate after them. Where the standard
+        deviation of the rate is at most c times its mean (c = 1 for Rayleigh fading under Shannon's formula, at every
+        SNR), the duration errs by a standard deviation of at most c/1024: of N + M blocks the last M are averaged, and
         sqrt(M) / (N + M) is largest at M = N. With outages in a share q of the blocks c is about sqrt(q / (1 - q)).
-        A transfer that starts after 2**52 blocks, where a float no longer tells blocks apart, or never (at
+        A transfer that starts after 2**52 blocks, where a float does not tell blocks apart, or never (at
         `inf`, behind a downlink that carries nothing) has the ergodic rate from its start.
         """
         if math.isinf(self.fading.coherence_s):
@@ -190,7 +183,6 @@ class Channel:
         return blocks.carried_bits(client, start_s, elapsed_s)
 
     def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, draw: int | None = None) -> FloatArray:
-        """Integrate over the blocks in chunks of (clients whose transfers go on, blocks)."""
         coherence = self.fading.coherence_s
         took, going = np.empty(client.size), np.arange(client.size)
         first = np.floor(start_s / coherence).astype(np.int64)
@@ -244,7 +236,7 @@ def _ends_s(
 
 
 def _blocks_to_draw(expected_blocks: ArrayLike) -> FloatArray:
-    """Return the number of blocks to draw for transfers with an expected number of blocks: a few more."""
+    """Return a few blocks more than expected, so that one draw is usually enough."""
     expected = np.minimum(expected_blocks, MOST_BLOCKS)
     return np.asarray(expected + 2 * np.sqrt(expected) + 2)
 

@@ -52,7 +52,6 @@ class _LargeScaleOf:
     """The large-scale propagation of clients at some distances."""
 
     def __call__(self, answer: object, given: Given) -> LargeScale:
-        """Return a checked copy."""
         if not isinstance(answer, LargeScale):
             raise AnswerError(in_words(answer), "a LargeScale")
         each = same_shape("distance_m")

@@ -99,11 +99,9 @@ class NoFading(Component):
     coherence_s: ClassVar[float] = math.inf
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        """Return ones of the shape of u."""
         return np.ones_like(u)
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return ``log2(1 + snr)``, of the shape of snr."""
         return spectral_efficiency(snr)
 
 
@@ -119,11 +117,9 @@ class Rayleigh(BlockFading):
     """
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        """Return ``-ln(1 - u)``, of the shape of u."""
         return -np.log1p(-u)
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the ergodic capacity ``e^(1/snr) E1(1/snr) / ln 2``, of the shape of snr."""
         return rayleigh_efficiency(snr)
 
 
@@ -151,11 +147,10 @@ class Rician(BlockFading):
 
     @property
     def k(self) -> float:
-        """The K-factor as a ratio."""
         return float(10 ** (self.k_db / 10))
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        """Return the inverse of the distribution function to a relative error of 1e-6, of the shape of u.
+        """Return the inverse of the distribution function to a relative error of 1e-6.
 
         The logarithm of the gain is a cubic spline over ``ln(u / (1 - u))`` through 4,001 points of the distribution
         function; beyond 1e-12 from either end of u its last piece is continued.
@@ -163,7 +158,7 @@ class Rician(BlockFading):
         return np.exp(_rician_spline(self.k)(np.log(u) - np.log1p(-u)))
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the mean of ``log2(1 + snr * gain)`` to a relative error of 1e-9 (quadrature), of the shape of snr."""
+        """Return the mean of ``log2(1 + snr * gain)`` by quadrature, to a relative error of 1e-9."""
         k = self.k
         spread = 6.5 + math.sqrt(k)
         low = math.log(max(math.sqrt(k) - 6.5, 1e-9) ** 2 / (1 + k))
@@ -192,13 +187,12 @@ class Nakagami(BlockFading):
     m: Annotated[float, Field(ge=0.5, le=1000)] = 2.0
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        """Return the inverse of the regularised incomplete gamma function over m, of the shape of u."""
         from scipy.special import gammaincinv
 
         return np.asarray(gammaincinv(self.m, u) / self.m)
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the mean of ``log2(1 + snr * gain)`` to a relative error of 1e-9 (quadrature), of the shape of snr."""
+        """Return the mean of ``log2(1 + snr * gain)`` by quadrature, to a relative error of 1e-9."""
         from scipy.special import gammaincinv, gammaln
 
         m = self.m
@@ -229,7 +223,6 @@ def _efficiency(
 
 
 def _rician_log_density(k: float, y: FloatArray) -> FloatArray:
-    """Return the logarithm of the density of the gain's logarithm."""
     from scipy.special import i0e
 
     amplitude = np.sqrt((1 + k) * np.exp(y))
@@ -241,7 +234,6 @@ def _rician_log_density(k: float, y: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def _rician_spline(k: float) -> Callable[[FloatArray], FloatArray]:
-    """Return ln(gain) as a spline over ln(u / (1 - u))."""
     from scipy.interpolate import CubicSpline
     from scipy.stats import ncx2
 

@@ -4,12 +4,8 @@ The signal-to-interference-and-noise ratio of a link varies with its own gain, a
 share of the time only, with a gain of its own. The mean of their power in the place of the noise would understate
 rates, as a link gains more while they are silent than it loses while they are strong. At the effective SNR the rate
 law has, over the link's own fading, the mean that it has over fading and interference; from block to block the link's
-own gain alone varies then.
-
-Measured against 40,000 sampled blocks for each of 300 clients in the downlink of `urban-macro`, the mean power in
-the place of the noise understates the mean rate by 17 % for the median client and by more than 55 % for one in
-twenty; in `5g-midband` by 25 % and 67 %. The effective SNR errs by 0.1 % for the median client and by at most 1.2 %
-for nine in ten (2 % with 18 interferers); the clients of an uplink, who share one interference, by at most 1 %.
+own gain alone varies then. Against sampled blocks in the downlink of `urban-macro`, the mean power understates the mean
+rate by 17 % for the median client, and the effective SNR errs by 0.1 %.
 """
 
 from typing import Final
@@ -75,7 +71,6 @@ class EffectiveSnr:
         self._rising, self._rising_db = rising, self._level_db[first]
 
     def of_each(self, snr: FloatArray, inr: FloatArray, states: FloatArray) -> FloatArray:
-        """Return the effective SNR of links with interference of their own."""
         mean = np.empty(snr.size)
         gains = np.ascontiguousarray(states.T, dtype=np.float32)
         level = np.log2(np.maximum(snr, np.finfo(np.float64).tiny)).astype(np.float32)
@@ -91,18 +86,16 @@ class EffectiveSnr:
         return self.back(mean, snr / (1.0 + inr @ states.mean(axis=0)))
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the mean efficiency in bit/s/Hz at mean linear SNRs, of their shape; 0 below -50 dB."""
+        """Return the mean efficiency in bit/s/Hz at mean linear SNRs; 0 below -50 dB."""
         with np.errstate(divide="ignore"):
             return np.interp(linear_to_db(snr), self._level_db, self._efficiency, left=0.0)
 
     def mean(self, level_log2: NDArray[np.float32]) -> FloatArray:
-        """Return the mean efficiency over the last axis, for binary logarithms of the SNR of any shape."""
         place = level_log2 * np.float32(_FINE_PER_DB * 10 * np.log10(2)) + np.float32(0.5 - _FINE_PER_DB * _LOWEST_DB)
         np.clip(place, 0, self._efficiency.size - 1, out=place)
         return np.asarray(self._efficiency[place.astype(np.int32)].mean(axis=-1))
 
     def back(self, mean: FloatArray, least: FloatArray) -> FloatArray:
-        """Return the linear SNR of mean efficiencies, shape (n,)."""
         found = db_to_linear(np.interp(mean, self._rising, self._rising_db))
         return np.where(mean > self._rising[0], found, least)
 
@@ -117,7 +110,6 @@ class CommonInterference:
         self._efficiency = [float(effective.mean(level - noise)) for level in grid]
 
     def snr(self, snr: FloatArray) -> FloatArray:
-        """Return the effective SNR of links with these linear SNRs, shape (n,)."""
         with np.errstate(divide="ignore"):
             mean = np.interp(linear_to_db(snr), self._level_db, self._efficiency, left=0.0)
         return self._effective.back(mean, snr / (1.0 + self._mean_inr))

@@ -16,31 +16,23 @@ _LAST_BLOCK: Final = 2.0**52
 
 
 class Pace(Protocol):
-    """How many bits of a message are carried by when; times are seconds from its beginning."""
+    """The bits of a message by time, in seconds from its beginning."""
 
-    def time_s(self, bits: float) -> float:
-        """Return when a number of bits is carried; `inf` if never."""
-        ...
+    def time_s(self, bits: float) -> float: ...
 
-    def bits(self, time_s: float) -> float:
-        """Return the number of bits carried by a time."""
-        ...
+    def bits(self, time_s: float) -> float: ...
 
 
 @dataclass(frozen=True)
 class ConstantPace:
-    """A constant rate."""
-
     rate_bps: float
 
     def time_s(self, bits: float) -> float:
-        """Return ``bits / rate``."""
         if bits <= 0:
             return 0.0
         return bits / self.rate_bps if self.rate_bps > 0 else math.inf
 
     def bits(self, time_s: float) -> float:
-        """Return ``rate * time``."""
         return self.rate_bps * time_s
 
 
@@ -67,7 +59,6 @@ class LeastRate:
             self._first_s = min(max(left_s, 0.0), self._coherence_s)
 
     def time_s(self, bits: float) -> float:
-        """Return the seconds after which a number of bits is carried; `inf` if never."""
         if bits <= 0:
             return 0.0
         while self._beyond_bps is None and self._carried[-1] < bits:
@@ -79,7 +70,6 @@ class LeastRate:
         return float(min(self._ends_s[block] + within_s, self._ends_s[block + 1]))
 
     def bits(self, time_s: float) -> float:
-        """Return the number of bits carried after some seconds."""
         while self._beyond_bps is None and self._ends_s[-1] < time_s:
             self._draw()
         if self._beyond_bps is not None and self._ends_s[-1] <= time_s:

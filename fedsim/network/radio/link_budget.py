@@ -80,7 +80,6 @@ class CellLink(Settings):
 
     @property
     def gains_dbi(self) -> float:
-        """Gains of both antennas."""
         return self.transmit_gain_dbi + self.receive_gain_dbi
 
     @property
@@ -104,44 +103,28 @@ class RadioSettings(Protocol):
     """The options of a cell's radio; `fedsim.network.cell.cell.Cell` describes each."""
 
     @property
-    def downlink(self) -> CellLink:
-        """Base station to client."""
-        ...
+    def downlink(self) -> CellLink: ...
 
     @property
-    def uplink(self) -> ClientLink:
-        """Client to base station."""
-        ...
+    def uplink(self) -> ClientLink: ...
 
     @property
-    def path_loss(self) -> PathLoss:
-        """Law of the loss over distance."""
-        ...
+    def path_loss(self) -> PathLoss: ...
 
     @property
-    def shadowing_sigma_db(self) -> float | None:
-        """Standard deviation of the shadowing; None for that of the path loss."""
-        ...
+    def shadowing_sigma_db(self) -> float | None: ...
 
     @property
-    def shadowing(self) -> Shadowing:
-        """Law of the shadowing of clients and sites."""
-        ...
+    def shadowing(self) -> Shadowing: ...
 
     @property
-    def fading(self) -> Fading:
-        """Law of the gain in each coherence time."""
-        ...
+    def fading(self) -> Fading: ...
 
     @property
-    def rate(self) -> RateLaw:
-        """Spectral efficiency at an SNR."""
-        ...
+    def rate(self) -> RateLaw: ...
 
     @property
-    def sites(self) -> Sites | None:
-        """The sites on the same frequencies; None where there is one site."""
-        ...
+    def sites(self) -> Sites | None: ...
 
 
 @dataclass(frozen=True)
@@ -153,7 +136,6 @@ class LinkValues:
 
     @classmethod
     def of(cls, link: CellLink, name: str, clients: int, streams: Streams) -> Self:
-        """Return those of a direction of a cell with some clients."""
         path = f"network.{name}"
         power_dbm = values_of(link, "transmit_power_dbm", clients, streams, path)
         return cls(power_dbm, values_of(link, "bandwidth_hz", clients, streams, path))
@@ -173,7 +155,7 @@ class LinkBudget:
         self._building_shadowing = self._shadowing if isinstance(self._shadowing, BuildingShadowing) else None
 
     def losses(self, positions_m: FloatArray, client: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return the distance in metres and the path loss with shadowing in dB of clients and sites, (n, S)."""
+        """Return distances in metres, and path losses with shadowing in dB, of clients and sites: shapes (n, S)."""
         check_pairs(len(positions_m), len(self.sites_m), ScenarioError)
         apart = positions_m[:, None, :] - self.sites_m
         distance = np.hypot(apart[..., 0], apart[..., 1])
@@ -207,7 +189,6 @@ class LinkBudget:
         return down, up if self._uplink is None else self._uplink.snr(up)
 
     def densest(self, loss_db: FloatArray, serving: IntArray) -> FloatArray:
-        """Return the greatest density of each client's power in the uplink, shape (n,); parameters as in `snrs`."""
         link, own_db = self.cell.uplink, loss_db[np.arange(serving.size), serving]
         coupling_db = own_db - link.transmit_gain_dbi - link.receive_gain_dbi
         return self._power_control.densest(coupling_db, self.uplink.power_dbm, self.uplink.bandwidth_hz)
@@ -243,7 +224,6 @@ class LinkBudget:
         return CommonInterference(self.effective, received_mw / noise_mw)
 
     def _all_towards(self, distance_m: FloatArray) -> LargeScale:
-        """Return the large-scale propagation of the clients 0..n-1 towards every site, arrays of shape (n, S)."""
         try:
             towards = [self._towards(distance_m[:, site], site, self._streams) for site in range(len(self.sites_m))]
         except PartError as error:
@@ -258,7 +238,7 @@ class LinkBudget:
         )
 
     def _named_towards(self, distance_m: FloatArray, client: IntArray) -> LargeScale:
-        """Return the same for clients by their ids, all sites in one call: clients are few, and calls many."""
+        """Return the same for clients by their ids, with all sites in one call: clients are few, and calls many."""
         sites = np.tile(np.arange(len(self.sites_m)), client.size)
         ids = np.repeat(client, len(self.sites_m))
         drawn, shape = self._towards(distance_m.ravel(), sites, self._streams, ids), distance_m.shape

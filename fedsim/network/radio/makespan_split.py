@@ -48,7 +48,6 @@ class MakespanSplit:
         return np.exp(self._log_parts(bits, snr, densest)[0])
 
     def _log_parts(self, bits: FloatArray, snr: FloatArray, densest: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the logarithms of the parts, and of the efficiencies in them."""
         wish, level, limit = np.log(bits), np.log(snr), np.log(np.minimum(densest, 10 ** (_DENSEST_DB / 10)))
         part = wish - self._log_efficiency(level)[0]
         part -= _log_sum(part)
@@ -70,7 +69,6 @@ class MakespanSplit:
         return part, self._log_efficiency(level + np.minimum(-part, limit))[0]
 
     def time_s(self, bits: FloatArray, snr: FloatArray, densest: FloatArray) -> float:
-        """Return the seconds after which all end; parameters as in `shares`."""
         part, log_efficiency = self._log_parts(bits, snr, densest)
         return float(np.mean(bits / np.exp(part + log_efficiency))) / self.bandwidth_hz
 

@@ -63,11 +63,6 @@ SCHEMES: Final[dict[Table, tuple[tuple[int, float], ...]]] = {
 
 
 def scheme_efficiencies(table: Table) -> FloatArray:
-    """Return bits per symbol times code rate of every scheme, in bit/s/Hz, ascending.
-
-    >>> scheme_efficiencies("64qam")[[0, 14]].round(4).tolist()
-    [0.1523, 5.5547]
-    """
     return np.array([bits * rate / 1024 for bits, rate in SCHEMES[table]])
 
 
@@ -145,11 +140,9 @@ class ModulationAndCoding(Component):
         return self
 
     def efficiencies(self) -> FloatArray:
-        """Return bits per symbol times code rate of the schemes in use, in bit/s/Hz, ascending."""
         return scheme_efficiencies(self.table)[: self.schemes]
 
     def thresholds_db(self) -> FloatArray:
-        """Return the SNR at which each scheme has 10 % block errors, ascending."""
         limit_db = linear_to_db(np.exp2(self.efficiencies()) - 1.0)
         if self.gap == "flat":
             return limit_db + self.gap_db
@@ -157,20 +150,20 @@ class ModulationAndCoding(Component):
         return np.asarray(limit_db + np.array(gap_db))
 
     def scheme(self, snr: FloatArray) -> FloatArray:
-        """Return the index of the scheme taken at each linear SNR, of the shape of snr; -1 in an outage."""
+        """Return the index of the scheme taken at each linear SNR; -1 in an outage."""
         with np.errstate(divide="ignore"):
             level = linear_to_db(snr)
         return np.asarray(np.searchsorted(self.thresholds_db() - _SAME_DB, level, side="right") - 1)
 
     def error_rate(self, margin_db: FloatArray) -> FloatArray:
-        """Return the block error rate at distances in dB of the SNR above a scheme's threshold, of any shape."""
+        """Return the block error rate at distances in dB of the SNR above a scheme's threshold."""
         odds = np.exp(np.clip(-self.steepness_per_db * margin_db, -700.0, 700.0)) * (
             TARGET_ERROR_RATE / (1.0 - TARGET_ERROR_RATE)
         )
         return np.asarray(odds / (1.0 + odds))
 
     def attempts_and_residual(self, margin_db: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the expected transmissions of a block and the probability that all fail, of the shape of margin_db."""
+        """Return the expected transmissions of a block, and the probability that all fail."""
         failed = np.ones_like(margin_db)
         expected = np.zeros_like(margin_db)
         for attempt in range(1, self.attempts + 1):
@@ -180,7 +173,7 @@ class ModulationAndCoding(Component):
         return expected, failed
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the expected goodput in bit/s/Hz, without retransmissions and overhead, of the shape of snr.
+        """Return the expected goodput in bit/s/Hz, without retransmissions and overhead.
 
         By the renewal-reward theorem: bits that arrive per transport block over its time, ``N`` attempts
         and ``N - 1`` backoffs.
@@ -200,5 +193,4 @@ class ModulationAndCoding(Component):
         return np.where(served, (1.0 - self.overhead) * net, 0.0)
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:
-        """Return the mean goodput over fading by `mean_over_fading`, of the shape of snr."""
         return mean_over_fading(self, snr, fading)

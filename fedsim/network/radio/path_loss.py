@@ -47,7 +47,6 @@ class FreeSpace(Component):
     carrier_hz: PositiveFloat = 2e9
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss in dB at distances in metres, >= 0, of any shape."""
         waves = 4 * math.pi * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S
         with np.errstate(divide="ignore"):
             loss = 20 * np.log10(waves * np.asarray(distance_m, dtype=np.float64))
@@ -78,7 +77,6 @@ class LogDistance(Component):
     reference_distance_m: PositiveFloat = 1000.0
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss in dB at distances in metres, >= 0, of any shape."""
         ratio = np.asarray(distance_m, dtype=np.float64) / self.reference_distance_m
         with np.errstate(divide="ignore"):
             loss = self.reference_loss_db + 10 * self.exponent * np.log10(ratio)

@@ -2,7 +2,7 @@
 
 The paths of a signal arrive at different delays, so that gains at two frequencies differ where these are further apart
 than about the inverse of the delay spread. The profile is TDL-A of 3GPP TR 38.901 (table 7.7.2-1), scaled to a delay
-spread: 23 taps whose complex amplitudes are Gaussian. A fading law keeps its own distribution at each frequency: the
+spread: 23 taps whose complex amplitudes are Gaussian. A fading law has its own distribution at each frequency: the
 Rayleigh gain there says which quantile of the law's gain it is. The sender chooses the rate of each part of the band by
 its own SNR, or one for the whole band where the rate law says so (`WholeBandRate`).
 
@@ -62,7 +62,6 @@ _WIDEST_DB: Final = 200
 
 
 def tap_powers() -> FloatArray:
-    """Return the powers of the taps of TDL-A, of sum 1, shape (23,)."""
     power = db_to_linear(TDL_A[:, 1])
     return np.asarray(power / power.sum())
 
@@ -71,9 +70,6 @@ def coherence_bandwidths(bandwidth_hz: float, delay_spread_s: float) -> float:
     """Return the number of independent parts of a band: the inverse variance of its mean Rayleigh gain.
 
     In closed form ``1 / sum(P_i P_j sinc^2(B (t_i - t_j)))`` over the taps of TDL-A; 1 for flat fading.
-
-    >>> round(coherence_bandwidths(10e6, 363e-9), 2)
-    2.67
     """
     power, delay = tap_powers(), TDL_A[:, 0]
     alike = np.sinc(bandwidth_hz * delay_spread_s * (delay[:, None] - delay))
@@ -97,7 +93,6 @@ def band_gains(fading: Fading, bandwidth_hz: float, delay_spread_s: float) -> Fl
 
 @lru_cache(maxsize=1)
 def _taps() -> NDArray[np.complex128]:
-    """Return standard complex Gaussian amplitudes of the taps, shape (STATES, 23)."""
     normal = normal_quantile(hypercube(STATES, 2 * len(TDL_A), "delay-taps"))
     return np.asarray(normal[:, ::2] + 1j * normal[:, 1::2])
 
@@ -105,8 +100,7 @@ def _taps() -> NDArray[np.complex128]:
 class BandRates:
     """The rate of a band in a fading block, in shares of its mean.
 
-    Quantiles are held for SNRs a decibel apart and for 513 probabilities, and are linear in between. Against
-    200,000 drawn channels the deviation of a 10 MHz band at 363 ns is right to 2 % from -10 to 30 dB.
+    Quantiles are computed for SNRs a decibel apart and for 513 probabilities, and are linear in between.
     """
 
     def __init__(
@@ -131,12 +125,11 @@ class BandRates:
         self._table = np.stack([_shares(efficiency[index + row * _FINE_PER_DB]) for row in range(self._rows)])
 
     def row(self, snr: FloatArray) -> FloatArray:
-        """Return the place in the table, to be given to `share_of_mean`, of linear mean SNRs of any shape."""
+        """Return the place of linear mean SNRs in the table, for `share_of_mean`."""
         with np.errstate(divide="ignore"):
             return np.clip(linear_to_db(snr) - self._first_db, 0.0, self._rows - 1.0)
 
     def share_of_mean(self, row: FloatArray, u: FloatArray) -> FloatArray:
-        """Return quantiles of the rate over its mean, of the shape to which the parameters broadcast."""
         below = np.minimum(row.astype(np.int64), self._rows - 2)
         column = u * _COLUMNS
         left = column.astype(np.int64)

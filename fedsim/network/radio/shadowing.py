@@ -107,7 +107,6 @@ class IndependentShadowing(Component):
     def standard(
         self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
     ) -> FloatArray:
-        """Return standard normal numbers, shape (n, sites): one for each client and site, none correlated."""
         ids = np.arange(positions_m.shape[0]) if client is None else client
         return normal_quantile(streams.uniform("shadowing", ids[:, None], np.arange(sites)))
 
@@ -157,7 +156,6 @@ class CorrelatedShadowing(Component):
     def standard(
         self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
     ) -> FloatArray:
-        """Return standard normal numbers, shape (n, sites); a field depends on the place alone."""
         self._refuse_exact(client)
         return self._drawn(positions_m, sites, streams, np.arange(len(positions_m)), self.decorrelation_m, "")
 
@@ -169,7 +167,6 @@ class CorrelatedShadowing(Component):
         indoor: BoolArray,
         client: IntArray | None = None,
     ) -> FloatArray:
-        """Return standard normal numbers, shape (n, sites); clients in buildings have a field of their own."""
         if self.indoor_decorrelation_m is None or not indoor.any():
             return self.standard(positions_m, sites, streams, client)
         self._refuse_exact(client)
@@ -189,7 +186,6 @@ class CorrelatedShadowing(Component):
     def _drawn(
         self, positions_m: FloatArray, sites: int, streams: Streams, row: IntArray, decorrelation_m: float, kind: str
     ) -> FloatArray:
-        """Return the numbers of clients of one kind, rows of the crowd."""
         if self.method == "exact":
             common, own = _exact(positions_m, sites, streams, row, decorrelation_m)
         else:
@@ -225,9 +221,9 @@ def _exact(
 
 @lru_cache(maxsize=64)
 def _waves(seed: int, stream: str, name: Key) -> tuple[FloatArray, FloatArray]:
-    """Return the wave numbers of a field, shape (2, waves), for a decorrelation distance of 1 m, and phases.
+    """Return wave numbers in turns per metre, shape (2, waves), for a decorrelation distance of 1 m, and phases.
 
-    In turns (per metre). The numbers are drawn from the spectrum of the exponential correlation, stratified.
+    The numbers are drawn from the spectrum of the exponential correlation, stratified.
     """
     rng = Streams(seed).generator(stream, name)
     u = (np.arange(_WAVES) + rng.random(_WAVES)) / _WAVES
@@ -241,8 +237,7 @@ def wave_field(
 ) -> FloatArray:
     """Return a Gaussian field with correlation ``exp(-d / decorrelation_m)`` at positions of shape (n, 2), shape (n,).
 
-    It is a sum of waves, ``sqrt(2 / 256) sum(cos(2 pi (turns / decorrelation_m . place + phase_turns)))``, and depends
-    on the place alone; see `CorrelatedShadowing`.
+    It is a sum of waves, ``sqrt(2 / 256) sum(cos(2 pi (turns / decorrelation_m . place + phase_turns)))``.
     """
     turns_per_m = turns / decorrelation_m
     value = np.empty(positions_m.shape[0])

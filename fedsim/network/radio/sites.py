@@ -57,7 +57,6 @@ class Sites(Settings):
 
     @property
     def serving(self) -> int:
-        """Number of sites that serve; they are the first in `positions_m`."""
         return 1 + 3 * self.serving_rings * (self.serving_rings + 1)
 
     def positions_m(self) -> FloatArray:
@@ -85,11 +84,7 @@ class Sites(Settings):
 
 
 def hexagonal_sites(inter_site_distance_m: float, rings: int) -> FloatArray:
-    """Return the sites of a hexagonal grid in metres, the origin first and ring by ring, shape (1 + 3 r (r + 1), 2).
-
-    >>> len(hexagonal_sites(500.0, 2))
-    19
-    """
+    """Return the sites of a hexagonal grid in metres, the origin first and ring by ring, shape (1 + 3 r (r + 1), 2)."""
     steps = [
         (ring, q, s)
         for q in range(-rings, rings + 1)

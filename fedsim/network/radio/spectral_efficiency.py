@@ -76,9 +76,7 @@ class RateLaw(Protocol):
 class WholeBandRate(RateLaw, Protocol):
     """A rate law whose sender has one scheme for a whole band; that of other laws has one for each part of it."""
 
-    def efficiency_over_band(self, snr: FloatArray) -> FloatArray:
-        """Return the efficiency of bands in bit/s/Hz, shape (n,)."""
-        ...
+    def efficiency_over_band(self, snr: FloatArray) -> FloatArray: ...
 
 
 RATE_LAW: Final = Contract(
@@ -129,12 +127,10 @@ class Shannon(Component):
     ceiling: Annotated[PositiveFloat | Literal["none"], BeforeValidator(_positive_or_none)] = 7.4
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the efficiency in bit/s/Hz at each linear SNR, of the shape of snr."""
         free = spectral_efficiency(snr / _gap(self.snr_gap_db))
         return free if self.ceiling == "none" else np.minimum(free, self.ceiling)
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:
-        """Return the fading law's own mean without a ceiling, else `mean_below_ceiling`, of the shape of snr."""
         usable = snr / _gap(self.snr_gap_db)
         if self.ceiling == "none":
             return fading.mean_spectral_efficiency(usable)

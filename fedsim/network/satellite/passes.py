@@ -41,13 +41,9 @@ class Contacts(Protocol):
     """The contacts of all clients of one run."""
 
     @property
-    def windows(self) -> Windows:
-        """Windows of contact."""
-        ...
+    def windows(self) -> Windows: ...
 
-    def delay_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
-        """Return the propagation delay at instants within windows, shape (n,)."""
-        ...
+    def delay_s(self, client: IntArray, time_s: FloatArray) -> FloatArray: ...
 
 
 class Passes(Protocol):
@@ -117,21 +113,17 @@ class Constellation(Component):
 
 @dataclass(frozen=True)
 class OrbitContacts:
-    """The contacts of a `Constellation`."""
-
     windows: Windows
     orbit: Constellation
     nearest: FloatArray
     middle_s: FloatArray
 
     def delay_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
-        """Return the slant range to the satellite of the pass over the speed of light, shape (n,)."""
         period_s = self.windows.period_s
         since_s = np.mod(time_s - self.middle_s[client] + period_s / 2, period_s) - period_s / 2
         return self.range_m(client, since_s) / SPEED_OF_LIGHT_M_PER_S
 
     def range_m(self, client: IntArray, since_s: FloatArray) -> FloatArray:
-        """Return the slant range by the law of cosines, shape (n,)."""
         far = EARTH_M + self.orbit.altitude_m
         cosine = np.cos(self.nearest[client]) * np.cos(math.tau * since_s / self.orbit.orbit_s)
         return np.asarray(np.sqrt(EARTH_M**2 + far**2 - 2 * EARTH_M * far * cosine))
@@ -154,7 +146,6 @@ class WindowFile(Component):
     delay_s: NonNegativeFloat = 0.005
 
     def build(self, clients: int, streams: Streams) -> "FileContacts":
-        """Return the contacts of one run."""
         rows = sorted(self._rows())
         period_s = self.period_s or max((end_s for _, _, end_s in rows), default=0.0)
         if not rows or rows[-1][0] >= clients:
@@ -192,11 +183,8 @@ class WindowFile(Component):
 
 @dataclass(frozen=True)
 class FileContacts:
-    """The contacts of a file."""
-
     windows: Windows
     constant_s: float
 
     def delay_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
-        """Return the delay of the file, shape (n,)."""
         return np.full(client.size, self.constant_s)

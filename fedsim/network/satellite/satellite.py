@@ -36,7 +36,6 @@ class SatelliteNetwork(Component):
     uplink_bps: Annotated[ClientValues, PerClient(gt=0)] = 1e6
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "SatelliteLinks":
-        """Return the links of one run for the clients at positions of shape (K, 2), which matter no further."""
         clients = len(positions_m)
         contacts: Contacts = CONTACTS.checked(self.passes).build(clients, streams)
         down, up = (values_of(self, name, clients, streams, "network") for name in ("downlink_bps", "uplink_bps"))
@@ -45,29 +44,24 @@ class SatelliteNetwork(Component):
 
 @dataclass(frozen=True)
 class SatelliteLinks(Links):
-    """The links of a `SatelliteNetwork`."""
-
     contacts: Contacts
     downlink_bps: Values
     uplink_bps: Values
 
     def describe(self) -> LinkFacts:
-        """Return the mean rates over a period, passes and gaps."""
         share = self.contacts.windows.total_s / self.contacts.windows.period_s
         return LinkFacts(rate_bps=np.stack([share * self.downlink_bps, share * self.uplink_bps]))
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return waits for passes, time within them, and propagation, shape (n,); the draw has no effect."""
         return self._took_s(client, start_s, bits / at(self.downlink_bps, client))
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return waits for passes, time within them, and propagation, shape (n,); the draw has no effect."""
         return self._took_s(client, start_s, bits / at(self.uplink_bps, client))
 
     def carried_bits(
         self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
     ) -> FloatArray:
-        """Return the bits that passes have carried since the start, shape (n,); waits and propagation carry none."""
+        """Return the bits that passes have carried; waits and propagation carry none."""
         windows, rate_bps = self.contacts.windows, at(self.uplink_bps if up else self.downlink_bps, client)
         ends_s, totals_s = start_s + elapsed_s, windows.total_s[client]
         (begun, phase_s), (ended, end_s) = (np.divmod(at_s, windows.period_s) for at_s in (start_s, ends_s))
@@ -79,7 +73,6 @@ class SatelliteLinks(Links):
         return self._mean_s(bits / self.downlink_bps)
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return the mean over all instants of a period at which a transfer may start, propagation as at its middle."""
         return self._mean_s(bits / self.uplink_bps)
 
     def _took_s(self, client: IntArray, start_s: FloatArray, contact_s: Values) -> FloatArray:

@@ -24,16 +24,15 @@ class Windows:
 
     @cached_property
     def total_s(self) -> FloatArray:
-        """Contact of each client in a period, shape (K,)."""
         return np.asarray(self.length_s.sum(axis=1))
 
     def contact_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
-        """Return the contact of clients from the begin of a period to a time within it, shape (n,)."""
+        """Return the contact of clients from the begin of a period to a time within it."""
         inside_s = np.clip(time_s[:, None] - self.start_s[client], 0.0, self.length_s[client])
         return np.asarray(inside_s.sum(axis=1))
 
     def reached_s(self, client: IntArray, contact_s: FloatArray) -> FloatArray:
-        """Return when clients have had some seconds of contact since the begin of a period, shape (n,)."""
+        """Return when clients have had some seconds of contact since the begin of a period."""
         total_s = self.total_s[client]
         periods = np.zeros(client.size)
         np.divide(contact_s, total_s, out=periods, where=total_s > 0)
@@ -46,13 +45,13 @@ class Windows:
         return np.where(total_s > 0, periods * self.period_s + end_s, np.inf)
 
     def until_s(self, client: IntArray, time_s: FloatArray, contact_s: Values) -> FloatArray:
-        """Return how long clients take from an instant to have some seconds of contact, shape (n,)."""
+        """Return how long clients take from an instant to have some seconds of contact."""
         phase_s = np.mod(time_s, self.period_s)
         reached_s = self.reached_s(client, self.contact_s(client, phase_s) + contact_s)
         return np.maximum(reached_s - phase_s, contact_s)
 
     def mean_until_s(self, contact_s: Values) -> FloatArray:
-        """Return the mean of `until_s` over all instants of a period, of every client, shape (K,).
+        """Return the mean of `until_s` over all instants of a period, shape (K,).
 
         With F(x) the instant at which x seconds of contact are reached and T the contact of a period P, a start within
         a window runs through the integral of F from s to s + T, which is that from 0 to T plus P s; a start within a

@@ -18,8 +18,6 @@ NEAREST_SERVER: Final = -1
 
 @dataclass(frozen=True)
 class InitialAccess:
-    """The base stations of the clients at time 0, and their links."""
-
     station: IntArray
     downlink_bps: FloatArray
     uplink_bps: FloatArray
@@ -29,7 +27,6 @@ class InitialAccess:
 
     @classmethod
     def strongest(cls, coverage: Coverage, places_m: FloatArray, delay_s: float, shares_airtime: bool) -> Self:
-        """Return the links of clients to their strongest stations."""
         view = coverage.view(np.arange(len(places_m)), places_m)
         station = np.argmax(view.signal_db, axis=1)
         down_bps, up_bps = view.rates_bps(station).T
@@ -38,7 +35,7 @@ class InitialAccess:
 
 
 def station_sites_m(graph: "nx.Graph[Any]") -> FloatArray:
-    """Return the positions in metres of the base stations of a graph without clients, in its order, shape (b, 2)."""
+    """Return the positions of the base stations of a graph without clients, in its order, shape (b, 2)."""
     topology = Topology()
     read_graph(graph, topology)
     sites = []

@@ -54,7 +54,7 @@ class FlowsOverBlocks:
         return cls(routes, weights, tuple(alone), (flow, routes[flow, at], weights[flow, at]))
 
     def ceilings_bps(self, capacity_bps: FloatArray) -> FloatArray:
-        """Return the rates that the links of each flow alone allow, shape (b, n); capacities of shape (b, m)."""
+        """Return the rates that the links of each flow alone allow, shape (b, n)."""
         rate_bps = np.full((len(capacity_bps), len(self.routes)), math.inf)
         for flow, link, weight in self.alone:
             rate_bps[:, flow] = np.minimum(rate_bps[:, flow], capacity_bps[:, link] / weight)
@@ -98,18 +98,15 @@ class BlocksAhead:
     def over(
         cls, since_s: float, rows: IntArray, left_bits: FloatArray, rate_bps: FloatArray, length_s: FloatArray
     ) -> "BlocksAhead":
-        """Return the plan of rates over blocks of some lengths, shape (b,); the others as the attributes."""
         with np.errstate(invalid="ignore"):
             sent = np.where(rate_bps > 0, rate_bps * length_s[:, None], 0.0)
         return cls(since_s, rows, left_bits, rate_bps, np.cumsum(length_s), np.cumsum(sent, axis=0))
 
     @property
     def until_s(self) -> float:
-        """Instant until which rates are known."""
         return self.since_s + float(self.ends_s[-1])
 
     def left_at(self, now_s: float) -> FloatArray:
-        """Return the bits that are left of each flow at an instant, shape (n,)."""
         block, rest_s = self._passed(now_s)
         sent = self.rate_bps[block] * rest_s
         if block:
@@ -117,7 +114,6 @@ class BlocksAhead:
         return np.asarray(np.maximum(self.left_bits - sent, 0.0))
 
     def rates_at(self, now_s: float) -> FloatArray:
-        """Return the rates at an instant, shape (n,)."""
         present: FloatArray = self.rate_bps[self._passed(now_s)[0]]
         return present
 

@@ -61,8 +61,6 @@ class Coverage(Protocol):
 
 @runtime_checkable
 class FadedView(View, Protocol):
-    """The offers of stations over radio."""
-
     def snrs(self, station: IntArray) -> FloatArray:
         """Return the linear mean SNRs of the downlink and the uplink at each place, shape (n, 2)."""
         ...
@@ -76,7 +74,6 @@ class Offer(NamedTuple):
 
 
 def offers(view: View, station: IntArray, rows: Sequence[int] | None = None) -> list[Offer]:
-    """Return what stations offer at places."""
     chosen = slice(None) if rows is None else rows
     rates_bps: list[tuple[float, float]] = view.rates_bps(station)[chosen].tolist()
     if not isinstance(view, FadedView):
@@ -88,18 +85,14 @@ class AccessChannels(LinkFading, Protocol):
     """Fading access links of clients that may change their station."""
 
     def join(self, client: int, offer: Offer) -> bool:
-        """Let a client's links be what a station offers from now on; return whether their fading is another then."""
+        """Let a client's links be what a station offers; return whether their fading changes."""
         ...
 
 
 @runtime_checkable
 class FadedCoverage(Coverage, Protocol):
-    """Stations whose links fade."""
-
     @property
-    def uplink_hz(self) -> float:
-        """Bandwidth of a client's uplink in hertz."""
-        ...
+    def uplink_hz(self) -> float: ...
 
     def channels(
         self, access: Sequence[tuple[int, int]], rates_bps: FloatArray, snr: FloatArray

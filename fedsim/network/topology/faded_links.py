@@ -9,16 +9,14 @@ from fedsim.arrays import FloatArray, IntArray
 _FIRST_NUMBERS: Final = 16
 _NONE: Final = -1
 _MOST_DRAWN: Final = 2**14
-"""Ratios that are drawn at most for links that join, unless they are wanted."""
+"""Most ratios that are drawn for links that join, unless they are wanted."""
 
 
 class LinkFading(Protocol):
-    """The fading of some links of a network: what their capacity is in a block, over its mean."""
+    """The fading of some links of a network."""
 
     @property
-    def coherence_s(self) -> float:
-        """Length of a block in seconds."""
-        ...
+    def coherence_s(self) -> float: ...
 
     @property
     def most_blocks(self) -> int:
@@ -30,9 +28,7 @@ class LinkFading(Protocol):
         """The first block that has the mean for all links."""
         ...
 
-    def fades(self, link: int) -> bool:
-        """Return whether the capacity of a link changes from block to block."""
-        ...
+    def fades(self, link: int) -> bool: ...
 
     def ratios(self, link: IntArray, block: IntArray) -> FloatArray:
         """Return capacities over their means, >= 0, shape (b, n)."""
@@ -56,7 +52,6 @@ class FadedLinks:
         self._base = self._rows = 0
 
     def add(self, number: int, link: int) -> None:
-        """Add a link that is in use from now on."""
         if number >= self._link.size:
             more = np.full(self._link.size, _NONE)
             self._link, self._first = np.append(self._link, more), np.append(self._first, more)
@@ -66,17 +61,15 @@ class FadedLinks:
             self.present += 1
 
     def remove(self, number: int) -> None:
-        """Remove a link that is no longer in use."""
         if self._link[number] != _NONE:
             self._link[number] = _NONE
             self.present -= 1
 
     def changed(self, number: int) -> None:
-        """Draw a link anew: its fading is another."""
         self._row[number] = _NONE
 
     def begin(self, block: int) -> int:
-        """Let the links that are in use start to fade in a block; return for how many blocks any of them still does."""
+        """Let the links in use start to fade in a block; return for how many blocks any of them still does."""
         faded = self._link != _NONE
         if not faded.any():
             return 0

@@ -19,7 +19,7 @@ from fedsim.network.topology.max_min import PAD, max_min_rates
 # The same instant reached by different sums may differ in the last digits.
 _TIE_ULPS: Final = 8
 _ELEMENTS: Final = 2**13
-"""Rates computed at once, few enough that they stay in a core's cache."""
+"""Rates computed at once, few enough for a core's cache."""
 _AT_LEAST: Final = 2**8
 """Rates that cost about as little as one."""
 _AT_ONCE: Final = 400
@@ -28,7 +28,7 @@ _AT_ONCE: Final = 400
 
 @dataclass(frozen=True)
 class Route:
-    """The route of a flow: the links that it uses."""
+    """The links of a flow."""
 
     links: tuple[int, ...]
     weights: tuple[float, ...]
@@ -55,11 +55,9 @@ class FlowState:
 
     @property
     def links(self) -> int:
-        """Number of links."""
         return len(self._capacity_bps)
 
     def take(self, bits: float) -> int:
-        """Return the row of a new flow, which has no route yet."""
         if not self._free:
             self._grow()
         row = self._free.pop()
@@ -68,12 +66,10 @@ class FlowState:
         return row
 
     def give_back(self, row: int) -> None:
-        """Free the row of a flow that has no route any more."""
         self._stop(row)
         self._free.append(row)
 
     def place(self, row: int, route: Route | None) -> None:
-        """Give a flow that has no route one, or none."""
         if route is None:
             self._stop(row)
             return
@@ -94,21 +90,17 @@ class FlowState:
                 self._airtimes[:, row, place] = [numbers.get(airtime, PAD) for airtime in ends]
 
     def lift(self, route: Route | None) -> None:
-        """Remove a flow from the links of its route."""
         for link in () if route is None else route.links:
             self._in_use.release(link)
 
     def holds(self, link: int) -> bool:
-        """Return whether any flow uses a link."""
         return self._in_use.holds(link)
 
     def set_capacity(self, link: int, capacity_bps: float) -> bool:
-        """Change the capacity of a link; return whether any flow uses it."""
         self._capacity_bps[link] = capacity_bps
         return self._in_use.set_capacity(link, capacity_bps)
 
     def fading_changed(self, link: int) -> bool:
-        """Let a link fade in another way from now on; return whether any flow uses it."""
         number = self._in_use.number(link)
         if number is None or self._faded is None:
             return False
@@ -116,7 +108,6 @@ class FlowState:
         return True
 
     def carry(self, elapsed_s: float, now_s: float) -> None:
-        """Send bits at the shared rates until an instant."""
         if self._ahead is not None:
             self.remaining_bits[self._ahead.rows] = self._ahead.left_at(now_s)
             return
@@ -124,13 +115,12 @@ class FlowState:
         np.maximum(self.remaining_bits, 0.0, out=self.remaining_bits)
 
     def rate_at(self, row: int, now_s: float) -> float:
-        """Return the rate of a flow at an instant after the last call of `share`."""
         if self._ahead is not None:
             self.rate_bps[self._ahead.rows] = self._ahead.rates_at(now_s)
         return float(self.rate_bps[row])
 
     def share(self, now_s: float, quiet_s: float = 0.0) -> float:
-        """Compute the max-min fair rates of all flows, and return the instant until which they are to be waited for.
+        """Compute the max-min fair rates of all flows, and return the instant until which they hold.
 
         That is the first end, or the end of the fading blocks for which rates are computed.
         """
@@ -154,13 +144,11 @@ class FlowState:
 
     @property
     def known_until_s(self) -> float:
-        """Instant until which rates are known while the flows stay the same."""
         return math.inf if self._ahead is None else self._ahead.until_s
 
     def _look_ahead(
         self, faded: FadedLinks, runs: IntArray, now_s: float, block: int, quiet_s: float, most: int
     ) -> BlocksAhead:
-        """Return the rates of the flows in the next blocks."""
         coherence_s, left_bits = faded.fading.coherence_s, self.remaining_bits[runs]
         numbers, routes, airtimes = _renumbered(self._routes[runs], self._airtimes[:, runs])
         weights, mean_bps = self._weights[runs], self._in_use.capacity_bps()[numbers]
@@ -187,11 +175,9 @@ class FlowState:
         return BlocksAhead.over(now_s, runs, left_bits, flows.rates_bps(mean_bps * ratios), length_s)
 
     def next_finish_s(self) -> float:
-        """Return the instant at which the first flow has sent its last bit, at the present rates."""
         return float(self._finish_s.min(initial=math.inf))
 
     def due(self, now_s: float) -> list[int]:
-        """Return the rows whose last bit has left by now."""
         due: list[int] = np.flatnonzero(self._finish_s <= now_s + _TIE_ULPS * math.ulp(now_s)).tolist()
         return due
 

@@ -50,7 +50,6 @@ class Star(Component):
     radio_bps: PositiveFloat | None = None
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
-        """Return base station ``bs-0`` and ``cloud``, for clients at positions of shape (K, 2)."""
         graph: nx.Graph[str] = nx.Graph()
         graph.add_node(CLOUD, kind="cloud")
         _add_station(graph, 0, (0.0, 0.0), self.radio_bps)
@@ -79,7 +78,6 @@ class TwoTier(Component):
     radio_bps: PositiveFloat | None = None
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
-        """Return ``cloud``, ``edge-i`` and ``bs-i`` with i from 0, for clients at positions of shape (K, 2)."""
         graph: nx.Graph[str] = nx.Graph()
         graph.add_node(CLOUD, kind="cloud")
         for i, place in enumerate(hexagonal_sites(self.cells, self.site_distance_m).tolist()):
@@ -110,7 +108,6 @@ class Mesh(Component):
     radio_bps: PositiveFloat | None = None
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
-        """Return ``cloud``, ``bs-0`` and ``client-i`` with i from 0, for clients at positions of shape (K, 2)."""
         from scipy.spatial import cKDTree
 
         graph = Star(backhaul=self.backhaul, radio_bps=self.radio_bps).graph(positions_m)
@@ -143,7 +140,6 @@ class File(Component):
     path: Annotated[str, Field(min_length=1)]
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[Any]":
-        """Return the graph of the file, for clients at positions of shape (K, 2)."""
         path = Path(self.path)
         text = read_text(path, ScenarioError, f"topology: {shortened(self.path)}")
         readers = {".graphml": graph_of_graphml, ".json": graph_of_json}
@@ -170,7 +166,6 @@ class Given(Component):
 
     @classmethod
     def of(cls, graph: "nx.Graph[Any]") -> "Given":
-        """Return the description of a networkx graph."""
         if graph.is_multigraph():
             raise ValueError("a multigraph is not allowed; there must be at most one edge between two nodes")
         return cls(
@@ -183,7 +178,6 @@ class Given(Component):
         )
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
-        """Return the graph, for clients at positions of shape (K, 2)."""
         return _assembled(list(self.nodes), list(self.edges), self.directed, "topology")
 
 

@@ -34,7 +34,7 @@ class HandoverRule(Settings):
     reselect_after_s: NonNegativeFloat | None = None
 
     def ticks_s(self, now_s: float, number: int) -> FloatArray:
-        """Return the next instants of measuring in seconds, the first of them after now, shape (number,)."""
+        """Return the next instants of measuring, the first of them after now."""
         first = math.floor(now_s / self.measured_every_s) + 1
         times_s = np.arange(first, first + number + 1, dtype=np.float64) * self.measured_every_s
         return times_s[1:] if times_s[0] <= now_s else times_s[:-1]
@@ -58,7 +58,6 @@ class Watch:
     def over(
         cls, rule: HandoverRule, times_s: FloatArray, signal_db: FloatArray, serving: int, since_s: FloatArray
     ) -> "Watch":
-        """Return what measurements of a client's neighbours show."""
         better = signal_db - rule.hysteresis_db > signal_db[:, serving : serving + 1]
         better[:, serving] = False
         number = np.arange(len(times_s))[:, None]

@@ -1,4 +1,4 @@
-"""The links that flows use, numbered without gaps."""
+"""The links that flows use, numbered without gaps, so that idle links cost nothing."""
 
 import numpy as np
 
@@ -7,8 +7,6 @@ from fedsim.network.topology.faded_links import FadedLinks
 
 
 class LinksInUse:
-    """The links that flows use, numbered without gaps, so that idle links cost nothing."""
-
     def __init__(self, faded: FadedLinks | None = None) -> None:
         self._number: dict[int, int] = {}
         self._faded = faded
@@ -17,7 +15,6 @@ class LinksInUse:
         self._users = np.zeros(16, dtype=np.int64)
 
     def holds(self, link: int) -> bool:
-        """Return whether any flow uses a link."""
         return link in self._number
 
     def number(self, link: int) -> int | None:
@@ -56,9 +53,8 @@ class LinksInUse:
         return number is not None
 
     def capacity_bps(self) -> FloatArray:
-        """Return the capacities by number in bit/s; values at unused numbers have no meaning."""
+        """Return the capacities by number; values at unused numbers have no meaning."""
         return self._capacity_bps[: len(self._number) + len(self._free)]
 
     def users(self) -> IntArray:
-        """Return how many flows use each link, by number."""
         return self._users[: len(self._number) + len(self._free)]

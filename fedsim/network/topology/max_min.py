@@ -17,8 +17,8 @@ PAD = -1
 def max_min_rates(routes: NDArray[np.intp], weights: FloatArray, capacity: FloatArray) -> FloatArray:
     """Return the max-min fair rate of each flow, shape (n,).
 
-    The textbook's filling settles one level of the water after the other. Here each step settles every link that
-    is a bottleneck already: the level at which a link fills can only rise while others settle, so a link whose flows
+    The textbook's filling fixes one level of the water after the other. Here each step fixes every link that is a
+    bottleneck already: the level at which a link fills can only rise while others are fixed, so a link whose flows
     all fill at its own level first fills at exactly that level. A star with a thousand different access links takes
     a handful of steps.
     """

@@ -52,8 +52,6 @@ class Leg:
 
 
 class Movement(Protocol):
-    """The movement of the clients of one run."""
-
     def __call__(self, client: int, place_m: Place, /) -> Iterator[Leg]:
         """Yield the legs of a client without gaps, from time 0 on."""
         ...
@@ -69,10 +67,7 @@ class Mobility(Protocol):
 
 @dataclass(frozen=True)
 class _Moves:
-    """A movement whose legs follow one another."""
-
     def __call__(self, answer: object, given: Given) -> Movement:
-        """Return it with each leg checked as it is read."""
         if not callable(answer):
             raise AnswerError(in_words(answer), "a function of a client and its place")
         movement: Movement = answer
@@ -98,7 +93,7 @@ MOBILITY_MODEL: Final = Contract("mobility", Mobility, {"build": _Moves()})
 
 
 def standing(_client: int, place_m: Place) -> Iterator[Leg]:
-    """Yield the one leg of a client that stands still."""
+    """Yield the one leg of a client that does not move."""
     yield Leg(0.0, math.inf, place_m, (0.0, 0.0))
 
 
@@ -136,7 +131,6 @@ class RandomWaypoint(Component):
         return self
 
     def build(self, streams: Streams) -> Movement:
-        """Return walks and pauses without end."""
         return partial(self._legs, streams)
 
     def _legs(self, streams: Streams, client: int, place_m: Place) -> Iterator[Leg]:
@@ -192,7 +186,6 @@ class Trace(Component):
         return self
 
     def build(self, streams: Streams) -> Movement:
-        """Return the lines between each client's points, and at the end a pause without end."""
         return partial(_along, of_file(self.path) if self.path is not None else by_client(self.points or (), "points"))
 
 
@@ -220,19 +213,15 @@ def by_client(rows: tuple[tuple[int, float, float, float], ...], source: str) ->
 
 
 class Walk:
-    """The positions of one client, now and later."""
-
     def __init__(self, legs: Iterator[Leg]) -> None:
         self._legs = legs
         self._known = deque([next(legs)])
 
     @property
     def stands(self) -> bool:
-        """Whether it never moves again."""
         return math.isinf(self._known[0].end_s) and self._known[0].velocity_m_per_s == (0.0, 0.0)
 
     def at(self, times_s: FloatArray, now_s: float) -> FloatArray:
-        """Return the positions in metres at some instants, shape (n, 2)."""
         while self._known[-1].end_s <= times_s[-1]:
             self._known.append(next(self._legs))
         while self._known[0].end_s <= now_s:

@@ -24,8 +24,6 @@ Kind = Literal["client", "base-station", "edge-server", "cloud", "router"]
 
 
 class Node(Settings):
-    """A node of a network."""
-
     kind: Kind
     client: Annotated[int, Field(ge=0)] | None = None
     x_m: float | None = None
@@ -79,7 +77,6 @@ class Topology:
         self._airtime: dict[int, int] = {}
 
     def add_node(self, name: str, node: Node) -> int:
-        """Add a node and return its number."""
         number = len(self.names)
         self.names.append(name)
         self.nodes.append(node)
@@ -89,20 +86,17 @@ class Topology:
         return number
 
     def add_link(self, tail: int, head: int, capacity_bps: float, delay_s: float, wireless: bool) -> int:
-        """Add one direction of an edge and return its number."""
         link = Link(len(self.links), tail, head, capacity_bps, delay_s, wireless)
         self.links.append(link)
         self._out[tail][head] = self._into[head][tail] = link.number
         return link.number
 
     def node(self, name: str) -> int:
-        """Return a node's number; an unknown name is refused."""
         if name not in self._number:
             raise ScenarioError(f"{self.where}: there is no node {name!r}; allowed: {_some(self.names)}")
         return self._number[name]
 
     def has(self, name: str) -> bool:
-        """Return whether a node of this name exists."""
         return name in self._number
 
     def between(self, one: int, other: int) -> list[int]:
@@ -114,7 +108,6 @@ class Topology:
         self._airtime[node] = 2 * len(self._airtime)
 
     def shares_airtime(self, number: int) -> bool:
-        """Return whether a link shares the time of one of its ends."""
         link = self.links[number]
         return link.wireless and (link.tail in self._airtime or link.head in self._airtime)
 
@@ -133,7 +126,7 @@ class Topology:
         return self.nodes[node].kind != "client" if relays is None else relays
 
     def turn(self, number: int, tail: int, head: int) -> None:
-        """Let a link join two other nodes from now on; its number and capacity stay."""
+        """Let a link join two other nodes; its number and capacity stay."""
         old = self.links[number]
         del self._out[old.tail][old.head], self._into[old.head][old.tail]
         self.links[number] = replace(old, tail=tail, head=head)
@@ -147,18 +140,15 @@ class Topology:
         self._trees.clear()
 
     def lose_link(self, number: int, lost: bool) -> None:
-        """Count a failure of a link, or its end; as `lose_node`."""
         self._link_losses[number] = self._link_losses.get(number, 0) + (1 if lost else -1)
         link = self.links[number]
         if self.relays(link.tail) and self.relays(link.head):
             self._trees.clear()
 
     def works(self, node: int) -> bool:
-        """Return whether a node has no failure."""
         return self._node_losses.get(node, 0) == 0
 
     def usable(self, number: int) -> bool:
-        """Return whether a link and both its ends have no failure."""
         link = self.links[number]
         ends = self._node_losses.get(link.tail, 0) + self._node_losses.get(link.head, 0)
         return ends + self._link_losses.get(number, 0) == 0

@@ -15,8 +15,6 @@ from fedsim.errors import DataError
 
 @dataclass(frozen=True)
 class Capacities:
-    """The capacities of n traces, one after the other."""
-
     first: IntArray
     edge_s: FloatArray
     bits: FloatArray
@@ -44,34 +42,30 @@ class Capacities:
 
     @property
     def traces(self) -> int:
-        """Number of traces n."""
         return self.first.size - 1
 
     @property
     def period_s(self) -> FloatArray:
-        """Length of each trace, shape (n,)."""
         return self.edge_s[self.first[1:] - 1]
 
     @property
     def mean_bps(self) -> FloatArray:
-        """Mean capacity of each trace, shape (n,)."""
         return np.asarray(self.bits[self.first[1:] - 1] / self.period_s)
 
     def carried_bits(self, trace: IntArray, phase_s: FloatArray) -> FloatArray:
-        """Return the bits that each trace carries from its beginning to an instant within its period, shape (n,)."""
+        """Return the bits that each trace carries from its beginning to an instant within its period."""
         low, high = self.first[trace], self.first[trace + 1]
         edge = low + _counted(self.edge_s, low, high, phase_s, at=True) - 1
         return np.asarray(self.bits[edge] + self.rate_bps[edge] * (phase_s - self.edge_s[edge]))
 
     def between_bits(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
-        """Return the bits that each trace carries between two instants, from 0 on, of its repetitions; shape (n,)."""
+        """Return the bits that each trace carries between two instants, from 0 on, of its repetitions."""
         period_s, whole = self.period_s[trace], self.bits[self.first[trace + 1] - 1]
         (loops, phase_s), (more, end_s) = (_phase(time_s, period_s) for time_s in (from_s, until_s))
         carried = self.carried_bits(trace, end_s) - self.carried_bits(trace, phase_s)
         return np.asarray((more - loops) * whole + carried)
 
     def transfer_s(self, trace: IntArray, start_s: FloatArray, bits: float | FloatArray) -> FloatArray:
-        """Return how long each trace takes to carry some bits, shape (n,)."""
         period_s, last = self.period_s[trace], self.first[trace + 1] - 1
         phase_s = _phase(start_s, period_s)[1]
         target = self.carried_bits(trace, phase_s) + bits

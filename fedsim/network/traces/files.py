@@ -64,7 +64,6 @@ class RateFile(Settings):
         return self
 
     def read(self) -> Capacities:
-        """Return the traces of the file."""
         try:
             if Path(self.path).suffix in (".csv", ".parquet", ".npz"):
                 return Capacities.of(self._from_table())

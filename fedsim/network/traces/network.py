@@ -51,7 +51,6 @@ class RateTraces(Component):
     delay_s: Annotated[ClientValues, PerClient(ge=0)]
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "TraceLinks":
-        """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
         clients, shared = len(positions_m), self.sharing == "equal"
         ways = []
         for file in (self.downlink, self.uplink):
@@ -67,22 +66,16 @@ class RateTraces(Component):
 
 @dataclass(frozen=True)
 class TracedWay:
-    """One direction of all clients' links."""
-
     rates: Capacities
     trace: IntArray
     offset_s: FloatArray
 
     @property
     def mean_bps(self) -> FloatArray:
-        """Mean rate of each client, shape (K,)."""
         return self.rates.mean_bps[self.trace]
 
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the duration of each client's transfer, shape (n,).
-
-        A transfer that never starts, behind one that never ends, has the mean rate.
-        """
+        """Return the duration of transfers; one that never starts, behind one that never ends, has the mean rate."""
         starts = np.isfinite(start_s)
         begin_s = np.where(starts, start_s, 0.0) + self.offset_s[client]
         took_s = self.rates.transfer_s(self.trace[client], begin_s, bits)
@@ -90,43 +83,36 @@ class TracedWay:
 
 
 class TraceLinks(Links):
-    """The links of `RateTraces`."""
-
     def __init__(self, downlink: TracedWay, uplink: TracedWay, delay_s: Values, *, shared: bool) -> None:
         self._down, self._up, self._delay_s = downlink, uplink, delay_s
         self.shared = Directions(down=shared, up=shared)
 
     def open(self, env: Environment) -> SharedMedium:
-        """Return the capacities that all clients share, on the clock of one run."""
         clients = self._down.trace.size
         return TracedMedium(
             env, self._down.rates, self._up.rates, np.array(np.broadcast_to(self._delay_s, clients)).tolist()
         )
 
     def describe(self) -> LinkFacts:
-        """Return the mean rates."""
         return LinkFacts(rate_bps=np.stack([self._down.mean_bps, self._up.mean_bps]))
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the time in which the rates add up to the bits, and the delay, shape (n,)."""
         return self._down.transfer_s(client, start_s, bits) + at(self._delay_s, client)
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the time in which the rates add up to the bits, and the delay, shape (n,)."""
         return self._up.transfer_s(client, start_s, bits) + at(self._delay_s, client)
 
     def carried_bits(
         self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
     ) -> FloatArray:
-        """Return the bits that the traces have carried since the start, shape (n,); the delay carries nothing more."""
+        """Return the bits that the traces have carried; the delay carries nothing more."""
         way = self._up if up else self._down
         begin_s = start_s + way.offset_s[client]
         return np.minimum(way.rates.between_bits(way.trace[client], begin_s, begin_s + elapsed_s), bits)
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return the bits over the mean rate, exact for transfers that are long against the trace, and the delay."""
+        """Return a value that is exact for transfers that are long against the trace."""
         return bits / self._down.mean_bps + self._delay_s
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return the bits over the mean rate, exact for transfers that are long against the trace, and the delay."""
         return bits / self._up.mean_bps + self._delay_s

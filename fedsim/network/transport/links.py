@@ -18,8 +18,6 @@ from fedsim.network.transport.tcp import TcpPath
 
 @dataclass(frozen=True)
 class Path:
-    """What a transport adds to a message."""
-
     tcp: TcpPath
     rtt_s: float
     handshakes: int
@@ -29,7 +27,6 @@ class Path:
     header_bits: float
 
     def carried_bits(self, bits: float) -> float:
-        """Return the bits of a message with its headers."""
         return (bits + self.header_bits) * (1.0 + self.overhead)
 
     def extra_s(self, bits: float, sending_s: FloatArray) -> FloatArray:
@@ -76,7 +73,6 @@ class TransportLinks(Links):
         self._up = lru_cache(maxsize=4)(lambda bits: self._plan(bits, links.expected_uplink_s, 0.0))
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return handshakes, what TCP adds at the mean rate of each client's link, and the link's time, shape (n,)."""
         plan = self._down(bits)
         begins_s = start_s + plan.before_s[client]
 
@@ -86,7 +82,6 @@ class TransportLinks(Links):
         return plan.before_s[client] + _limited(alone_s, plan.bits, self.capacities[0])
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return what TCP adds at the mean rate of each client's link, and the link's time, shape (n,)."""
         plan = self._up(bits)
         begins_s = start_s + plan.before_s[client]
 
@@ -98,7 +93,7 @@ class TransportLinks(Links):
     def carried_bits(
         self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
     ) -> FloatArray:
-        """Return the share of the message in what the network's link has carried, headers included, shape (n,)."""
+        """Return the share of the message in what the network's link has carried, headers included."""
         plan = (self._up if up else self._down)(bits)
         before_s = plan.before_s[client]
         left_s = elapsed_s - before_s
@@ -106,25 +101,20 @@ class TransportLinks(Links):
         return np.where(left_s > 0, carried, 0.0) * (bits / plan.bits if plan.bits > 0 else 1.0)
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return the mean of `downlink_s`."""
         plan = self._down(bits)
         return plan.before_s + _limited(self.links.expected_downlink_s, plan.bits, self.capacities[0])
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return the mean of `uplink_s`."""
         plan = self._up(bits)
         return plan.before_s + _limited(self.links.expected_uplink_s, plan.bits, self.capacities[1])
 
     def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray | None:
-        """Return what a base station of the network measures."""
         return self.links.uplink_snr_hz(client, time_s)
 
     def uplink_gain(self, client: IntArray, time_s: float) -> FloatArray | None:
-        """Return what sounding signals of the network show."""
         return self.links.uplink_gain(client, time_s)
 
     def uplink_power_dbm(self, client: IntArray) -> FloatArray | None:
-        """Return what the links underneath return."""
         return self.links.uplink_power_dbm(client)
 
     def allocated(
@@ -136,11 +126,9 @@ class TransportLinks(Links):
         return links
 
     def describe(self) -> LinkFacts:
-        """Return what is known of the network's links."""
         return self.links.describe()
 
     def open(self, env: Environment) -> SharedMedium:
-        """Return the network's medium and the server's link on the clock of one run."""
         inner = self.links.open(env) if any(self.links.shared) else None
         ways = Alone(self.links.downlink_s, self._down), Alone(self.links.uplink_s, self._up)
         clients = self.links.expected_uplink_s(0.0).size

@@ -7,7 +7,7 @@ grows by the factor gamma = 1 + 1/b in each round trip of slow start.
 
 The papers' model forgets the window that slow start has reached before the first loss: after it the steady state begins
 at once. Where losses are rare and windows large, the window of slow start is far above the steady one, and messages of
-some thousand segments arrive sooner than the model says: the table on the page of `fedsim.network` has the figures.
+some thousand segments arrive sooner than the model says (`tests/benchmarks/tcp_latency.py`).
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class TcpPath:
         return np.asarray(np.minimum((1.0 - lossless) * (1.0 - self.loss) / self.loss + 1.0, segments))
 
     def slow_start_s(self, segments: FloatArray, window: FloatArray, rtt_s: FloatArray) -> FloatArray:
-        """Return the time in slow start, equation 15, and the same where a window is reached and kept."""
+        """Return the time in slow start, equation 15, and the same where a window is reached and not exceeded."""
         first, growth = np.minimum(self.first_window, window), self.growth
         free = np.log(segments * (growth - 1.0) / first + 1.0)
         left = segments - (growth * window - first) / (growth - 1.0)

@@ -135,7 +135,6 @@ class Tcp(Component):
     server: ServerLink = ServerLink()
 
     def over(self, links: Links, streams: Streams) -> Links:
-        """Return links whose messages take this transport."""
         limits = self.server.egress_bps, self.server.ingress_bps
         for name, limit, shared in zip(("egress_bps", "ingress_bps"), limits, links.shared, strict=True):
             if limit is not None and shared:
@@ -150,7 +149,6 @@ class Tcp(Component):
         return TransportLinks(links, self.path(), capacities)
 
     def path(self) -> Path:
-        """Return the arithmetic of this transport."""
         tcp = TcpPath(self.loss, float(self.first_window), self.per_ack, self.timeout_s)
         segment_bits = float(self.segment_bytes * _BITS_PER_BYTE)
         window = self.window_bytes / self.segment_bytes
@@ -162,5 +160,4 @@ class NoTransport(Component):
     """No transport: a message is what the network carries, and takes no longer."""
 
     def over(self, links: Links, streams: Streams) -> Links:
-        """Return the links as they are."""
         return links

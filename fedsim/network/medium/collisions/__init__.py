@@ -1,1 +1,1 @@
-"""What stations lose that send without being told when: collisions of packets and frames."""
+"""Collisions of packets and frames of stations that send whenever they may."""

@@ -6,8 +6,7 @@ that it captures the receiver (Bor, Roedig, Voigt and Alonso, "Do LoRa low-power
 overlap with the probability ``2 airtime / period`` on one of some channels, whatever came before: instants and channels
 are drawn anew for each packet. So a station that h others can destroy gets each packet through with the probability
 ``(1 - 2 d / c)^h`` for a duty cycle d and c channels, in the limit of many stations ALOHA's ``exp(-2 G)``. The medium
-counts with this mean. Its rates change only when a message starts, ends or is cancelled, and a code keeps one pending
-timer.
+counts with this mean, so that rates change only when a message starts, ends or is cancelled.
 """
 
 import math
@@ -36,8 +35,6 @@ def kept_shares(level_db: FloatArray, overlap: float, capture_db: float) -> Floa
 
 
 class AlohaTransfer(Transfer):
-    """One message of some packets."""
-
     __slots__ = (
         "_channel",
         "bits",
@@ -61,7 +58,6 @@ class AlohaTransfer(Transfer):
         self.done = Event(channel.env)
 
     def cancel(self) -> None:
-        """End the message now; its packets harm no others from now on. Nothing if it has ended."""
         if not self.ended:
             self._channel.forget(self)
             self.ended = True
@@ -76,7 +72,7 @@ class AlohaTransfer(Transfer):
         return max(self.left_s / self.kept - self.early_s, 0.0) if self.kept > 0 else math.inf
 
     def go_on(self, elapsed_s: float) -> None:
-        """Have some time pass, no longer than until the end."""
+        """Let some time pass, no longer than until the end."""
         until_s = self.until_s()
         part = min(elapsed_s / until_s, 1.0) if until_s > 0 else 1.0
         self.carried += (self.bits - self.carried) * part
@@ -100,7 +96,7 @@ class AlohaChannel:
         self._changed = False
 
     def send(self, bits: float, whole_s: float, early_s: float, level_db: float, delay_s: float) -> AlohaTransfer:
-        """Start a message now, which never ends if its packets take for ever; parameters as in `AlohaTransfer`."""
+        """Start a message, which never ends if its packets take for ever."""
         transfer = AlohaTransfer(self, bits, whole_s, early_s, level_db, delay_s)
         if whole_s < math.inf:
             self._catch_up()
@@ -109,14 +105,13 @@ class AlohaChannel:
         return transfer
 
     def forget(self, transfer: AlohaTransfer) -> None:
-        """Remove a message that has been cancelled."""
         if transfer in self._present:
             self._catch_up()
             del self._present[transfer]
             self._change()
 
     def catch_up(self, transfer: AlohaTransfer) -> None:
-        """Have a message know what has got through up to now."""
+        """Count for a message what has got through up to now."""
         if transfer in self._present:
             self._catch_up()
 
@@ -170,19 +165,15 @@ class Stations:
 
 
 class AlohaMedium(SharedMedium):
-    """Packets of the clients of a gateway, on the clock of one run."""
-
     def __init__(self, env: Environment, down: Stations, up: Stations, overlap: float, capture_db: float) -> None:
         self._down, self._up = down, up
         self._free = AlohaChannel(env, 0.0, capture_db)
         self._of_code = {code: AlohaChannel(env, overlap, capture_db) for code in np.unique(up.code).tolist()}
 
     def downlink(self, client: int, bits: float) -> Transfer:
-        """Start a message from the gateway to a client."""
         return _send(self._free, self._down, client, bits)
 
     def uplink(self, client: int, bits: float) -> Transfer:
-        """Start a message from a client to the gateway."""
         return _send(self._of_code[int(self._up.code[client])], self._up, client, bits)
 
 

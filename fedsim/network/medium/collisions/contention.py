@@ -16,7 +16,7 @@ def transmission_probability(stations: int, window: int, doublings: int) -> floa
     """Return tau, the probability that a station transmits in a slot; equations 7 and 9.
 
     ``tau = 2 (1 - 2p) / ((1 - 2p) (W + 1) + p W (1 - (2p)^m))`` falls with p, and ``p = 1 - (1 - tau)^(n - 1)`` rises
-    with tau, so that there is one solution, which is found by halving an interval.
+    with tau, so that there is one solution.
     """
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):

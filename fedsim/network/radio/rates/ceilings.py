@@ -22,13 +22,13 @@ _BEYOND_REACH: Final = 300.0
 
 
 def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> FloatArray:
-    """Return the mean of ``min(log2(1 + snr * gain), ceiling)`` in bit/s/Hz over fading, of the shape of snr.
+    """Return the mean of ``min(log2(1 + snr * gain), ceiling)`` in bit/s/Hz over fading.
 
     Where no gain reaches the ceiling, it is the fading law's own mean; where each does, the ceiling. In between a
     monotone cubic passes through the means at SNRs at most a quarter of a decibel apart, or an eighth of the decibels
     between the quartiles of the gain. Each of them is ``int_0^v log2(1 + snr q(u)) du + ceiling (1 - v)``, where v is
-    the probability of a gain below the ceiling's, found by halving, and the integral is a double exponential rule.
-    Against quadrature it errs by less than 1e-5 bit/s/Hz for Rayleigh, Rician and Nakagami fading.
+    the probability of a gain below the ceiling's, and the integral is a double exponential rule. Against quadrature it
+    errs by less than 1e-5 bit/s/Hz for Rayleigh, Rician and Nakagami fading.
     """
     if ceiling > _BEYOND_REACH:
         return fading.mean_spectral_efficiency(snr)
@@ -54,7 +54,6 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
 
 
 def _mean(snr: FloatArray, ceiling: float, reached: float, fading: Fading) -> FloatArray:
-    """Return the mean at some linear SNRs, shape (n,)."""
     low, high = np.zeros(snr.size), np.ones(snr.size)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

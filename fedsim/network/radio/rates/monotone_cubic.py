@@ -9,10 +9,10 @@ from fedsim.arrays import FloatArray
 
 
 def monotone_cubic(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
-    """Return the value of the cubic at some places, of their shape.
+    """Return the values of the cubic at some places.
 
     The slope at an inner point is the harmonic mean of the slopes on both sides with weights by their lengths, and 0 at
-    a local extreme; that at an end is a one-sided estimate which keeps the direction.
+    a local extreme; that at an end is a one-sided estimate with the direction of the nearest slope.
     """
     step, rise = x[1:] - x[:-1], y[1:] - y[:-1]
     slope = rise / step

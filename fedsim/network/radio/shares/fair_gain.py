@@ -49,22 +49,21 @@ class FairGain(GainTable):
         self._efficiency = rate.efficiency(db_to_linear(self._client_db)[:, None] * gain)
         self._mass = (alike[:, None] / _CLIENTS * self._weight).ravel()
         self._mean = np.maximum(self._efficiency @ self._weight, _LEAST)
-        # Clients that all have the highest efficiency are alike; a step would tell them apart.
+        # Clients that all have the highest efficiency are alike; a step would treat them differently.
         _, self._group, self._size = np.unique(np.round(np.log(self._mean), 2), return_inverse=True, return_counts=True)
         self._known = _known_of(self._efficiency.tobytes() + self._mass.tobytes())
         self._known.setdefault(1, self._mean)
 
     def efficiency(self, users: int) -> FloatArray:
-        """Return n times the average rate in a hertz."""
         gain = users * self._averages(users) / self._mean
         return np.asarray(self.alone * np.exp(np.interp(self.level_db, self._client_db, np.log(gain))))
 
     def _averages(self, users: int) -> FloatArray:
-        """Return the average rate of the cell's clients in a hertz, shape (clients,).
+        """Return the average rate of the cell's clients in a hertz.
 
         Found by the method of Frank and Wolfe for the sum of the logarithms, which is concave in the rates: serving the
         largest ratios is the best direction from the present averages, and its mean gain in ratio bounds what is still
-        to gain. The length of each step is the best one on its line, by Newton's method.
+        to gain.
         """
         if users not in self._known:
             fewer = fewer_users(users)

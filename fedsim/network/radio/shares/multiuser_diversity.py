@@ -1,4 +1,4 @@
-"""Gains by the number of clients: of a scheduler that serves whom fading favours, and of power in a share."""
+"""Gains by the number of clients: of a scheduler that serves a client in its best blocks, and of power in a share."""
 
 import math
 from abc import ABC, abstractmethod
@@ -113,7 +113,6 @@ class DiversityGain(GainTable):
     """
 
     def efficiency(self, users: int) -> FloatArray:
-        """Return that of the best of n gains."""
         return efficiency_of_best(self.rate, self.fading, db_to_linear(self.level_db), users)
 
 
@@ -132,7 +131,6 @@ class ShareGain(GainTable):
         self._densest = db_to_linear(limited)
 
     def efficiency(self, users: int) -> FloatArray:
-        """Return that at the SNR of the share."""
         density = np.minimum(float(users), self._densest)
         return efficiency_of_best(self.rate, self.fading, db_to_linear(self.level_db) * density, 1)
 
@@ -146,11 +144,6 @@ class Window(NamedTuple):
 
     @classmethod
     def over(cls, users: Sequence[int], curves: FloatArray) -> "Window":
-        """Return the bounds for computed numbers of clients.
-
-        In between, gains are linear in the logarithm of the number, so that their quotient falls where they rise by no
-        more than the logarithm of the ratio of the numbers. Numbers side by side are compared as they are.
-        """
         number = np.array(users, dtype=np.float64)
         few, many = number[:-1], number[1:]
         rise = np.where(many == few + 1, 1 / few, np.log(many / few))
@@ -160,7 +153,6 @@ class Window(NamedTuple):
 
 
 def _users(place: int) -> int:
-    """Return the number of clients at a place."""
     return place + 1 if place < _EXACT_USERS else round(_EXACT_USERS * _USERS_PER_STEP ** (place + 1 - _EXACT_USERS))
 
 

@@ -58,7 +58,6 @@ class FullPower(Component):
     """All power of a client in its share, however small the share is."""
 
     def densest(self, loss_db: FloatArray, power_dbm: Values, bandwidth_hz: Values) -> FloatArray:
-        """Return `inf`, of the shape of loss_db."""
         return np.full_like(loss_db, np.inf)
 
 
@@ -66,7 +65,6 @@ class SpreadPower(Component):
     """The power of one client over the whole band, of which a share carries its part: all clients radiate as one."""
 
     def densest(self, loss_db: FloatArray, power_dbm: Values, bandwidth_hz: Values) -> FloatArray:
-        """Return ones, of the shape of loss_db."""
         return np.ones_like(loss_db)
 
 
@@ -87,6 +85,5 @@ class FractionalPower(Component):
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.8
 
     def densest(self, loss_db: FloatArray, power_dbm: Values, bandwidth_hz: Values) -> FloatArray:
-        """Return the density above which the rule does not raise it, of the shape of loss_db."""
         blocks_db = 10 * np.log10(np.asarray(bandwidth_hz) / RESOURCE_BLOCK_HZ)
         return np.asarray(db_to_linear(self.p0_dbm + blocks_db + self.alpha * loss_db - np.asarray(power_dbm)))

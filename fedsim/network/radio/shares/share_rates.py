@@ -53,14 +53,14 @@ class ShareRates:
             self._mean = rate.mean_efficiency(self._snr, fading)
 
     def draw(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return what is drawn of clients in blocks: gains of flat fading, else quantiles; larger ones are better."""
+        """Return gains of flat fading, else quantiles, of clients in blocks; larger ones are better."""
         u = self._streams.uniform(self._stream, client, block)
         return u if self._spread_s else self._fading.gain_quantile(u)
 
     def rate_bps(
         self, snr: FloatArray, efficiency: FloatArray, drawn: FloatArray, part: FloatArray | None = None
     ) -> FloatArray:
-        """Return rates in bit/s over all of a band whose SNR is that of a client's share, shape (blocks, m)."""
+        """Return rates over all of a band in bit/s at the SNRs of the clients' shares, shape (blocks, m)."""
         if not self._spread_s:
             return self._bandwidth_hz * self._rate.efficiency(snr * drawn)
         if part is None:
@@ -74,7 +74,6 @@ class ShareRates:
         return rate
 
     def _in_band(self, halvings: int, snr: FloatArray, efficiency: FloatArray, drawn: FloatArray) -> FloatArray:
-        """Return the rates over a band that is halved some times."""
         if halvings not in self._bands:
             width_hz = self._bandwidth_hz / 2 ** min(halvings, _MOST_HALVINGS)
             flat = halvings > 0 and coherence_bandwidths(width_hz, self._spread_s) < _NEARLY_FLAT

@@ -41,12 +41,10 @@ class SionnaFading(BlockFading):
         return self
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        """Return quantiles of the drawn gains, linear in between, of the shape of u."""
         gain = _flat(self.kind, self.profile)
         return np.asarray(np.interp(u, (np.arange(gain.size) + 0.5) / gain.size, gain))
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the mean of ``log2(1 + snr * gain)`` over the drawn gains, of the shape of snr."""
         gain = _flat(self.kind, self.profile)
         flat = np.asarray(snr, dtype=np.float64).ravel()
         mean = np.empty(flat.size)
@@ -56,7 +54,6 @@ class SionnaFading(BlockFading):
         return mean.reshape(np.shape(snr))
 
     def gains_over_band(self, states: int, frequencies: int, bandwidth_hz: float, delay_spread_s: float) -> FloatArray:
-        """Return gains of mean 1 at evenly spaced frequencies of a band, shape (states, frequencies)."""
         amplitude, delay_s = _paths(self.kind, self.profile, states, delay_spread_s)
         place_hz = ((np.arange(frequencies) + 0.5) / frequencies - 0.5) * bandwidth_hz
         turned = np.exp(-2j * np.pi * delay_s[:, None] * place_hz)
@@ -92,7 +89,7 @@ def _flat(kind: str, profile: Profile) -> FloatArray:
 def _paths(
     kind: str, profile: Profile, states: int, delay_spread_s: float
 ) -> tuple[NDArray[np.complexfloating[Any, Any]], FloatArray]:
-    """Return amplitudes of the paths of drawn channels, shape (states, paths), and their delays, shape (paths,)."""
+    """Return amplitudes of the paths of drawn channels, shape (states, paths), and their delays."""
     law = _tdl(profile, delay_spread_s) if kind == SionnaTdl.kind else _cdl(profile, delay_spread_s)
     with own_draws():
         amplitude, delay_s = law(states, 1, 1.0)

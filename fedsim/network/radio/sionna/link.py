@@ -51,10 +51,7 @@ class SionnaLink(Component):
         return self
 
     def thresholds_db(self) -> FloatArray:
-        """Return the SNR from which each scheme has at most the error rate `target`, in the order of schemes.
-
-        `inf` for a scheme without a simulated table.
-        """
+        """Return the SNR from which each scheme fails at most with `target`; `inf` without a simulated table."""
         _, error = self._tables()
         fails = ~(error <= self.target)
         # The last of the grid at which it fails; the next one is the threshold.
@@ -63,17 +60,14 @@ class SionnaLink(Component):
         return np.asarray(found)
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the goodput in bit/s/Hz at linear SNRs, without overhead, of the shape of snr."""
         bits, error = self._tables()
         place = _place(snr)
         return self._best(bits, error[:, place], place)
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:
-        """Return the mean goodput over fading by `mean_over_fading`, of the shape of snr."""
         return mean_over_fading(self, snr, fading)
 
     def efficiency_over_band(self, snr: FloatArray) -> FloatArray:
-        """Return the goodput of bands with one scheme each, in bit/s/Hz, shape (n,)."""
         bits, error = self._tables()
         goodput = np.empty(len(snr))
         for first in range(0, len(snr), _STATES):
@@ -83,7 +77,6 @@ class SionnaLink(Component):
         return goodput
 
     def _best(self, bits: FloatArray, error: FloatArray, place: Any) -> FloatArray:
-        """Return the goodput of the highest scheme within the target."""
         good = (error <= self.target) & (place > 0)
         last = len(bits) - 1 - np.argmax(good[::-1], axis=0)
         rate = bits[last] * (1.0 - np.take_along_axis(error, last[None], axis=0)[0])
@@ -98,7 +91,6 @@ def _grid_db() -> FloatArray:
 
 
 def _place(snr: FloatArray) -> Any:
-    """Return the place in the grid of linear SNRs, rounded down."""
     with np.errstate(divide="ignore"):
         level_db = np.maximum(linear_to_db(snr), _LOWEST_DB)
     last = _grid_db().size - 1

@@ -12,13 +12,11 @@ _SEED: Final = 38901
 
 
 def require_sionna(kind: str) -> None:
-    """Refuse a kind where Sionna is not installed."""
     if find_spec("sionna") is None:
         raise ValueError(f"kind = {kind!r} needs the library sionna, which is not installed: {ADVICE}")
 
 
 def part_of_sionna(module: str, name: str) -> Any:
-    """Return a class of Sionna."""
     return getattr(import_module(f"sionna.{module}"), name)
 
 

@@ -47,33 +47,28 @@ class Scenario38901(Component):
 
     @abstractmethod
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the probability of a line of sight, table 7.4.2-1, of the shape of the distances."""
+        """Return the probability of a line of sight, table 7.4.2-1."""
 
     @abstractmethod
     def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss in dB with a line of sight, table 7.4.1-1, of the shape of the distances."""
+        """Return the path loss in dB with a line of sight, table 7.4.1-1."""
 
     @abstractmethod
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss in dB without a line of sight, table 7.4.1-1, of the shape of the distances."""
+        """Return the path loss in dB without a line of sight, table 7.4.1-1."""
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the mean outdoor path loss in dB over having a line of sight or not, of the shape of the distances."""
+        """Return the mean outdoor path loss in dB over having a line of sight or not."""
         share = self.los_probability(distance_m)
         return share * self.los_loss_db(distance_m) + (1.0 - share) * self.nlos_loss_db(distance_m)
 
     def sigma_db(self, los: ArrayLike) -> FloatArray:
-        """Return sigma of the shadowing in dB with (True) and without a line of sight, of the shape of los."""
+        """Return sigma of the shadowing in dB with (True) and without a line of sight."""
         return np.where(los, self.los_sigma_db, self.nlos_sigma_db)
 
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return the large-scale propagation of clients at distances of shape (n,); as in `RandomPathLoss.draw`.
-
-        A client has a line of sight where its number from the stream ``line-of-sight``, keyed by (client, site),
-        lies below the probability.
-        """
         ids = np.arange(distance_m.size) if client is None else client
         los = self._has_line_of_sight(self.los_probability(distance_m), ids, site, streams)
         loss = np.where(los, self.los_loss_db(distance_m), self.nlos_loss_db(distance_m))
@@ -88,7 +83,6 @@ class Scenario38901(Component):
         return np.maximum(np.asarray(distance_m, dtype=np.float64), self.least_distance_m)
 
     def _slant_m(self, ground_m: FloatArray) -> FloatArray:
-        """Return d_3D between the antennas for d_2D, clause 7.4.1, equation 7.4-1."""
         return np.asarray(np.hypot(ground_m, self.base_height_m - self.client_height_m))
 
     @property

@@ -38,7 +38,7 @@ class IndoorOffice(Scenario38901):
     office: Literal["mixed", "open"] = "mixed"
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the probability for an office, of the shape of the distances: 1 nearby, then two exponentials."""
+        """Return the probability for an office: 1 nearby, then two exponentials."""
         distance = np.asarray(distance_m, dtype=np.float64)
         near, knee, share, first, second = (
             (1.2, 6.5, 0.32, 4.7, 32.6) if self.office == "mixed" else (5.0, 49.0, 0.54, 70.8, 211.7)
@@ -53,12 +53,11 @@ class IndoorOffice(Scenario38901):
         return np.where(distance <= near, 1.0, falling)
 
     def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_InH-LOS in dB, of the shape of the distances."""
         slant = self._slant_m(self._ground_m(distance_m))
         return np.asarray(32.4 + 17.3 * np.log10(slant) + 20 * math.log10(self._carrier_ghz))
 
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_InH-NLOS in dB, never below PL_InH-LOS, of the shape of the distances."""
+        """Return PL_InH-NLOS in dB, never below PL_InH-LOS."""
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 38.3 * np.log10(slant) + 17.30 + 24.9 * math.log10(self._carrier_ghz)
         return np.maximum(loss, self.los_loss_db(distance_m))
@@ -121,7 +120,6 @@ class IndoorFactory(Scenario38901):
         return self
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return ``exp(-d / k_subsce)``, of the shape of the distances; 1 in a hall of kind ``"hh"``."""
         distance = np.asarray(distance_m, dtype=np.float64)
         if self.hall == "hh":
             return np.ones_like(distance)
@@ -132,15 +130,11 @@ class IndoorFactory(Scenario38901):
         return np.exp(-distance / scale)
 
     def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_LOS in dB, of the shape of the distances."""
         slant = self._slant_m(self._ground_m(distance_m))
         return np.asarray(31.84 + 21.50 * np.log10(slant) + 19.00 * math.log10(self._carrier_ghz))
 
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL of the hall's kind in dB, of the shape of the distances.
-
-        It is never below PL_LOS and, in a hall of kind DL, never below PL_SL.
-        """
+        """Return PL of the hall's kind in dB, never below PL_LOS and, in a hall of kind DL, never below PL_SL."""
         slant = self._slant_m(self._ground_m(distance_m))
         loss = self.los_loss_db(distance_m)
         floors: dict[Hall, tuple[Hall, ...]] = {"dl": ("sl", "dl"), "hh": ()}
@@ -150,6 +144,5 @@ class IndoorFactory(Scenario38901):
         return loss
 
     def sigma_db(self, los: ArrayLike) -> FloatArray:
-        """Return sigma of the shadowing in dB with (True) and without a line of sight, of the shape of los."""
         without = self.los_sigma_db if self.hall == "hh" else _NLOS[self.hall][2]
         return np.where(los, self.los_sigma_db, without)

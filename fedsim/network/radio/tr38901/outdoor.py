@@ -64,7 +64,6 @@ class OutdoorScenario(Scenario38901):
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return the large-scale propagation of clients at distances of shape (n,); as in `RandomPathLoss.draw`."""
         ids = np.arange(distance_m.size) if client is None else client
         indoor = streams.uniform("indoor", ids) < self.indoor_share
         inside_m = np.where(indoor, np.minimum(self._deep_m(ids, site, streams), distance_m), 0.0)
@@ -115,7 +114,7 @@ class OutdoorScenario(Scenario38901):
 
 
 def floor_height_m(client: IntArray, streams: Streams) -> FloatArray:
-    """Return heights of clients in buildings in metres, table 7.2-1: ``3 (n_fl - 1) + 1.5``, shape (n,).
+    """Return heights of clients in buildings in metres, table 7.2-1: ``3 (n_fl - 1) + 1.5``.
 
     The floor n_fl is uniform in 1..N_fl, and the number of floors N_fl of the building uniform in 4..8.
     """
@@ -130,7 +129,7 @@ class UrbanScenario(OutdoorScenario):
     ----------
     indoor_height : ``"client-height"``, or ``"by-floor"``
         Height of clients in buildings: `client_height_m` as for all, or by a floor drawn for each client
-        (`floor_height_m`); clients outdoors keep `client_height_m`.
+        (`floor_height_m`); clients outdoors have `client_height_m`.
     """
 
     indoor_height: Literal["client-height", "by-floor"] = "client-height"
@@ -158,7 +157,7 @@ class UrbanScenario(OutdoorScenario):
         return loss, los
 
     def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights."""
+        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1."""
         ground = np.asarray(environment_height_m, dtype=np.float64)
         heights = (self.base_height_m - ground) * (self.client_height_m - ground)
         return np.asarray(4 * heights * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S)
@@ -195,16 +194,15 @@ class UrbanMicro(UrbanScenario):
     client_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return ``18/d + exp(-d/36) (1 - 18/d)``, and 1 up to 18 m, of the shape of the distances."""
+        """Return ``18/d + exp(-d/36) (1 - 18/d)``, and 1 up to 18 m."""
         return _street_probability(distance_m, 36.0)
 
     def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_UMi-LOS in dB, of the shape of the distances."""
         ground = self._ground_m(distance_m)
         return self._two_slopes_db(ground, 32.4, 21.0, 9.5, self.breakpoint_m())
 
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_UMi-NLOS in dB, never below PL_UMi-LOS, of the shape of the distances."""
+        """Return PL_UMi-NLOS in dB, never below PL_UMi-LOS."""
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 35.3 * np.log10(slant) + 22.4 + 21.3 * math.log10(self._carrier_ghz) - 0.3 * (self.client_height_m - 1.5)
         return np.maximum(loss, self.los_loss_db(distance_m))
@@ -215,7 +213,7 @@ class UrbanMacro(UrbanScenario):
 
     Line of sight: sigma 4 dB, slope 22 dB per decade up to the breakpoint and 40 beyond. Without: sigma 6 dB. The
     environment's height is 1 m; for clients 13 m up and higher it is drawn for each client and site, as note 1 of table
-    7.4.1-1 says, when a run is built (`los_loss_db` and `nlos_loss_db` take 1 m unless told).
+    7.4.1-1 says, when a run is built (`los_loss_db` and `nlos_loss_db` take 1 m by default).
 
     Examples
     --------
@@ -231,21 +229,17 @@ class UrbanMacro(UrbanScenario):
     client_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the probability of a line of sight, of the shape of the distances.
-
-        It is 1 up to 18 m, and ``(18/d + exp(-d/63) (1 - 18/d)) (1 + C' 5/4 (d/100)^3 exp(-d/150))`` beyond.
-        """
+        """Return ``(18/d + exp(-d/63) (1 - 18/d)) (1 + C' 5/4 (d/100)^3 exp(-d/150))``, and 1 up to 18 m."""
         far = np.maximum(np.asarray(distance_m, dtype=np.float64), 18.0)
         high = 1.0 + self._height_factor * 1.25 * (far / 100) ** 3 * np.exp(-far / 150)
         return np.where(far > 18.0, _street_probability(far, 63.0) * high, 1.0)
 
     def los_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-LOS."""
         ground = self._ground_m(distance_m)
         return self._two_slopes_db(ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
 
     def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-NLOS in dB, never below PL_UMa-LOS, of the shape of the distances."""
+        """Return PL_UMa-NLOS in dB, never below PL_UMa-LOS."""
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 13.54 + 39.08 * np.log10(slant) + 20 * math.log10(self._carrier_ghz) - 0.6 * (self.client_height_m - 1.5)
         return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))

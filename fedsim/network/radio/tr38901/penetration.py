@@ -36,9 +36,6 @@ def material_loss_db(material: Material, carrier_hz: float) -> float:
     """Return the loss through a material, table 7.4.3-1: ``a + b * f / GHz``.
 
     ``"glass"`` is a standard multi-pane window, ``"irr-glass"`` one that reflects infrared.
-
-    >>> material_loss_db("concrete", 2e9)
-    13.0
     """
     constant, slope = _MATERIALS[material]
     return constant + slope * carrier_hz / 1e9

@@ -53,7 +53,7 @@ class RuralMacro(OutdoorScenario):
         return self
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return ``exp(-(d - 10) / 1000)``, and 1 up to 10 m, of the shape of the distances."""
+        """Return ``exp(-(d - 10) / 1000)``, and 1 up to 10 m."""
         return np.exp(-np.maximum(np.asarray(distance_m, dtype=np.float64) - 10.0, 0.0) / 1000.0)
 
     def breakpoint_m(self) -> float:
@@ -61,14 +61,13 @@ class RuralMacro(OutdoorScenario):
         return 2 * math.pi * self.base_height_m * self.client_height_m * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S
 
     def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_RMa-LOS in dB, of the shape of the distances."""
         ground = self._ground_m(distance_m)
         slant, knee = self._slant_m(ground), self.breakpoint_m()
         beyond = self._near_loss_db(np.asarray(knee)) + 40 * np.log10(slant / knee)
         return np.where(ground <= knee, self._near_loss_db(slant), beyond)
 
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_RMa-NLOS in dB, never below PL_RMa-LOS, of the shape of the distances."""
+        """Return PL_RMa-NLOS in dB, never below PL_RMa-LOS."""
         slant = self._slant_m(self._ground_m(distance_m))
         base, roof = self.base_height_m, self.building_height_m
         loss = (
@@ -85,13 +84,12 @@ class RuralMacro(OutdoorScenario):
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return the propagation at distances of shape (n,); sigma in sight is wider beyond the breakpoint."""
+        """Return the propagation with a sigma in sight that is wider beyond the breakpoint."""
         drawn = super().draw(distance_m, site, streams, client)
         far = drawn.los & (distance_m > self.breakpoint_m()) & (drawn.sigma_db == self.los_sigma_db)
         return replace(drawn, sigma_db=np.where(far, self.far_los_sigma_db, drawn.sigma_db))
 
     def _near_loss_db(self, slant_m: FloatArray) -> FloatArray:
-        """Return PL_1."""
         power = self.building_height_m**1.72
         return np.asarray(
             20 * np.log10(40 * math.pi * slant_m * self._carrier_ghz / 3)
