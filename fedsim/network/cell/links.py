@@ -2,6 +2,7 @@
 
 import math
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,11 +12,10 @@ from fedsim.errors import ScenarioError, SelectorError
 from fedsim.network.cell.access import AccessDelays
 from fedsim.network.contracts import Connection, Directions, LinkFacts, Links
 from fedsim.network.medium.cell import CellMedium, FadingInShares, Sharing
-from fedsim.network.radio.allocation import AllocatedChannel
 from fedsim.network.radio.channel import Channel
-from fedsim.network.radio.sounding import gain_at
 from fedsim.network.transfers import SharedMedium
 from fedsim.per_client import at
+from fedsim.units import db_to_linear
 
 
 class CellLinks(Links):
@@ -62,7 +62,7 @@ class CellLinks(Links):
 
     def uplink_gain(self, client: IntArray, time_s: float) -> FloatArray:
         """Return the gain of the present fading block; of a band faded in parts, its rate over the mean."""
-        return gain_at(self.uplink, client, time_s)
+        return self.uplink.gain_at(client, time_s)
 
     def uplink_power_dbm(self, client: IntArray) -> FloatArray | None:
         own = self._uplink_power_dbm
@@ -127,3 +127,43 @@ class CellLinks(Links):
     def expected_uplink_s(self, bits: float) -> FloatArray:
         access_s = self.access.before_uplink_s + self.access.after_uplink_s
         return self.uplink.expected_s(bits) + (self.delay_s + access_s)
+
+
+class AllocatedChannel:
+    """One direction of the links of some clients, each with a band and a power of its own.
+
+    A client with the power p in a band of b Hz has the SNR of the channel times ``p / p0 * b0 / b``, where p0 and b0
+    are its power and its band without an allocation: noise and interference grow with the band. Where a band is faded
+    in parts, a share has the coherence bandwidths of the nearest power of two Hz.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        client: IntArray,
+        bandwidth_hz: FloatArray | None = None,
+        power_change_db: FloatArray | None = None,
+    ) -> None:
+        order = np.argsort(client)
+        ids = client[order]
+        before_hz = np.full(ids.size, channel.bandwidth_hz) if channel.widths_hz is None else channel.widths_hz[ids]
+        width_hz = before_hz if bandwidth_hz is None else bandwidth_hz[order]
+        snr = channel.snr[ids] * (before_hz / width_hz)
+        if power_change_db is not None:
+            snr = snr * db_to_linear(power_change_db[order])
+        octave = np.rint(np.log2(width_hz)).astype(np.int64) if channel.delay_spread_s else np.zeros(ids.size, np.int64)
+        self._parts = []
+        for one in np.unique(octave).tolist():
+            part = np.flatnonzero(octave == one)
+            rates = channel.octave_band(one) if channel.delay_spread_s else None
+            self._parts.append(
+                replace(channel, snr=snr[part], ids=ids[part], widths_hz=width_hz[part], band_rates=rates, densest=None)
+            )
+
+    def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
+        took_s = np.empty(client.size)
+        for part in self._parts:
+            if part.ids is not None:
+                here = np.flatnonzero(np.isin(client, part.ids))
+                took_s[here] = part.transfer_s(np.searchsorted(part.ids, client[here]), start_s[here], bits)
+        return took_s

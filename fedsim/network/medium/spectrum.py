@@ -6,7 +6,6 @@ propagation delay, during which the medium is free for others.
 """
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 from simpy import Environment, Event
@@ -40,7 +39,7 @@ class SharedSpectrum:
     def __init__(self, env: Environment, bandwidth_hz: float, discipline: Discipline) -> None:
         self.env, self.bandwidth_hz, self.discipline = env, bandwidth_hz, discipline
         self._present: dict[Job, SpectrumTransfer] = {}
-        self._waiting: dict[Job, Callable[[], None] | None] = {}
+        self._waiting: dict[Job, None] = {}
         self._rate_hz = discipline.rate_hz(bandwidth_hz)
         # Whether the rate is another one since a join.
         self._rate_changed = False
@@ -102,13 +101,6 @@ class SharedSpectrum:
         elif not self._joined:
             self._plan_join(transfer, now_s)
 
-    def when_begun(self, transfer: SpectrumTransfer, callback: Callable[[], None]) -> None:
-        """Call a function when the service of a transfer begins; at once if it has begun."""
-        if transfer.began_s is None:
-            self._waiting[transfer] = callback
-        else:
-            callback()
-
     def forget(self, transfer: SpectrumTransfer) -> None:
         """Remove a cancelled transfer; its share goes to the others at once."""
         if transfer in self._present:
@@ -162,10 +154,8 @@ class SharedSpectrum:
         waiting, served = self._waiting, self.discipline.in_service()
         for job in tuple(served if len(served) < len(waiting) else waiting):
             if job in waiting and job in served:
-                callback = waiting.pop(job)
+                del waiting[job]
                 self._present[job].began_s = now_s
-                if callback is not None:
-                    callback()
 
     def _plan(self, now_s: float, left: float) -> None:
         """Set a timer no later than the next end, which is after some more work in Hz s.

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.network.radio.carried import Blocks
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.selectivity import BandRates
 from fedsim.network.radio.shares.fair_gain import FairGain
@@ -179,8 +178,37 @@ class Channel:
         Exact up to rounding over at most `MOST_BLOCKS` blocks, and at the ergodic rate after them, as `transfer_s`.
         """
         coherence_s = self.fading.coherence_s
-        blocks = Blocks(self.rate_bps, self.ergodic_rate_bps, coherence_s, MOST_BLOCKS, LAST_BLOCK * coherence_s)
-        return blocks.carried_bits(client, start_s, elapsed_s)
+        carried: FloatArray = self.ergodic_rate_bps[client] * elapsed_s
+        counted = np.flatnonzero((start_s < LAST_BLOCK * coherence_s) & (elapsed_s > 0))
+        if math.isinf(coherence_s):
+            carried[counted] = self.rate_bps(client[counted], np.zeros_like(counted)) * elapsed_s[counted]
+            return carried
+        if counted.size == 1:
+            carried[counted] = self._carried(client[counted], start_s[counted], elapsed_s[counted])
+            return carried
+        # Integrals over about equally many blocks are done together, so that few gains are drawn in vain.
+        counted = counted[np.argsort(elapsed_s[counted], kind="stable")]
+        blocks = np.minimum(elapsed_s[counted] / coherence_s + 2, MOST_BLOCKS)
+        for part in np.split(counted, np.flatnonzero(np.diff(np.cumsum(blocks) // _ELEMENTS)) + 1):
+            if part.size:
+                carried[part] = self._carried(client[part], start_s[part], elapsed_s[part])
+        return carried
+
+    def gain_at(self, client: IntArray, time_s: float) -> FloatArray:
+        """Return the power gain of each client's fading block at an instant, of mean 1, as sounding signals show it.
+
+        It is the gain that a transfer meets in that block. Where the band is faded in parts, it is the rate of the
+        block over the mean rate. After `LAST_BLOCK` blocks, where transfers have the mean rate, it is 1.
+        """
+        coherence_s = self.fading.coherence_s
+        block = 0 if math.isinf(coherence_s) else int(min(time_s / coherence_s, LAST_BLOCK))
+        if block >= LAST_BLOCK:
+            return np.ones(client.size)
+        if self.delay_spread_s:
+            mean = self.ergodic_rate_bps[client]
+            return np.divide(self.rate_bps(client, block), mean, out=np.ones(client.size), where=mean > 0)
+        u = self.streams.uniform(self.stream, client if self.ids is None else self.ids[client], block)
+        return self.fading.gain_quantile(u)
 
     def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, draw: int | None = None) -> FloatArray:
         coherence = self.fading.coherence_s
@@ -214,6 +242,23 @@ class Channel:
             going, client, first, first_s, sent = going[left], client[left], first[left], first_s[left], total[left, -1]
         took[going] = first_s + (passed - 1) * coherence + (bits - sent) / self.ergodic_rate_bps[client]
         return took
+
+    def _carried(self, client: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
+        coherence_s = self.fading.coherence_s
+        first = np.floor(start_s / coherence_s).astype(np.int64)
+        first_s = np.minimum(np.maximum((first + 1) * coherence_s - start_s, 0.0), coherence_s)
+        most = int(min(np.ceil(elapsed_s.max() / coherence_s) + 1, MOST_BLOCKS))
+        carried, length = np.zeros(client.size), max(1, _ELEMENTS // client.size)
+        for passed in range(0, most, length):
+            number = np.arange(passed, min(passed + length, most))
+            begins_s = np.where(number == 0, 0.0, first_s[:, None] + (number - 1) * coherence_s)
+            ends_s = np.minimum(first_s[:, None] + number * coherence_s, elapsed_s[:, None])
+            total = self.rate_bps(client[:, None], first[:, None] + number) * np.maximum(ends_s - begins_s, 0.0)
+            total[:, 0] += carried
+            # A sequential sum, as that of a transfer's duration.
+            carried = np.add.accumulate(total, axis=1)[:, -1]
+        rest_s = np.maximum(elapsed_s - (first_s + (most - 1) * coherence_s), 0.0) if most == MOST_BLOCKS else 0.0
+        return np.asarray(carried + self.ergodic_rate_bps[client] * rest_s)
 
 
 def _ends_s(

@@ -1,13 +1,11 @@
 """Link budgets: losses between clients and sites, and the SNR of every link with interference."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, Final, Protocol, Self
+from typing import Annotated, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field, ValidationError, model_validator
-from pydantic_core import InitErrorDetails
+from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import PartError, ScenarioError
@@ -20,7 +18,7 @@ from fedsim.network.radio.shares.power_control import POWER_CONTROL, POWER_CONTR
 from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATE_LAW, RateLaw
 from fedsim.per_client import ClientValues, PerClient, Values, one_number, values_of
-from fedsim.registry import Settings, Slot, refusal
+from fedsim.registry import Settings, Slot
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
 
@@ -64,19 +62,6 @@ class CellLink(Settings):
     transmit_gain_dbi: AntennaGainDbi = 0.0
     receive_gain_dbi: AntennaGainDbi = 0.0
     noise_figure_db: NoiseFigureDb
-
-    @model_validator(mode="before")
-    @classmethod
-    def _power_has_a_new_name(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and "power_dbm" in value:
-            message = refusal(
-                "renamed",
-                "there is no such option; allowed: transmit_power_dbm without antenna gains, "
-                "and transmit_gain_dbi and receive_gain_dbi for the gains",
-            )
-            error: InitErrorDetails = {"type": message, "loc": ("power_dbm",), "input": value["power_dbm"]}
-            raise ValidationError.from_exception_data(cls.__name__, [error])
-        return value
 
     @property
     def gains_dbi(self) -> float:

@@ -140,11 +140,6 @@ def test_gains_of_both_antennas_count_like_power():
     np.testing.assert_array_equal(one, other)
 
 
-def test_the_old_name_of_the_power_says_what_to_write():
-    with pytest.raises(ValidationError, match="transmit_power_dbm without antenna gains, and transmit_gain_dbi"):
-        Cell(uplink={"power_dbm": 38.0})
-
-
 class Broken(Component):
     """A user's path loss that fails far out."""
 

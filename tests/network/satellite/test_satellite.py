@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from fedsim.errors import DataError
 from fedsim.network import NETWORKS
-from fedsim.network.satellite.passes import EARTH_M, Constellation, WindowFile
-from fedsim.network.satellite.windows import Windows
+from fedsim.network.satellite.passes import EARTH_M, Constellation, WindowFile, Windows
 from fedsim.streams import Streams
 from fedsim.testing import check_network
 
