@@ -65,7 +65,12 @@ class Transfer(ABC):
 
 @dataclass(frozen=True)
 class SpectrumBook:
-    """The work of a medium up to now in Hz s, each entry counted on its own."""
+    """The work of a medium up to now in Hz s, each entry counted on its own.
+
+    `received`, `lost` and `under_way` are the work for transfers that have ended, were cancelled, or are in progress;
+    `most` is what the bandwidth would have allowed, and `rounding` bounds the error of these sums. `presence_s` is the
+    integral over time of the number of transfers, and `sojourn_s` the sum of the transfers' times.
+    """
 
     carried: float
     received: float

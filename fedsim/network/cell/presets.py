@@ -6,9 +6,9 @@ Clients in buildings stand on floors (TR 38.901, table 7.2-1), and their shadowi
 (table 7.5-6, column O2I). Delay spreads are the normal ones of table 7.7.3-2: 363 ns in UMa at 2 and 6 GHz, and 39 and
 30 ns in an indoor office at 2 and 6 GHz, of which offices at 3.5 GHz have the former and Wi-Fi at 5.25 GHz the latter.
 Messages go by TCP, whose round-trip time is about the sum of the access of both directions and the way to a server in
-the same country, an assumption; those of sensors on NB-IoT go without. The crowd's placement is separate: the docstring
-of a preset names the usual size of its cell. The page of `fedsim.network` says which waits have a source and which are
-assumptions.
+the same country; those of sensors on NB-IoT go without. These times, the share of the carrier, the load of neighbours
+and the power of their clients are assumptions. The crowd's placement is separate: the docstring of a preset names the
+usual size of its cell.
 """
 
 from collections.abc import Mapping

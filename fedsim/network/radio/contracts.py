@@ -39,7 +39,10 @@ class PathLoss(Protocol):
 
 @dataclass(frozen=True)
 class LargeScale:
-    """The large-scale propagation between every client and one site, without fading; arrays of shape (K,)."""
+    """The large-scale propagation between every client and one site, without fading; arrays of shape (K,).
+
+    The loss includes walls. `indoor` is None where a law knows no buildings.
+    """
 
     loss_db: FloatArray
     sigma_db: FloatArray
