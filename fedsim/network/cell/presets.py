@@ -169,8 +169,8 @@ class NarrowbandCell(Preset):
 
     35 dBm and 15 dBi at the base station, 23 dBm at the sensor, noise figures of 5 and 3 dB: 3GPP TR 45.820, annex D.
     The ceiling is the peak rate of category NB2's downlink, 127 kbit/s in 180 kHz (TS 36.306; its uplink may reach
-    159). All sensors are in buildings with
-    infrared-reflecting windows and stand still, so that fading lasts for seconds. A client has the whole carrier.
+    159). All sensors are in buildings with infrared-reflecting windows and do not move, so that fading lasts for
+    seconds. A client has the whole carrier.
 
     There is no channel for scheduling requests: a sensor asks by a random access. Its waits are assumptions of ours.
     Opportunities are 160 ms apart, one of the periods of TS 36.331, `nprach-Periodicity` (40 ms to 2.56 s): 80 ms until

@@ -34,7 +34,11 @@ class Handover(NamedTuple):
 
 @dataclass(frozen=True)
 class Outlook:
-    """The next measurements of a client, if no station fails meanwhile."""
+    """The next measurements of a client, if no station fails meanwhile.
+
+    Its rates are updated at the measurements `rows`, to `offers` of its present station; `target` is its new station
+    after the last of them, None without a handover.
+    """
 
     watch: Watch
     places_m: FloatArray

@@ -11,7 +11,10 @@ from fedsim.network.transfers import Transfer
 
 
 class DelayedTransfer(Transfer):
-    """A transfer that starts after a delay, during which nothing is carried."""
+    """A transfer that starts after a delay, during which nothing is carried.
+
+    The part `share` of the carried bits counts as sent; the rest is overhead.
+    """
 
     __slots__ = ("_cancelled", "_share", "_start", "_transfer", "done")
 

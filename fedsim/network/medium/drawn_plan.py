@@ -100,7 +100,11 @@ class BlockPlan:
 
 @dataclass(frozen=True, slots=True)
 class BlocksPlan:
-    """Rates for some blocks ahead, while the transfers present stay the same."""
+    """Rates for some blocks ahead, while the transfers present stay the same.
+
+    `rows` are the m transfers that have any share. Rates, their parts of the band or the time, and the bits sent by the
+    end of each block have the shape (blocks, m); ends of blocks count from `since_s`.
+    """
 
     since_s: float
     rows: Rows

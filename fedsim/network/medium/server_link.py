@@ -24,7 +24,7 @@ _SERVER = 0
 
 @dataclass(frozen=True)
 class ServerCapacity:
-    """The capacity of the server's link in one direction."""
+    """The capacity of the server's link in one direction; `left_bps` takes the number of an interval."""
 
     left_bps: Callable[[int], float]
     mean_bps: float

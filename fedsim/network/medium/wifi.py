@@ -20,8 +20,7 @@ class RateFair(Discipline):
     that station k would have alone: the slowest one holds all back (Heusse, Rousseau, Berger-Sabbatel and Duda,
     "Performance anomaly of 802.11b", IEEE INFOCOM 2003).
 
-    A virtual clock shows the bits that each job present has been given since the medium was last empty. The end of a
-    job on that clock is known when it joins. Joining, leaving and ending take O(log n).
+    Joining, leaving and ending take O(log n), by a virtual clock as in `EqualSharing`, which counts bits.
     """
 
     def __init__(self) -> None:

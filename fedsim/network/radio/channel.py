@@ -50,7 +50,12 @@ def mean_snr(
 
 @dataclass(frozen=True)
 class Channel:
-    """One direction of all clients' links, each with a bandwidth of its own."""
+    """One direction of all clients' links, each with a bandwidth of its own.
+
+    SNRs are linear means over fading, shape (K,). `ids` names the clients where they are not 0..K-1, in ascending
+    order; methods then take positions in it, and `widths_hz` are their own bandwidths. `densest` is that of
+    `fedsim.network.radio.shares.power_control`; None for a sender that spreads its power.
+    """
 
     snr: FloatArray
     bandwidth_hz: float

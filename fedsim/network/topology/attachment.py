@@ -18,6 +18,8 @@ NEAREST_SERVER: Final = -1
 
 @dataclass(frozen=True)
 class InitialAccess:
+    """The base stations of the clients at time 0, and their links; SNRs of shape (2, K), None without radio."""
+
     station: IntArray
     downlink_bps: FloatArray
     uplink_bps: FloatArray

@@ -33,7 +33,11 @@ def time_parts(routes: Indices, airtimes: Indices, rate_bps: FloatArray, capacit
 
 @dataclass(frozen=True)
 class FlowsOverBlocks:
-    """Flows whose links have another capacity in each block."""
+    """Flows whose links have another capacity in each block.
+
+    `alone` holds (flows, links, weights) of links with one user, for each place in a route that has any; `shared` holds
+    the other uses as (flow, link, weight).
+    """
 
     routes: Indices
     weights: FloatArray
@@ -85,7 +89,10 @@ class FlowsOverBlocks:
 
 @dataclass(frozen=True, slots=True)
 class BlocksAhead:
-    """Rates for some blocks ahead, while the flows and their links stay the same."""
+    """Rates for some blocks ahead, while the flows and their links stay the same.
+
+    Arrays have the shape (n,) of the flows, or (blocks, n); ends of blocks count from `since_s`.
+    """
 
     since_s: float
     rows: IntArray

@@ -27,7 +27,11 @@ _AT_ONCE: Final = 400
 
 @dataclass(frozen=True)
 class Route:
-    """The links of a flow."""
+    """The links of a flow, none of them twice.
+
+    A flow takes `weights` of the capacity of each link per bit/s of its rate. `airtimes` are, by a link's place in
+    `links`, the airtimes at its begin and its end, which are among the links; -1 for none.
+    """
 
     links: tuple[int, ...]
     weights: tuple[float, ...]

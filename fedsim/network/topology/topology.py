@@ -24,6 +24,13 @@ Kind = Literal["client", "base-station", "edge-server", "cloud", "router"]
 
 
 class Node(Settings):
+    """A node, as graphs of networkx and files describe it.
+
+    `client` is the number of a client. Base stations need a position where clients choose the strongest. `radio_bps`
+    limits all wireless links of the node together, and `relays`, by default true for all but clients, says whether
+    routes of others may pass.
+    """
+
     kind: Kind
     client: Annotated[int, Field(ge=0)] | None = None
     x_m: float | None = None

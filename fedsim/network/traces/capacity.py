@@ -15,6 +15,12 @@ from fedsim.errors import DataError
 
 @dataclass(frozen=True)
 class Capacities:
+    """The capacities of n traces, one after the other.
+
+    Trace t has the edges ``first[t]`` to ``first[t + 1] - 1``: 0 first and its period last. `bits` are those carried
+    from the start of the period until each edge, and `rate_bps` holds from each edge on.
+    """
+
     first: IntArray
     edge_s: FloatArray
     bits: FloatArray

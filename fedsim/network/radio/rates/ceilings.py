@@ -80,9 +80,6 @@ def monotone_cubic(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
 
     It has the numbers of SciPy's ``PchipInterpolator``; to import `scipy.interpolate` takes as long as a hundred rounds
     of a small crowd.
-
-    The slope at an inner point is the harmonic mean of the slopes on both sides with weights by their lengths, and 0 at
-    a local extreme; that at an end is a one-sided estimate with the direction of the nearest slope.
     """
     step, rise = x[1:] - x[:-1], y[1:] - y[:-1]
     slope = rise / step

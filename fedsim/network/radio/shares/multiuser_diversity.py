@@ -136,7 +136,11 @@ class ShareGain(GainTable):
 
 
 class Window(NamedTuple):
-    """Bounds of the gains for some numbers of clients side by side."""
+    """Bounds of the gains for some numbers of clients side by side.
+
+    From `least` to `most` clients each further client lets the gain of a kind over the number fall or stay; `inf` and 0
+    where that does not hold.
+    """
 
     ceiling: Sequence[float]
     least: float
