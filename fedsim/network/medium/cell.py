@@ -161,8 +161,8 @@ class Direction:
             self._efficiency = numbers_of(channel.ergodic_rate_bps / channel.bandwidth_hz)
             self._delay_s, self._site = numbers_of(delay_s), numbers_of(serving)
         if rule in ("multicast", "multicast-rateless"):
-            heard = channel if rule == "multicast" else None
-            casts = {site: Multicast(env, channel.bandwidth_hz, heard) for site in sites}
+            faded = channel if rule == "multicast" else None
+            casts = {site: Multicast(env, channel.bandwidth_hz, faded) for site in sites}
             self.media = {site: cast.medium for site, cast in casts.items()}
             self._make = {site: self._cast(cast) for site, cast in casts.items()}
         elif fading == "drawn" and (drawn := _drawn_rule(rule)) is not None:

@@ -13,8 +13,9 @@ from simpy import Environment, Event
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import call_after, call_next
 from fedsim.network.medium.drawn_jobs import DrawnTransfer, Jobs, Rows
-from fedsim.network.medium.drawn_plan import SAME_INSTANT_ULPS, BlockPlan, BlocksPlan, Plan, TurnPlan
+from fedsim.network.medium.drawn_plan import BlockPlan, BlocksPlan, Plan, TurnPlan
 from fedsim.network.medium.drawn_rules import BandRule, TimeRule
+from fedsim.network.medium.queued import SAME_INSTANT_ULPS
 from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, Channel
 from fedsim.network.transfers import SpectrumBook
 

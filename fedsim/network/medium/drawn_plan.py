@@ -8,10 +8,8 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.medium.drawn_jobs import Jobs, Rows
+from fedsim.network.medium.queued import SAME_INSTANT_ULPS
 from fedsim.network.topology.blocks import passed_blocks, sent_after_s
-
-SAME_INSTANT_ULPS: Final = 4
-"""Ends within this many units in the last place of the present instant are now: sums in another order differ so."""
 
 _NEAR: Final = 1e-3
 

@@ -1,12 +1,15 @@
 """A transfer that comes to a medium, perhaps waits there, is served, and arrives after a propagation delay."""
 
 import math
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from simpy import Environment, Event
 
 from fedsim.clock import happen_after, silence
 from fedsim.network.transfers import Transfer
+
+SAME_INSTANT_ULPS: Final = 4
+"""Ends within this many units in the last place of the present instant are now: sums in another order differ so."""
 
 Carried_contra = TypeVar("Carried_contra", contravariant=True)
 Medium = TypeVar("Medium", bound="Carrier[Any]")

@@ -6,17 +6,13 @@ propagation delay, during which the medium is free for others.
 """
 
 import math
-from typing import Final
 
 from simpy import Environment, Event
 
 from fedsim.clock import call_after, call_next
 from fedsim.network.medium.disciplines import Discipline, Job
-from fedsim.network.medium.queued import QueuedTransfer
+from fedsim.network.medium.queued import SAME_INSTANT_ULPS, QueuedTransfer
 from fedsim.network.transfers import SpectrumBook
-
-SAME_INSTANT_ULPS: Final = 4
-"""Ends within this many units in the last place of the present instant are now: sums in another order differ so."""
 
 
 class SpectrumTransfer(QueuedTransfer["SharedSpectrum"]):

@@ -156,7 +156,7 @@ def test_a_search_goes_on_while_other_cells_fail_and_ends_when_one_in_reach_is_b
 
 
 def steps_of_a3(rule, times_s, signal_db, serving):
-    """Work event A3 out measurement by measurement, as the standard tells it."""
+    """Work event A3 out measurement by measurement, as the standard defines it."""
     running = {}
     for row, time_s in enumerate(times_s):
         for station in range(signal_db.shape[1]):

@@ -439,7 +439,7 @@ def test_multicast_ends_when_all_have_left():
 
 
 class Unpaired(FirstCome):
-    """A rule of a user that tells the job alone."""
+    """A rule of a user that returns the job alone."""
 
     def next_end(self):
         return super().next_end()[1]

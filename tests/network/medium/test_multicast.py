@@ -37,7 +37,7 @@ def test_who_asks_for_fewer_bits_hears_the_beginning_of_the_same_message():
 
 
 def test_one_message_also_waits_for_its_turn():
-    """The first message takes 6 s; of the second, 4 bits at 2 bit/s, a quarter is heard by 6.5 s."""
+    """The first message takes 6 s; of the second, 4 bits at 2 bit/s, a quarter is received by 6.5 s."""
     env = simpy.Environment()
     medium = Multicast(env, 1.0)
     first = medium.send(6.0, 1.0)

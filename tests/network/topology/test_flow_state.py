@@ -27,7 +27,7 @@ def test_flows_come_share_and_go_by_hand():
     table.lift(ways[1])
     table.give_back(rows[1])
     assert table.next_finish_s() == 14.0
-    # The link that nobody uses keeps its new capacity for whoever comes.
+    # An idle link has its new capacity for the next flow.
     assert not table.set_capacity(2, 2.0)
     assert table.set_capacity(1, 2.0)
     again = table.take(8.0)
