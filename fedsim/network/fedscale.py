@@ -30,9 +30,9 @@ class FedScaleNetwork(Component):
     and its code (cloud/internal/client_metadata.py): ``(upload + download) / communication``. The code measures sizes
     in kbit of 1,024 bits, so the rates of its table are taken to be in those too.
 
-    FedScale's own table of devices is not shipped. Without `path`, rates are log-normal with the median
-    measured on it (6.1 Mbit/s) and the sigma that puts 26 % of the devices below 3 Mbit/s, as there, and are cut
-    to a range; they are independent of compute times, whose correlation with them is 0.003 in the table.
+    FedScale's own table of devices is not shipped. Without `path`, rates are log-normal with the median measured on it
+    (6.1 Mbit/s). Their sigma puts 26 % of the devices below 3 Mbit/s, as there. They are cut to a range, and
+    independent of compute times, whose correlation with them is 0.003 in the table.
 
     Attributes
     ----------

@@ -60,8 +60,8 @@ class LoRa(Component):
     client waits after the last packet is not counted, since another message follows after longer than that.
 
     Uplinks of the same spreading factor collide as in pure ALOHA (Bor, Roedig, Voigt and Alonso, "Do LoRa low-power
-    wide-area networks scale?", ACM MSWiM 2016): of two packets that overlap on a channel both are lost, unless one is
-    received 6 dB above the other; a lost one is sent again when the duty cycle allows it. With d for the duty cycle, c
+    wide-area networks scale?", ACM MSWiM 2016). Of two packets that overlap on a channel both are lost, unless one is
+    received 6 dB above the other. A lost one is sent again when the duty cycle allows it. With d for the duty cycle, c
     channels and h clients that can destroy a client's packets, ``(1 - 2 d / c)^h`` of them get through, and a message
     takes as many times longer on average. Time counts with this mean. Spreading factors are orthogonal, and downlinks
     have a channel of their own each. What is simpler than in that study: a packet that overlaps only with the first

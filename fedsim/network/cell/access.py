@@ -49,12 +49,12 @@ ACCESS_LATENCY: Final = Contract("cell access", AccessLatency, {"delays": Instan
 class GrantAccess(Component):
     """Access by scheduling request and grant, as in LTE and NR.
 
-    The defaults are those of LTE. 5 ms until the next scheduling request and 1 ms to send it, 3 ms until it is decoded,
-    1 ms for the grant, and 3 ms to prepare the data: the budget of 3GPP TR 36.881, table 5.2.1-1, for a period of
-    10 ms, one of those of TS 36.213, table 10.1.5-1. A downlink takes 4 ms with its processing: TR 36.912, annex B.2.
-    From idle to active 100 ms: the requirement of TR 25.913, section 6.2.1. Assumptions of ours are the period of
-    10 ms; the release after 10 s, which is one of the values of TS 36.331's data inactivity timer and for a network to
-    choose; and the 10 ms to the server, 2,000 km of fibre at the 5 us per km of ITU-T G.114.
+    The defaults are those of LTE, by the budget of 3GPP TR 36.881, table 5.2.1-1, for a period of 10 ms, one of those
+    of TS 36.213, table 10.1.5-1. It has 5 ms until the next scheduling request, 1 ms to send it, 3 ms until it is
+    decoded, 1 ms for the grant, and 3 ms to prepare the data. A downlink takes 4 ms with its processing: TR 36.912,
+    annex B.2. From idle to active 100 ms: the requirement of TR 25.913, section 6.2.1. Assumptions of ours are the
+    period of 10 ms, the release after 10 s, and the 10 ms to the server, 2,000 km of fibre at the 5 us per km of ITU-T
+    G.114. A network chooses the release among the values of TS 36.331's data inactivity timer.
 
     Attributes
     ----------

@@ -133,7 +133,7 @@ class AllocatedChannel:
     """One direction of the links of some clients, each with a band and a power of its own.
 
     A client with the power p in a band of b Hz has the SNR of the channel times ``p / p0 * b0 / b``, where p0 and b0
-    are its power and its band without an allocation: noise and interference grow with the band. Where a band is faded
+    are its power and its band without an allocation. Noise and interference grow with the band. Where a band is faded
     in parts, a share has the coherence bandwidths of the nearest power of two Hz.
     """
 

@@ -1,14 +1,14 @@
 """Cells by name, with the usual numbers of their kind; every option can be changed.
 
-In a preset a table without ``kind`` changes single options of the preset's own table, and one with a ``kind``
-replaces it. A client's share is a tenth of the carrier unless said otherwise. Antennas of clients have a gain of 0 dBi.
-Clients in buildings stand on floors (TR 38.901, table 7.2-1), and their shadowing is correlated over shorter distances
-(table 7.5-6, column O2I). Delay spreads are the normal ones of table 7.7.3-2: 363 ns in UMa at 2 and 6 GHz, and 39 and
-30 ns in an indoor office at 2 and 6 GHz, of which offices at 3.5 GHz have the former and Wi-Fi at 5.25 GHz the latter.
-Messages go by TCP, whose round-trip time is about the sum of the access of both directions and the way to a server in
-the same country; those of sensors on NB-IoT go without. These times, the share of the carrier, the load of neighbours
-and the power of their clients are assumptions. The crowd's placement is separate: the docstring of a preset names the
-usual size of its cell.
+In a preset a table without ``kind`` changes single options of the preset's own table, and one with a ``kind`` replaces
+it. A client's share is a tenth of the carrier unless said otherwise. Antennas of clients have a gain of 0 dBi. Clients
+in buildings stand on floors (TR 38.901, table 7.2-1), and their shadowing is correlated over shorter distances (table
+7.5-6, column O2I). Delay spreads are the normal ones of table 7.7.3-2: 363 ns in UMa at 2 and 6 GHz, and 39 and 30 ns
+in an indoor office at 2 and 6 GHz. Offices at 3.5 GHz have the former of these, Wi-Fi at 5.25 GHz the latter. Messages
+go by TCP, whose round-trip time is about the sum of the access of both directions and the way to a server in the same
+country; those of sensors on NB-IoT go without. These times, the share of the carrier, the load of neighbours and the
+power of their clients are assumptions. The crowd's placement is separate: the docstring of a preset names the usual
+size of its cell.
 """
 
 from collections.abc import Mapping
@@ -72,10 +72,10 @@ class UrbanMacroCell(Preset):
     """An LTE macro cell at 2 GHz: UMa, 10 MHz, neighbours half loaded, four of five clients indoors.
 
     46 dBm (36 dBm in a tenth of the carrier) and 15 dBi at the base station, 23 dBm at the phone, noise figures of 9
-    and 5 dB: 3GPP TR 36.942, section 4, and TR 36.814, table A.2.1.1-2; sites 500 m apart and 80 % indoor clients:
-    TR 38.901, table 7.2-1; a fifth of them behind infrared-reflecting windows, as in ITU-R M.2412. A client takes the
-    best of 7 sites and has two resource blocks in the uplink; clients of other cells send 20 dB below full power on
-    average. A cell's corner is 289 m away.
+    and 5 dB: 3GPP TR 36.942, section 4, and TR 36.814, table A.2.1.1-2. Sites 500 m apart and 80 % indoor clients: TR
+    38.901, table 7.2-1; a fifth of them behind infrared-reflecting windows, as in ITU-R M.2412. A client takes the best
+    of 7 sites and has two resource blocks in the uplink; clients of other cells send 20 dB below full power on average.
+    A cell's corner is 289 m away.
     """
 
     downlink: Downlink = Downlink(
@@ -118,19 +118,19 @@ class WifiCell(Preset):
     """An access point of IEEE 802.11ac at 5.25 GHz: 20 MHz, stop and wait, at most 7 attempts.
 
     20 dBm (10 dBm in a tenth of the channel) at the access point, 15 dBm at the client, noise figure 7 dB. The loss is
-    that of free space at 5 m (60.8 dB) and grows by 35 dB per decade, with 5 dB of shadowing, as in the residential and
-    enterprise simulation scenarios of IEEE 802.11ax without walls and floors (document 11-14/0980); at 1 m it is 10 dB
-    below that of free space.
+    that of free space at 5 m (60.8 dB) and grows by 35 dB per decade, with 5 dB of shadowing. So it is in the
+    residential and enterprise simulation scenarios of IEEE 802.11ax without walls and floors (document 11-14/0980). At
+    1 m it is 10 dB below that of free space.
 
     In 20 MHz 52 of 64 subcarriers carry data in 3.2 of every 4 us, so 0.65 symbols per second and hertz, and one
     stream has the schemes 0 to 8. A frame lasts 2 ms; to it come a preamble of 40 us, SIFS (16 us), the acknowledgement
     (28 us), DIFS (34 us) and the mean of a first backoff window, 7.5 slots of 9 us, so that ``0.65 * 2000 / 2185.5`` is
     left. The window of a second attempt is twice as long: 8 slots more.
 
-    The times of preamble, acknowledgement, interframe spaces and slots are those of IEEE 802.11 at 5 GHz. A frame of
-    2 ms is an assumption of ours, and so is what follows from it: there is no grant, and a message waits for the end of
-    the frame that is in the air, on average half of 2 ms; the contention for each frame is part of the rate. After
-    0.2 s without a message (an assumption) a station sleeps, and is next awake at a beacon, on average half of 102.4 ms
+    The times of preamble, acknowledgement, interframe spaces and slots are those of IEEE 802.11 at 5 GHz. A frame of 2
+    ms is an assumption of ours, and so is what follows from it. There is no grant, and a message waits for the end of
+    the frame that is in the air, on average half of 2 ms; the contention for each frame is part of the rate. After 0.2
+    s without a message (an assumption) a station sleeps, and is next awake at a beacon, on average half of 102.4 ms
     later, the usual 100 time units of 1,024 us. A delay spread of 30 ns is also that of model C of IEEE 802.11n
     (document 11-03/0940), a small office.
     """

@@ -4,8 +4,8 @@
 client, the draws that a dedicated bandwidth has (`fedsim.network.medium.drawn`). ``"mean"``: a share carries its hertz
 times the client's mean spectral efficiency over fading. That is the law of large numbers for transfers that are long
 against the coherence time, and a change costs O(log n); all uploads of a client under the same conditions take the same
-time. The rules of Wi-Fi, ``"rate-fair"`` and ``"dcf"``, and those of the user count work in Hz s and have the mean
-reading always.
+time. The rules of Wi-Fi, ``"rate-fair"`` and ``"dcf"``, and those of the user count work in Hz s, so that means always
+count.
 
 **Power.** A base station spreads its power evenly over the whole band: the SNR is the same in every share. A phone has
 what its link's `power_control` says (`fedsim.network.radio.shares.power_control`), by default all its power in its own

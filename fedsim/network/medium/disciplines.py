@@ -186,8 +186,8 @@ class EqualSharing(Discipline):
 
     A virtual clock shows the work that each job present has been given since the medium was last empty. The end of a
     job on that clock is known when it joins and never changes, so that a heap of these ends makes joining, leaving and
-    ending O(log n) (virtual time, as in Parekh and Gallager, "A generalized processor sharing approach to flow
-    control", IEEE/ACM Trans. Networking 1(3), 1993).
+    ending O(log n). This is the virtual time of Parekh and Gallager, "A generalized processor sharing approach to flow
+    control", IEEE/ACM Trans. Networking 1(3), 1993.
     """
 
     def __init__(self) -> None:
@@ -267,11 +267,11 @@ class MinimumMakespan(Discipline):
     """Shares in proportion to what remains of each job, so that all jobs present end at the same instant.
 
     For a cohort that starts together, this is the split of least makespan: with works ``w_k`` and bandwidth B, client k
-    gets ``b_k = B w_k / sum(w)`` and all end after ``sum(w) / B``, which no rule can beat, because the medium is never
-    idle. A job that joins later makes it split anew; the bandwidth stays in full use, so the last end is the least
+    gets ``b_k = B w_k / sum(w)`` and all end after ``sum(w) / B``. No rule can beat this, because the medium is never
+    idle. A job that joins later makes it split anew. The bandwidth stays in full use, so the last end is the least
     possible for any times of joining, ``max over s of (s + work that joins from s on / B)``, without knowing them in
-    advance. (A constant split that solves ``sum(w_k / (T - s_k)) = B`` leaves bandwidth idle until the last has
-    joined, and its T is later.)
+    advance. A constant split that solves ``sum(w_k / (T - s_k)) = B`` leaves bandwidth idle until the last has joined,
+    and its T is later.
 
     All jobs shrink by one common factor: what remains of a job is a constant of its own times a common scale, and
     joining, leaving and advancing are O(1).

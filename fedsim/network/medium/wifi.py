@@ -17,7 +17,7 @@ class RateFair(Discipline):
     """Equal rates in bit/s for all jobs present, so that airtime is divided in proportion to work per bit.
 
     Stations that take turns with packets of one size all have the rate of ``1 / sum(1 / r_k)``, where r_k is the rate
-    that station k would have alone: the slowest one holds all back (Heusse, Rousseau, Berger-Sabbatel and Duda,
+    that station k would have alone. The slowest one holds all back (Heusse, Rousseau, Berger-Sabbatel and Duda,
     "Performance anomaly of 802.11b", IEEE INFOCOM 2003).
 
     Joining, leaving and ending take O(log n), by a virtual clock as in `EqualSharing`, which counts bits.

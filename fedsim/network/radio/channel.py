@@ -152,10 +152,10 @@ class Channel:
 
         A transfer of more than `MOST_BLOCKS` blocks goes on at the ergodic rate after them. Where the standard
         deviation of the rate is at most c times its mean (c = 1 for Rayleigh fading under Shannon's formula, at every
-        SNR), the duration errs by a standard deviation of at most c/1024: of N + M blocks the last M are averaged, and
-        sqrt(M) / (N + M) is largest at M = N. With outages in a share q of the blocks c is about sqrt(q / (1 - q)).
-        A transfer that starts after 2**52 blocks, where a float does not tell blocks apart, or never (at
-        `inf`, behind a downlink that carries nothing) has the ergodic rate from its start.
+        SNR), the duration errs by a standard deviation of at most c/1024. Of N + M blocks the last M are averaged, and
+        sqrt(M) / (N + M) is largest at M = N. With outages in a share q of the blocks c is about sqrt(q / (1 - q)). A
+        transfer that starts after 2**52 blocks, where a float does not tell blocks apart, or never (at `inf`, behind a
+        downlink that carries nothing) has the ergodic rate from its start.
         """
         if math.isinf(self.fading.coherence_s):
             return _ratio(bits, self.rate_bps(client, 0))

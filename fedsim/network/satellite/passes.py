@@ -85,9 +85,9 @@ class Windows:
     def mean_until_s(self, contact_s: Values) -> FloatArray:
         """Return the mean of `until_s` over all instants of a period, shape (K,).
 
-        With F(x) the instant at which x seconds of contact are reached and T the contact of a period P, a start within
-        a window runs through the integral of F from s to s + T, which is that from 0 to T plus P s; a start within a
-        gap after contact u ends at F(u + s).
+        Let F(x) be the instant at which x seconds of contact are reached, and T the contact of a period P. A start
+        within a window runs through the integral of F from s to s + T, which is that from 0 to T plus P s. A start
+        within a gap after contact u ends at F(u + s).
         """
         clients, windows = self.start_s.shape
         ids = np.arange(clients)

@@ -1,9 +1,9 @@
 """Max-min fair rates of flows over shared links, by water-filling.
 
-An allocation is max-min fair if no flow can get more without taking from one that has no more than it. There is
-exactly one: all rates rise together, a flow stops rising when a link on its route is full, and so each flow has
-a bottleneck: a full link on which no flow has a higher rate (Bertsekas and Gallager, "Data Networks", 2nd edition,
-section 6.5.2).
+An allocation is max-min fair if no flow can get more without taking from one that has no more than it. There is exactly
+one: all rates rise together, a flow stops rising when a link on its route is full, and so each flow has a bottleneck.
+That is a full link on which no flow has a higher rate (Bertsekas and Gallager, "Data Networks", 2nd edition, section
+6.5.2).
 """
 
 import numpy as np

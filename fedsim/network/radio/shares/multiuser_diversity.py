@@ -37,9 +37,9 @@ def _nodes() -> tuple[FloatArray, FloatArray]:
 def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: int) -> FloatArray:
     """Return the mean efficiency in bit/s/Hz in the blocks in which a user's gain is the best of all, ``E[e(snr M)]``.
 
-    M is the largest of as many independent gains. It errs by less than 1e-8 of the value for Shannon's formula, by
-    less than 2e-5 bit/s/Hz below a ceiling of 7.4, whose edge falls between the nodes, and by less than 0.2 % of the
-    highest efficiency for a table of schemes, whose steps do.
+    M is the largest of as many independent gains. The mean errs by less than 1e-8 of the value for Shannon's formula.
+    It errs by less than 2e-5 bit/s/Hz below a ceiling of 7.4, whose edge falls between the nodes, and by less than 0.2
+    % of the highest efficiency for a table of schemes, whose steps do.
     """
     u, weight = _nodes()
     best = fading.gain_quantile(np.minimum(u ** (1.0 / users), 1.0 - 2.0**-53))
