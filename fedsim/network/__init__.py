@@ -1,21 +1,7 @@
 """How long do bits take: radio cells, graphs of shared links, and latency laws.
 
 A network is settings (`Cell`, `Graph`, `LatencyNetwork`, or a user's own). Built for one run it becomes `Links`, which
-return the durations of transfers as arrays and open a `SharedMedium` on the clock where clients share it. `README.md`
-beside this file describes the kinds, and how to write a network or a sharing discipline.
-
-Examples
---------
->>> [registry.noun for registry in (NETWORKS, FADINGS, SHARINGS) if "rayleigh" in registry.kinds()]
-['fading']
->>> NETWORKS.make({"kind": "pause-two-speed", "std_s": 0.0}).floor_s
-0.05
->>> [round(float(PATH_LOSSES.make(kind).loss_db(100.0)), 1) for kind in ("free-space", "log-distance")]
-[78.5, 90.5]
->>> PLACEMENTS.kind_of(Disc(radius_m=250.0)), LATENCY_LAWS.kind_of(Zero()), RATES.kind_of(Shannon())
-('disc', 'zero', 'shannon')
->>> SHADOWINGS.option_names("correlated")
-['decorrelation_m', 'indoor_decorrelation_m', 'site_correlation', 'method']
+return the durations of transfers as arrays and open a `SharedMedium` on the clock where clients share it.
 """
 
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
