@@ -20,7 +20,7 @@ class LinkFading(Protocol):
 
     @property
     def most_blocks(self) -> int:
-        """Blocks in a row that fade."""
+        """Blocks in a row for which a link in use fades; later ones have the mean."""
         ...
 
     @property
