@@ -18,8 +18,6 @@ Piece = NDArray[Any] | float
 """Some rows of a column: an array, or a number that stands for all of them."""
 LABEL: Final = pa.dictionary(pa.int8(), pa.string())
 """Type of a column of labels."""
-_FIRST_NUMBERED: Final = 2
-"""The first format whose run folders carry its number."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,6 @@ class Column:
     unit: str = ""
     labels: Labels | None = None
     null: str = ""
-    since: int = _FIRST_NUMBERED
 
     def from_codes(self, values: NDArray[Any]) -> pa.Array:
         """Return an Arrow array of numbers or codes in which no value is null, shape (n,); (n, m) for lists of m."""
@@ -149,13 +146,10 @@ class TableSchema:
         arrays = [column.from_codes(columns[column.name]) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
-    def read(self, table: pa.Table, version: int) -> pa.Table:
-        """Return a table of a run folder in the present format; columns that are newer than its format are null."""
+    def read(self, table: pa.Table) -> pa.Table:
+        """Return a table of a run folder with this schema; another set of columns is refused."""
         if unknown := sorted(set(table.column_names) - self._names):
             raise ValueError(f"there is no column {', '.join(unknown)}")
-        for column in self.columns:
-            if column.name not in table.column_names and column.since > version:
-                table = table.append_column(column.name, pa.nulls(table.num_rows, column.type))
         if lacking := [name for name in self.arrow.names if name not in table.column_names]:
             raise ValueError(f"it lacks the column {', '.join(lacking)}")
         return table.select(self.arrow.names).cast(self.arrow)

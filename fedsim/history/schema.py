@@ -61,10 +61,6 @@ PARTICIPATIONS: Final = TableSchema(
         _ENERGY,
     ),
 )
-_WITH_NOISE: Final = 6
-"""The first format in which rounds have the ratio of noise to signal."""
-_FROM_THE_START: Final = 7
-"""The first format with the mean leakage, evaluations at time 0 and those of each client, and private releases."""
 _ROUND: Final = (
     Column("round", pa.int32(), "number of the round, from 1"),
     _START,
@@ -84,7 +80,6 @@ _ROUND: Final = (
         "privacy spent so far, mean over the clients",
         "epsilon",
         null="without privacy",
-        since=_FROM_THE_START,
     ),
     Column(
         "noise_to_signal",
@@ -92,14 +87,12 @@ _ROUND: Final = (
         "expected energy of the privacy noise in the updates used, over that of the clipped updates; where the server "
         "adds the noise, of that in its aggregates, over that of the weighted sums of the clipped updates",
         null="not asked for by `results.noise_to_signal`, no update used, not known, or a budget is spent",
-        since=_WITH_NOISE,
     ),
     Column(
         "clipped_share",
         pa.float64(),
         "share of the updates used that their privacy mechanism had to clip",
         null="not asked for by `results.noise_to_signal`, no update used, or not known",
-        since=_FROM_THE_START,
     ),
     Column("ended_by", LABEL, "what ended the round", labels=RoundEnd),
 )
@@ -124,7 +117,6 @@ EVALUATIONS: Final = TableSchema(
             pa.map_(pa.string(), pa.float64()),
             "all metrics of the task by name",
             null=_ACCURACY_ALONE,
-            since=_FROM_THE_START,
         ),
     ),
 )
@@ -161,7 +153,7 @@ PROBES: Final = TableSchema(
         _CLIENT,
         *_SPENT,
         *_ENDED,
-        Column("epsilon", pa.float64(), "privacy charged for the answer; 0 if it is not private", "epsilon", since=5),
+        Column("epsilon", pa.float64(), "privacy charged for the answer; 0 if it is not private", "epsilon"),
         _ENERGY,
     ),
     optional=True,
@@ -251,8 +243,6 @@ ACCOUNTS: Final = TableSchema(
 _NO_RADIO: Final = "no radio"
 _NO_PLACES: Final = "places have no effect"
 _NOTHING_LEARNED: Final = "nothing is learned"
-_LABELLED: Final = 5
-"""The first format in which the table of clients has their labels and their operations per second."""
 CLIENTS: Final = TableSchema(
     "clients",
     "one client, as it is before the first round",
@@ -273,7 +263,6 @@ CLIENTS: Final = TableSchema(
             "operations of a pass over their mean time",
             "1/s",
             null="the law of times counts no operations",
-            since=_LABELLED,
         ),
         Column("samples", pa.int32(), "training samples", null="not known"),
         Column("classes", pa.int32(), "different labels in its training data", null=_NOTHING_LEARNED),
@@ -282,7 +271,6 @@ CLIENTS: Final = TableSchema(
             pa.list_(pa.int32()),
             "training samples of each label, from label 0 on",
             null=_NOTHING_LEARNED,
-            since=_LABELLED,
         ),
         Column("capacity_j", pa.float64(), "energy of its full battery", "J", null="no batteries"),
         Column("charge_j", pa.float64(), "energy in its battery at time 0", "J", null="no batteries"),
@@ -298,12 +286,8 @@ TABLES: Final = {
 }
 AT_THE_END: Final = (ACCOUNTS.name, CLIENTS.name)
 """Tables that are made as a whole, and written when the run has ended."""
-STREAMED: Final = 3
-"""The first format in which the tables of an unfinished run are streams of record batches."""
-SEALED: Final = 4
-"""The first format whose state has checksums, and a list of the files that the run wrote."""
-FORMAT_VERSION: Final = max(SEALED, *(column.since for table in TABLES.values() for column in table.columns))
-"""Format of the run folders that are written: that of the newest column, or of the checksums if that is later."""
+FORMAT_VERSION: Final = 7
+"""Number of the format of run folders: one more with each change of a column or of `run.json`."""
 
 
 def columns_page() -> str:

@@ -29,11 +29,11 @@ _BYTES_AT_ONCE: Final = 2**20
 
 
 class Extent(NamedTuple):
-    """How much of a spool's file is good: rows, bytes of their segments, and the CRC-32 of these; None if unknown."""
+    """How much of a spool's file is good: rows, bytes of their segments, and the CRC-32 of these."""
 
     rows: int
     nbytes: int
-    crc32: int | None = 0
+    crc32: int = 0
 
 
 EMPTY: Final = Extent(0, 0)
@@ -72,7 +72,7 @@ class Spool:
             self._told(partial(self._write, segment))
             # One assignment: an interrupt comes before it or after it.
             rows, nbytes, crc32 = self.extent
-            self.extent = Extent(rows + batch.num_rows, nbytes + segment.size, zlib.crc32(segment, crc32 or 0))
+            self.extent = Extent(rows + batch.num_rows, nbytes + segment.size, zlib.crc32(segment, crc32))
 
     def sync(self) -> None:
         """Have the operating system put the rows on the disk, so that they outlast a loss of power."""
@@ -135,7 +135,7 @@ def check_bytes(file: BinaryIO, extent: Extent) -> int:
         if not piece:
             raise ValueError(f"it has {have} bytes of {extent.nbytes}")
         crc32, have = zlib.crc32(piece, crc32), have + len(piece)
-    if extent.crc32 not in (None, crc32):
+    if extent.crc32 != crc32:
         raise ValueError("its checksum is not that of what was written")
     return crc32
 

@@ -145,7 +145,7 @@ class RunFolder:
             )
         self._kept, self._saved = before.tables, dict(before.tables)
         self._before_s, self._audit_s = before.wall_s, before.audit_s
-        self._written |= dict.fromkeys(manifest.files_of(self.place, before) - {STATE})
+        self._written |= dict.fromkeys(manifest.files_of(before) - {STATE})
         for name, table in before.tables.items():
             if name not in TABLES:
                 raise RunError(f"{self.path / STATE}: is damaged: there is no table {name!r}")

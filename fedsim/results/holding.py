@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fedsim.errors import RunError
-from fedsim.history.schema import STREAMED
 from fedsim.results import manifest
 from fedsim.results.places import NEXT, SWAP, commit, complete, located, remove_folder
 from fedsim.results.state import STATE, Cohorts, RunState, read_state, state_in
@@ -39,11 +38,6 @@ def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
             f"{folder}: holds a run of another scenario (digest {state.digest[:12]}); choose another folder with "
             "--out, or replace that run with --force"
         )
-    if state.format < STREAMED:
-        raise RunError(
-            f"{folder}: holds an unfinished run of format {state.format}, which cannot be gone on with; choose another "
-            "folder with --out, or replace that run with --force"
-        )
     return Holding(folder, state, files)
 
 
@@ -60,7 +54,7 @@ def refuse_outside(folder: Path, state: RunState | None, cohorts: Cohorts) -> No
 
 def exchange(folder: Path, held: Holding, state: RunState) -> Holding:
     """Put a finished run that was written beside in the place of the one that the folder holds."""
-    manifest.refuse_others(folder, manifest.files_of(held.place, state), held.files)
+    manifest.refuse_others(folder, manifest.files_of(state), held.files)
     commit(folder)
     complete_exchange(folder)
     return Holding(folder, state, frozenset(_files(folder)))
@@ -69,7 +63,7 @@ def exchange(folder: Path, held: Holding, state: RunState) -> Holding:
 def complete_exchange(folder: Path) -> None:
     """Move what an exchange has still to move; of one that a kill cut off after its last file, remove the folder."""
     if (folder / SWAP / STATE).exists():
-        complete(folder, _files(folder), manifest.files_of(folder / SWAP, state_in(folder / SWAP)), STATE)
+        complete(folder, _files(folder), manifest.files_of(state_in(folder / SWAP)), STATE)
     else:
         remove_folder(folder / SWAP)
 
@@ -77,7 +71,7 @@ def complete_exchange(folder: Path) -> None:
 def _files(folder: Path) -> set[str]:
     """Return the files of the run in a folder; where its state cannot be read, those that any run may write."""
     try:
-        return manifest.files_of(folder, state_in(folder))
+        return manifest.files_of(state_in(folder))
     except RunError:
         return manifest.usual(folder)
 

@@ -147,5 +147,5 @@ def _missing(folder: Path, after_round: int | None) -> str:
     if after_round is not None:
         return f"{folder}: holds no model after round {after_round}{rounds}"
     if state.status == "finished":
-        return f"{folder}: holds no model: the run was about timing only, or was made before models were kept{rounds}"
+        return f"{folder}: holds no model: the run was about timing only{rounds}"
     return f"{folder}: holds no final model, because the run is not finished{rounds}"

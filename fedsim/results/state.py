@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedsim.errors import FedsimError, RunError
-from fedsim.history.schema import FORMAT_VERSION, SEALED
+from fedsim.history.schema import FORMAT_VERSION
 from fedsim.history.spool import Extent
 from fedsim.results.lock import in_use
 from fedsim.results.places import located
@@ -45,7 +45,7 @@ class TableState(_Record):
     @property
     def extent(self) -> Extent:
         """What the stream holds."""
-        return Extent(self.stored, self.bytes, self.crc32)
+        return Extent(self.stored, self.bytes, self.crc32 or 0)
 
 
 class FileState(_Record):
@@ -74,7 +74,7 @@ class Ended(_Record):
 class RunState(_Record):
     """The content of ``run.json``."""
 
-    format: Annotated[int, Field(strict=True)] = 1
+    format: Count
     name: str
     digest: str
     data: str | None = None
@@ -116,14 +116,15 @@ def _read(path: Path, file: Path) -> RunState:
         raise RunError(f"{path}: holds no run (no readable run.json)") from None
     if not isinstance(found, dict) or not {"name", "digest", "status"} <= found.keys():
         raise RunError(f"{file}: is not the state of a run")
-    form = found.setdefault("format", 1)
-    if type(form) is not int or not 1 <= form <= FORMAT_VERSION:
+    # The first folders had no number.
+    form = found.get("format", 1)
+    if type(form) is int and form != FORMAT_VERSION:
+        written = "an older version of fedsim, run it anew" if form < FORMAT_VERSION else "a newer version of fedsim"
         raise RunError(
-            f"{file}: format {form!r} cannot be read; allowed: 1 to {FORMAT_VERSION}. A newer fedsim reads folders of "
-            "a newer format"
+            f"{file}: the folder was written by {written}: its format is {form}, and this version reads "
+            f"{FORMAT_VERSION}"
         )
-    checksum = found.pop(_CHECKSUM, None)
-    if form >= SEALED and checksum != seal(found):
+    if found.pop(_CHECKSUM, None) != seal(found):
         raise RunError(f"{file}: is damaged: its checksum is not that of its content")
     try:
         return RunState.model_validate(found)

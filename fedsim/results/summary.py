@@ -125,10 +125,7 @@ def read_summary(path: str | Path) -> dict[str, Any]:
 
 
 def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a summary as lines of a table: quantity, and value with its unit.
-
-    Summaries of older releases lack some quantities; their lines are left out, or show a dash.
-    """
+    """Return a summary as lines of a table: quantity, and value with its unit, or a dash."""
 
     def shown(name: str, form: str) -> str:
         value = summary.get(name)
@@ -172,6 +169,6 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _leakage(summary: dict[str, Any], largest: str) -> str:
     """Return the largest leakage in words, and of what it is."""
-    if not summary.get("privacy", True):
+    if not summary["privacy"]:
         return "no privacy mechanism"
     return largest + " by updates; side information not private" * (summary.get("side_information") == "exact")

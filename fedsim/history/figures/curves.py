@@ -92,8 +92,8 @@ def draw(
         )
     if not drawn:
         raise RunError(
-            f"{', '.join(names)}: holds no {y} to draw; a run without learning has no evaluations, an older run has no "
-            "mean leakage"
+            f"{', '.join(names)}: holds no {y} to draw; a run without learning has no evaluations, and one without "
+            "privacy no mean leakage"
         )
     axes.set_xlabel(X_LABELS[x])
     axes.set_ylabel(Y_LABELS.get(y, f"test {y}") + (f", mean of {window}" if window > 1 else ""))
