@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
-from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct, draw_places
+from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct
 from fedsim.selectors.validation import check_choice
 
 
@@ -67,7 +67,7 @@ class Uniform(CohortSelector):
         size, count = self.cohort_size(view), view.count
         if count <= size:
             return Cohort(view.client.copy())
-        return Cohort(view.pick(draw_places(count, size, rng)))
+        return Cohort(view.pick(np.sort(rng.choice(count, size, replace=False))))
 
 
 class RoundRobin(CohortSelector):
