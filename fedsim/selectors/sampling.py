@@ -95,7 +95,6 @@ def lowest(values: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
 
 
 def _first(values: FloatArray, size: int) -> IntArray:
-    """Return the positions of the lowest values."""
     if size >= values.size:
         return np.arange(values.size)
     return np.argpartition(values, size)[:size]

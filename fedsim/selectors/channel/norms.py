@@ -20,7 +20,6 @@ class LastNorms:
         self._silent: IntArray = np.zeros(0, dtype=np.int64)
 
     def learn(self, reports: Reports, norm: FloatArray) -> None:
-        """Remember the outcomes of participations."""
         clients = int(reports.client.max(initial=-1)) + 1
         self._norm, self._silent = grown(self._norm, clients, np.nan), grown(self._silent, clients)
         known = reports.delivered & np.isfinite(norm)

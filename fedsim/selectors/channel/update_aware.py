@@ -42,12 +42,10 @@ class Bn2(CohortSelector):
         self._norms = LastNorms()
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m candidates of the greatest norms."""
         best = lowest(-self._norms.worth(view), self.cohort_size(view), rng)
         return Cohort(view.client[np.sort(best)])
 
     def observe(self, reports: Reports) -> None:
-        """Remember the norms of delivered updates."""
         self._norms.learn(reports, reports.measured.get("update_norm", np.full(reports.client.size, np.nan)))
 
 
@@ -81,7 +79,6 @@ class BcBn2(Bn2):
         self.may_stall = "the clients of the best mean channels are always the same ones" if state == "mean" else ""
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m clients of the greatest norms among those of the best channels."""
         size = self.cohort_size(view)
         wide = min(max(2 * size if self.channels is None else self.channels, size), view.client.size)
         best = lowest(-known_snr_hz(view, self.state), wide, rng)
@@ -130,13 +127,11 @@ class Bn2C(CohortSelector):
         self._whole, self._sparse = LastNorms(), SparseNorms()
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m candidates of the greatest norms after compression."""
         size = self.cohort_size(view)
         best = lowest(-self.worth(view, size), size, rng)
         return Cohort(view.client[np.sort(best)])
 
     def observe(self, reports: Reports) -> None:
-        """Remember the norms of delivered updates by the number of elements sent."""
         update = reports.measured.get("update", np.zeros(0))
         if update.ndim != 2:
             # A run about timing only has no updates.

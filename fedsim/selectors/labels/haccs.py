@@ -88,7 +88,6 @@ class Haccs(CohortSelector):
         self._shares: FloatArray = np.zeros((0, 0))
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the fastest candidates of the clusters drawn."""
         self._failed = grown(self._failed, view.clients)
         size = self.cohort_size(view)
         names, cluster = np.unique(self._clusters(view), return_inverse=True)
@@ -109,7 +108,6 @@ class Haccs(CohortSelector):
         return Cohort(np.sort(view.client[order[rank < taken[cluster[order]]]]))
 
     def observe(self, reports: Reports) -> None:
-        """Count each client's participations without a delivery since its last delivery."""
         self._failed = grown(self._failed, int(reports.client.max(initial=-1)) + 1)
         np.add.at(self._failed, reports.client[~reports.delivered], 1)
         self._failed[reports.client[reports.delivered]] = 0

@@ -49,7 +49,6 @@ class ReflSelector(CohortSelector):
         self._state = ReflState(hold_off, initial_s, alpha)
 
     def observe(self, reports: Reports) -> None:
-        """Store the duration of the round and the ended participations."""
         self._state.learn(reports)
 
     def slot(self) -> float:
@@ -142,7 +141,6 @@ class Refl(ReflSelector):
         self._forecast = SeasonalForecast(periods, harmonics, ridge)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the candidates of least probability of availability in the slot [mu, 2 mu]."""
         state = self._state
         state.meet(view)
         available = np.concatenate([view.client, state.unreported])

@@ -24,7 +24,6 @@ class Profile:
         self.tier: IntArray = np.zeros(0, dtype=np.int64)
 
     def make_room(self, clients: int) -> None:
-        """Extend the arrays to a crowd of this size."""
         self._done, self._counted = grown(self._done, clients), grown(self._counted, clients)
         self._total_s, self._answered = grown(self._total_s, clients), grown(self._answered, clients)
         self.tier = grown(self.tier, clients, NO_TIER)

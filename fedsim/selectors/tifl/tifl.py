@@ -27,7 +27,7 @@ class Tifl(CohortSelector):
     The static policies draw tiers with fixed probabilities. The adaptive policy (Algorithm 2) starts with equal
     probabilities and spends a credit of the drawn tier each round. Every I rounds, if the accuracy of the last tier has
     not risen in I rounds, the n tiers with credits get the probabilities ``(n - rank) / (n (n + 1) / 2)``, rank 0 for
-    the tier of least accuracy; a tier of which nothing is known keeps the probability 1/n.
+    the tier of least accuracy; a tier of which nothing is known has the probability 1/n.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Tifl(CohortSelector):
     improvement : ``"relative"`` or ``"absolute"``
         Whether the accuracy of the last tier has to rise by more than the mean of all tiers, or to rise at all. The
         paper compares test accuracies, which end rising; losses of training fall nearly always, so that with
-        ``"absolute"`` probabilities change in 2 or 3 of 57 comparisons, and with ``"relative"`` in 17.
+        ``"absolute"`` probabilities hardly ever change.
     tries : int >= 1
         Number of profiling rounds of each client, sync_rounds.
     timeout_s : float > 0 or None
@@ -125,7 +125,6 @@ class Tifl(CohortSelector):
         self._evaluates = False
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
-        """Return the question to candidates with fewer than ``tries`` profiling rounds, or that about the loss."""
         self._make_room(view.clients)
         self._asked = view.client[:0] if self.profiling == "rounds" else view.client[self._profile.open(view.client)]
         if self._asked.size:
@@ -143,7 +142,6 @@ class Tifl(CohortSelector):
         return Probe(client=judges, asks="loss", up_bits=self.up_bits, wait_s=self._profile.timeout_s)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return a cohort of one tier, or of clients to be profiled."""
         self._make_room(view.clients)
         size = self.cohort_size(view)
         if not size:
@@ -163,7 +161,6 @@ class Tifl(CohortSelector):
         return Cohort(np.sort(view.client[lowest(away, size, rng)]))
 
     def observe(self, reports: Reports) -> None:
-        """Store losses, and latencies of profiling rounds."""
         self._make_room(int(reports.client.max(initial=-1)) + 1)
         if self.evaluation == "losses":
             heard = reports.delivered & np.isfinite(reports.loss)
@@ -174,7 +171,7 @@ class Tifl(CohortSelector):
             self._profile.learn(reports.client[profiled], latency_s[profiled])
 
     def accuracy(self) -> FloatArray:
-        """Return minus the mean loss known of each tier's clients, which stands for test accuracy, or NaN."""
+        """Return minus the mean loss known of each tier's clients, in place of test accuracy, or NaN."""
         known = np.flatnonzero(~np.isnan(self._loss) & (self._profile.tier >= 0))
         tier, count = self._profile.tier[known], np.zeros(self.tiers)
         np.add.at(count, tier, 1.0)

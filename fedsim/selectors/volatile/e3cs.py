@@ -38,7 +38,7 @@ class E3cs(CohortSelector):
 
     Notes
     -----
-    K is the number of candidates of the round. A client that is not there keeps its weight. Weights are kept as
+    K is the number of candidates of the round. The weight of an absent client does not change. Weights are stored as
     logarithms. At an asynchronous server k is the number of clients asked for, and the probability that counts is that
     of the client's last selection. A crowd that never delivers is drawn uniformly.
     """
@@ -66,7 +66,6 @@ class E3cs(CohortSelector):
         self._step: FloatArray = np.zeros(0)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return k distinct candidates."""
         size, n = self.cohort_size(view), view.client.size
         self._log_weight, self._step = grown(self._log_weight, view.clients), grown(self._step, view.clients)
         if not size:
@@ -79,7 +78,6 @@ class E3cs(CohortSelector):
         return Cohort(view.client[taken])
 
     def observe(self, reports: Reports) -> None:
-        """Let the weights of delivered clients grow."""
         client = reports.client[reports.delivered]
         self._log_weight = grown(self._log_weight, int(reports.client.max(initial=-1)) + 1)
         self._step = grown(self._step, self._log_weight.size)
