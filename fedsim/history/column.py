@@ -15,15 +15,13 @@ from fedsim.history.outcomes import NO_VALUE, Coded
 
 Labels = type[Coded]
 Piece = NDArray[Any] | float
-"""Some rows of a column: an array, or a number that stands for all of them."""
+"""Some rows of a column: an array, or one number for all of them."""
 LABEL: Final = pa.dictionary(pa.int8(), pa.string())
 """Type of a column of labels."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table."""
-
     name: str
     type: pa.DataType
     doc: str
@@ -73,7 +71,7 @@ class Column:
         return pa.Array.from_buffers(self.type, sizes.size, [valid, ends], children=children)
 
     def _array(self, values: NDArray[Any], kind: pa.DataType, none: NDArray[np.bool_] | None) -> pa.Array:
-        """Return an Arrow array of numbers; `pyarrow.array` imports pandas, where that is installed, for any array."""
+        """Return an Arrow array of numbers; not by `pyarrow.array`, which imports pandas where that is installed."""
         numbers = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
         if numbers.dtype != values.dtype and not np.array_equal(numbers, values, equal_nan=values.dtype.kind == "f"):
             wrong = values[numbers != values][0]
@@ -83,19 +81,19 @@ class Column:
 
     @property
     def no_value(self) -> float:
-        """Number that stands for no value in an array."""
+        """Number for no value in an array."""
         return np.nan if pa.types.is_floating(self.type) else NO_VALUE
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the arrays in which numbers and codes are kept before they are stored; whole numbers take 8 bytes."""
+        """Type of arrays of numbers and codes in memory; whole numbers take 8 bytes."""
         if self.labels is not None:
             return np.dtype(np.int8)
         return np.dtype(np.float64 if pa.types.is_floating(self.type) else np.int64)
 
 
 def _texts(values: Sequence[str]) -> pa.Array:
-    """Return an Arrow array of strings, without pandas as in `Column`."""
+    """Return an Arrow array of strings, without pandas as in `Column._array`."""
     encoded = [value.encode() for value in values]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
@@ -103,8 +101,6 @@ def _texts(values: Sequence[str]) -> pa.Array:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """One table of a run."""
-
     name: str
     row: str
     columns: tuple[Column, ...]
@@ -112,7 +108,6 @@ class TableSchema:
 
     @cached_property
     def arrow(self) -> pa.Schema:
-        """The Arrow schema."""
         return pa.schema([(column.name, column.type) for column in self.columns])
 
     @cached_property

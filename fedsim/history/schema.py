@@ -1,7 +1,6 @@
 """The tables of a run, described once: each column with its type, unit, labels, null rule and meaning.
 
-Arrow schemas, label dictionaries, the checks of the recorder, the format of run folders and the page of the columns all
-follow from `TABLES`. A new column is one `Column` here and one value where it is known.
+A new column is one `Column` here and one value where it is known.
 """
 
 from typing import Final

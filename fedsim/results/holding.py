@@ -10,15 +10,13 @@ from fedsim.results.state import STATE, Cohorts, RunState, read_state, state_in
 
 
 class Holding(NamedTuple):
-    """What a folder holds."""
-
     place: Path
     state: RunState | None = None
     files: frozenset[str] = frozenset()
 
 
 def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
-    """See what an existing folder holds."""
+    """Return what an existing folder holds, or refuse it."""
     if not folder.is_dir():
         raise RunError(f"{folder}: is a file; a run needs a folder")
     if not located(folder, STATE).exists():
@@ -61,7 +59,7 @@ def exchange(folder: Path, held: Holding, state: RunState) -> Holding:
 
 
 def complete_exchange(folder: Path) -> None:
-    """Move what an exchange has still to move; of one that a kill cut off after its last file, remove the folder."""
+    """Move the files that an exchange has left, or remove the folder of one that a kill cut off after its last file."""
     if (folder / SWAP / STATE).exists():
         complete(folder, _files(folder), manifest.files_of(state_in(folder / SWAP)), STATE)
     else:

@@ -59,7 +59,7 @@ def described(path: Path) -> FileState:
 
 
 def checked_bytes(path: Path, name: str, state: RunState) -> bytes:
-    """Return the content of a file of a run; it is compared with the checksum in the state, if there is one."""
+    """Return the content of a file of a run, compared with the checksum in the state, if there is one."""
     content = path.read_bytes()
     kept = state.written.get(name)
     if kept is not None and kept != FileState(bytes=len(content), sha256=hashlib.sha256(content).hexdigest()):

@@ -44,7 +44,6 @@ class TableState(_Record):
 
     @property
     def extent(self) -> Extent:
-        """What the stream holds."""
         return Extent(self.stored, self.bytes, self.crc32 or 0)
 
 
@@ -95,17 +94,16 @@ class RunState(_Record):
 
 
 def _plain(text: str) -> str:
-    """Return a text without what UTF-8 cannot hold, as the name of a file may."""
+    """Return a text without what UTF-8 cannot encode, as the name of a file may have."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def read_state(path: Path) -> RunState:
-    """Return the content of a run folder's ``run.json``."""
     return _read(path, located(path, STATE))
 
 
 def state_in(path: Path) -> RunState:
-    """Return the content of the ``run.json`` that lies in a folder, be an exchange under way or not."""
+    """Return the content of the ``run.json`` in a folder itself, even while an exchange goes on."""
     return _read(path, path / STATE)
 
 
@@ -146,7 +144,7 @@ def seal(values: Mapping[str, Any]) -> str:
 
 
 def status_of(path: str | Path) -> Literal["running", "finished", "interrupted", "failed", "killed"]:
-    """Return how the run in a folder stands; one that says it is running, in a folder not in use, was killed."""
+    """Return the status of the run in a folder; one that says it is running, in a folder not in use, was killed."""
     folder = Path(path)
     status = read_state(folder).status
     if status == "running" and not in_use(folder):

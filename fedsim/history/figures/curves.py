@@ -1,7 +1,4 @@
-"""Figures of one or more runs: accuracy, loss, leakage or round duration, against seconds or rounds.
-
-matplotlib is loaded when a figure is drawn.
-"""
+"""Figures of one or more runs: accuracy, loss, leakage or round duration, against seconds or rounds."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -19,8 +19,9 @@ class FedSampling(PublishedSelector):
 
     The server asks all candidates for their numbers of samples; their answers are randomised, and the number of
     all samples N is estimated from their sum. Each client draws each of its samples with probability K / N, works on
-    those, and sends its update times the number drawn over K. The server adds updates up. With one step on all that was drawn
-    (``local.batch_size`` at least as large, one epoch), a round is a step of centralised training on about K samples.
+    those, and sends its update times the number drawn over K. The server adds updates up. With one step on all that was
+    drawn (``local.batch_size`` at least as large, one epoch), a round is a step of centralised training on about K
+    samples.
 
     Parameters
     ----------
