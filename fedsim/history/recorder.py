@@ -60,7 +60,7 @@ class Recorder:
         }
 
     def add_participations(self, columns: Mapping[str, Piece]) -> None:
-        """Record participations as columns of `PARTICIPATIONS`: arrays of shape (n,), or one number for all; labels as codes."""
+        """Record participations as columns of `PARTICIPATIONS`: arrays (n,), or one number for all; labels as codes."""
         self._tables[PARTICIPATIONS.name].add_columns(columns)
 
     def add_probes(self, **columns: Piece) -> None:

@@ -287,19 +287,3 @@ AT_THE_END: Final = (ACCOUNTS.name, CLIENTS.name)
 """Tables that are made as a whole, and written when the run has ended."""
 FORMAT_VERSION: Final = 7
 """Number of the format of run folders: one more with each change of a column or of `run.json`."""
-
-
-def columns_page() -> str:
-    """Return all tables and their columns in Markdown, as the page of the run folder shows them."""
-    lines = []
-    for table in TABLES.values():
-        lines += [f"**`{table.name}`**{' (if there are any)' * table.optional}: {table.row}", ""]
-        lines += ["| column | type | unit | meaning | null |", "|---|---|---|---|---|"]
-        for column in table.columns:
-            kind = "label" if column.labels is not None else str(column.type)
-            meaning = column.doc
-            if column.labels is not None:
-                meaning += ": " + ", ".join(f"`{label}`" for label in column.labels.labels())
-            lines.append(f"| `{column.name}` | {kind} | {column.unit} | {meaning} | {column.null} |")
-        lines.append("")
-    return "\n".join(lines)

@@ -1,7 +1,7 @@
 """The rows of one table on disk, as Arrow record batches that are appended and never changed.
 
-A file is a sequence of segments, each a whole Arrow IPC stream with one batch, so that a file that a kill has cut off is
-readable up to the segment before.
+A file is a sequence of segments, each a whole Arrow IPC stream with one batch, so that a file that a kill has cut off
+is readable up to the segment before.
 """
 
 import contextlib

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from fedsim.errors import RunError
 from fedsim.history import Recorder, RoundEnd
 from fedsim.history.column import Column
-from fedsim.history.schema import EVALUATIONS, FORMAT_VERSION, ROUNDS, TABLES, columns_page
+from fedsim.history.schema import EVALUATIONS, FORMAT_VERSION, ROUNDS, TABLES
 from fedsim.history.tables import Tables
+from tests.tools.columns_table import columns
 
 EVALUATION = {"round": 1, "time_s": 2.0, "model_version": 1, "accuracy": 0.5, "loss": 1.0}
 
@@ -97,7 +98,7 @@ def test_lists_have_a_row_each_and_none_is_null():
 
 
 def test_every_column_is_described():
-    page = columns_page()
+    page = columns()
     for table in TABLES.values():
         assert f"**`{table.name}`**" in page
         for column in table.columns:
