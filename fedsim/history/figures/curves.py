@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import numpy as np
 
 from fedsim.errors import RunError
-from fedsim.history.figures.style import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES
-from fedsim.history.figures.writing import save
+from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, save
 from fedsim.history.tables import Tables, X, Y
 
 if TYPE_CHECKING:
