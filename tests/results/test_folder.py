@@ -183,8 +183,8 @@ def test_a_table_with_other_columns_is_refused(change, problem, tmp_path):
 @pytest.mark.parametrize(
     ("version", "words"),
     [
-        (FORMAT_VERSION - 1, "by an older version of fedsim, run it anew: its format is 6, and"),
-        (None, "by an older version of fedsim, run it anew: its format is 1, and"),
+        (FORMAT_VERSION - 1, "by an older version of fedsim, run it anew with --force: its format is 6, and"),
+        (None, "by an older version of fedsim, run it anew with --force: its format is 1, and"),
         (FORMAT_VERSION + 1, "by a newer version of fedsim: its format is 8, and"),
     ],
 )

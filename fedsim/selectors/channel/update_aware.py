@@ -60,8 +60,8 @@ _STEPS: Final = 4
 class SparseNorms:
     """Norms of clients' last updates of which q elements are sent, over those of the whole updates, for all steps of q.
 
-    The digital scheme of Amiri and Gunduz, "Machine learning at the wireless edge: distributed stochastic gradient descent
-    over-the-air", IEEE Transactions on Signal Processing 2020.
+    The digital scheme of Amiri and Gunduz, "Machine learning at the wireless edge: distributed stochastic gradient
+    descent over-the-air", IEEE Transactions on Signal Processing 2020.
     """
 
     def __init__(self) -> None:
