@@ -1,7 +1,7 @@
 """How clients differ: each has a centre on the scale of logarithms, around which its times scatter.
 
 A time is the client's factor times a draw from one law. Centres and scatter follow from an analysis of variance with
-one random effect; where times were cut short, the mean of what they would have been stands in (expectation and
+one random effect; where times were cut short, the mean of what they would have been is used (expectation and
 maximisation, a Tobit model with a centre for each client).
 """
 

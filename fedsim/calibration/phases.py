@@ -59,7 +59,7 @@ def _phase(log: Log, phase: int, by: By, per: FloatArray) -> PhaseFit:
     times_s = log.spent_s[phase] / per
     cut: BoolArray = log.cut_in == phase
     reached = (log.cut_in == NOT_CUT) | (log.cut_in >= phase)
-    # A phase that was cut as it began tells nothing.
+    # A phase that was cut as it began says nothing.
     rows = reached & np.isfinite(times_s) & ~(cut & (times_s <= 0))
     if not (rows & ~cut).any():
         none = Effects(np.ones(len(log.names)), 0.0, 0.0, 0.0, np.zeros(0), np.zeros(len(log.names)), significant=False)

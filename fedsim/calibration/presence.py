@@ -1,4 +1,4 @@
-"""Which clients are there, and when they leave: what a log tells of availability and dropout.
+"""Availability and dropout of the crowd, from a log.
 
 A participation of t seconds in which the client was not lost is a waiting time that was cut short. So the rate at which
 clients leave is the number of those that left over the time of all participations, the maximum of the likelihood of
@@ -70,8 +70,8 @@ def presence(log: Log, clients: int) -> Presence:
 def _off_error(log: Log, clients: int, on_s: float, off_s: float, lost: int) -> float:
     """Return the standard error of the mean time off, from those of the time on and of the share of time on.
 
-    The state of a client forgets itself in ``1 / (1 / on + 1 / off)`` seconds; rounds that follow one another sooner
-    tell less.
+    The state of a client is independent of its past after ``1 / (1 / on + 1 / off)`` seconds: rounds that follow one
+    another sooner count less.
     """
     share, memory_s = on_s / (on_s + off_s), on_s * off_s / (on_s + off_s)
     length_s = math.inf

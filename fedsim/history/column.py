@@ -15,24 +15,19 @@ from fedsim.history.outcomes import NO_VALUE, Coded
 
 Labels = type[Coded]
 Piece = NDArray[Any] | float
-"""Some rows of a column: an array, or a number that stands for all of them."""
+"""Some rows of a column: an array, or one number for all of them."""
 LABEL: Final = pa.dictionary(pa.int8(), pa.string())
 """Type of a column of labels."""
-_FIRST_NUMBERED: Final = 2
-"""The first format whose run folders carry its number."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table."""
-
     name: str
     type: pa.DataType
     doc: str
     unit: str = ""
     labels: Labels | None = None
     null: str = ""
-    since: int = _FIRST_NUMBERED
 
     def from_codes(self, values: NDArray[Any]) -> pa.Array:
         """Return an Arrow array of numbers or codes in which no value is null, shape (n,); (n, m) for lists of m."""
@@ -76,7 +71,7 @@ class Column:
         return pa.Array.from_buffers(self.type, sizes.size, [valid, ends], children=children)
 
     def _array(self, values: NDArray[Any], kind: pa.DataType, none: NDArray[np.bool_] | None) -> pa.Array:
-        """Return an Arrow array of numbers; `pyarrow.array` imports pandas, where that is installed, for any array."""
+        """Return an Arrow array of numbers; not by `pyarrow.array`, which imports pandas where that is installed."""
         numbers = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
         if numbers.dtype != values.dtype and not np.array_equal(numbers, values, equal_nan=values.dtype.kind == "f"):
             wrong = values[numbers != values][0]
@@ -86,19 +81,19 @@ class Column:
 
     @property
     def no_value(self) -> float:
-        """Number that stands for no value in an array."""
+        """Number for no value in an array."""
         return np.nan if pa.types.is_floating(self.type) else NO_VALUE
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the arrays in which numbers and codes are kept before they are stored; whole numbers take 8 bytes."""
+        """Type of arrays of numbers and codes in memory; whole numbers take 8 bytes."""
         if self.labels is not None:
             return np.dtype(np.int8)
         return np.dtype(np.float64 if pa.types.is_floating(self.type) else np.int64)
 
 
 def _texts(values: Sequence[str]) -> pa.Array:
-    """Return an Arrow array of strings, without pandas as in `Column`."""
+    """Return an Arrow array of strings, without pandas as in `Column._array`."""
     encoded = [value.encode() for value in values]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
@@ -106,8 +101,6 @@ def _texts(values: Sequence[str]) -> pa.Array:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """One table of a run."""
-
     name: str
     row: str
     columns: tuple[Column, ...]
@@ -115,7 +108,6 @@ class TableSchema:
 
     @cached_property
     def arrow(self) -> pa.Schema:
-        """The Arrow schema."""
         return pa.schema([(column.name, column.type) for column in self.columns])
 
     @cached_property
@@ -149,13 +141,10 @@ class TableSchema:
         arrays = [column.from_codes(columns[column.name]) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
-    def read(self, table: pa.Table, version: int) -> pa.Table:
-        """Return a table of a run folder in the present format; columns that are newer than its format are null."""
+    def read(self, table: pa.Table) -> pa.Table:
+        """Return a table of a run folder with this schema; another set of columns is refused."""
         if unknown := sorted(set(table.column_names) - self._names):
             raise ValueError(f"there is no column {', '.join(unknown)}")
-        for column in self.columns:
-            if column.name not in table.column_names and column.since > version:
-                table = table.append_column(column.name, pa.nulls(table.num_rows, column.type))
         if lacking := [name for name in self.arrow.names if name not in table.column_names]:
             raise ValueError(f"it lacks the column {', '.join(lacking)}")
         return table.select(self.arrow.names).cast(self.arrow)

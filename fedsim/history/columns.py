@@ -66,7 +66,7 @@ class RoundColumns:
         """Return when each round sent its cohort, shape (R,); its beginning if it sent none, or clients one by one."""
         at = self.numbered(edges_of(tables), tables.column("participations", "round").astype(np.int64))
         start_s = tables.column("participations", "start_s")
-        # What began in a round that is not over stands behind all others.
+        # What began in a round that is not over has the last place.
         first_s, last_s = np.full(self.round.size + 1, np.inf), np.full(self.round.size + 1, -np.inf)
         np.minimum.at(first_s, at, start_s)
         np.maximum.at(last_s, at, start_s)

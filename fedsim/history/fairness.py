@@ -25,7 +25,6 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, accuracy: FloatArray) -> "Spread":
-        """Return the spread of accuracies."""
         ascending = np.sort(accuracy)
         few = int(np.ceil(_DECILE * ascending.size))
         variance, squares = float(ascending.var()), float(np.square(ascending).sum())

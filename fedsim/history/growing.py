@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 MakeSpool = Callable[[TableSchema], Spool]
 
 _MOST_ROWS_IN_MEMORY: Final = 2**20
-"""Rows that are kept while the disk is full; more end the run."""
+"""Most rows in memory while the disk is full; more end the run."""
 _SINGLE_ROWS_IN_MEMORY: Final = 2**11
 """Most rows in memory that were given one by one: each takes a hundred times the memory of its numbers."""
 
@@ -24,9 +24,7 @@ _SINGLE_ROWS_IN_MEMORY: Final = 2**11
 class GrowingTable:
     """One table: the newest rows in memory, the others in a spool.
 
-    Rows are given one by one, or several as columns, whose numbers are written into arrays with room for a batch. An
-    interrupt may come at any instant. The rows stay in order and none is put on disk twice, because the spool knows how
-    many it has.
+    An interrupt may come at any instant: the spool knows how many rows it has, so that none is written twice.
     """
 
     def __init__(self, schema: TableSchema, make: MakeSpool, check: Callable[[str, int, pa.Table], None]) -> None:
@@ -90,7 +88,6 @@ class GrowingTable:
             self._check_new(self._newest(), self._tail.at)
 
     def table(self) -> pa.Table:
-        """Return all rows."""
         if self._spool is None:
             return self._newest()
         return pa.concat_tables([self._spool.table().slice(0, self._tail.at), self._newest()])
@@ -142,7 +139,7 @@ class GrowingTable:
         return self._latest
 
     def _built(self, rows: int) -> pa.Table:
-        """Return the rows in memory as a table; rows that no table can hold are thrown away with those after them."""
+        """Return the rows in memory as a table; from the first row that no table can hold on, rows are dropped."""
         try:
             return self._first(rows)
         except RunError as error:
@@ -154,7 +151,6 @@ class GrowingTable:
         return self._schema.from_columns({name: array[:rows].copy() for name, array in self._columns.items()})
 
     def _holds(self, rows: int) -> bool:
-        """Return whether a table can hold the first rows in memory."""
         try:
             self._first(rows)
         except RunError:
@@ -162,7 +158,6 @@ class GrowingTable:
         return True
 
     def _make_room(self, present: int, rows: int) -> None:
-        """Make room for a batch and further rows, and keep the present ones."""
         room = present + rows + ROWS_IN_A_BATCH
         wider = {column.name: np.empty(room, dtype=column.dtype) for column in self._schema.columns}
         for name, array in self._columns.items():

@@ -85,7 +85,7 @@ class History(Tables):
         Parameters
         ----------
         model : for the model of a folder whose kind is not fedsim's; see `fedsim.load_model`
-        after_round : round whose model is wanted, for a folder that keeps it
+        after_round : round whose model is wanted, for a folder that has it
 
         Raises
         ------

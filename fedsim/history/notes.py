@@ -79,7 +79,6 @@ class Rates:
         self._fastest, self._slowest = (0.0, ""), (np.inf, "")
 
     def see(self, batch: pa.RecordBatch) -> None:
-        """Look at some participations."""
         delivered = np.asarray(pc.equal(batch.column("outcome"), "delivered").to_numpy(zero_copy_only=False))
         for way in ("downlink", "uplink"):
             bits, took_s = (

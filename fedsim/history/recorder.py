@@ -60,10 +60,7 @@ class Recorder:
         }
 
     def add_participations(self, columns: Mapping[str, Piece]) -> None:
-        """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes.
-
-        A number stands for a column with one value; ``client`` is an array.
-        """
+        """Record participations as columns of `PARTICIPATIONS`: arrays (n,), or one number for all; labels as codes."""
         self._tables[PARTICIPATIONS.name].add_columns(columns)
 
     def add_probes(self, **columns: Piece) -> None:

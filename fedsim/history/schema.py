@@ -1,7 +1,6 @@
 """The tables of a run, described once: each column with its type, unit, labels, null rule and meaning.
 
-Arrow schemas, label dictionaries, the checks of the recorder, the format of run folders and the page of the columns all
-follow from `TABLES`. A new column is one `Column` here and one value where it is known.
+A new column is one `Column` here and one value where it is known.
 """
 
 from typing import Final
@@ -61,10 +60,6 @@ PARTICIPATIONS: Final = TableSchema(
         _ENERGY,
     ),
 )
-_WITH_NOISE: Final = 6
-"""The first format in which rounds have the ratio of noise to signal."""
-_FROM_THE_START: Final = 7
-"""The first format with the mean leakage, evaluations at time 0 and those of each client, and private releases."""
 _ROUND: Final = (
     Column("round", pa.int32(), "number of the round, from 1"),
     _START,
@@ -84,7 +79,6 @@ _ROUND: Final = (
         "privacy spent so far, mean over the clients",
         "epsilon",
         null="without privacy",
-        since=_FROM_THE_START,
     ),
     Column(
         "noise_to_signal",
@@ -92,14 +86,12 @@ _ROUND: Final = (
         "expected energy of the privacy noise in the updates used, over that of the clipped updates; where the server "
         "adds the noise, of that in its aggregates, over that of the weighted sums of the clipped updates",
         null="not asked for by `results.noise_to_signal`, no update used, not known, or a budget is spent",
-        since=_WITH_NOISE,
     ),
     Column(
         "clipped_share",
         pa.float64(),
         "share of the updates used that their privacy mechanism had to clip",
         null="not asked for by `results.noise_to_signal`, no update used, or not known",
-        since=_FROM_THE_START,
     ),
     Column("ended_by", LABEL, "what ended the round", labels=RoundEnd),
 )
@@ -124,7 +116,6 @@ EVALUATIONS: Final = TableSchema(
             pa.map_(pa.string(), pa.float64()),
             "all metrics of the task by name",
             null=_ACCURACY_ALONE,
-            since=_FROM_THE_START,
         ),
     ),
 )
@@ -161,7 +152,7 @@ PROBES: Final = TableSchema(
         _CLIENT,
         *_SPENT,
         *_ENDED,
-        Column("epsilon", pa.float64(), "privacy charged for the answer; 0 if it is not private", "epsilon", since=5),
+        Column("epsilon", pa.float64(), "privacy charged for the answer; 0 if it is not private", "epsilon"),
         _ENERGY,
     ),
     optional=True,
@@ -251,8 +242,6 @@ ACCOUNTS: Final = TableSchema(
 _NO_RADIO: Final = "no radio"
 _NO_PLACES: Final = "places have no effect"
 _NOTHING_LEARNED: Final = "nothing is learned"
-_LABELLED: Final = 5
-"""The first format in which the table of clients has their labels and their operations per second."""
 CLIENTS: Final = TableSchema(
     "clients",
     "one client, as it is before the first round",
@@ -273,7 +262,6 @@ CLIENTS: Final = TableSchema(
             "operations of a pass over their mean time",
             "1/s",
             null="the law of times counts no operations",
-            since=_LABELLED,
         ),
         Column("samples", pa.int32(), "training samples", null="not known"),
         Column("classes", pa.int32(), "different labels in its training data", null=_NOTHING_LEARNED),
@@ -282,7 +270,6 @@ CLIENTS: Final = TableSchema(
             pa.list_(pa.int32()),
             "training samples of each label, from label 0 on",
             null=_NOTHING_LEARNED,
-            since=_LABELLED,
         ),
         Column("capacity_j", pa.float64(), "energy of its full battery", "J", null="no batteries"),
         Column("charge_j", pa.float64(), "energy in its battery at time 0", "J", null="no batteries"),
@@ -298,25 +285,5 @@ TABLES: Final = {
 }
 AT_THE_END: Final = (ACCOUNTS.name, CLIENTS.name)
 """Tables that are made as a whole, and written when the run has ended."""
-STREAMED: Final = 3
-"""The first format in which the tables of an unfinished run are streams of record batches."""
-SEALED: Final = 4
-"""The first format whose state has checksums, and a list of the files that the run wrote."""
-FORMAT_VERSION: Final = max(SEALED, *(column.since for table in TABLES.values() for column in table.columns))
-"""Format of the run folders that are written: that of the newest column, or of the checksums if that is later."""
-
-
-def columns_page() -> str:
-    """Return all tables and their columns in Markdown, as the page of the run folder shows them."""
-    lines = []
-    for table in TABLES.values():
-        lines += [f"**`{table.name}`**{' (if there are any)' * table.optional}: {table.row}", ""]
-        lines += ["| column | type | unit | meaning | null |", "|---|---|---|---|---|"]
-        for column in table.columns:
-            kind = "label" if column.labels is not None else str(column.type)
-            meaning = column.doc
-            if column.labels is not None:
-                meaning += ": " + ", ".join(f"`{label}`" for label in column.labels.labels())
-            lines.append(f"| `{column.name}` | {kind} | {column.unit} | {meaning} | {column.null} |")
-        lines.append("")
-    return "\n".join(lines)
+FORMAT_VERSION: Final = 7
+"""Number of the format of run folders: one more with each change of a column or of `run.json`."""

@@ -1,8 +1,7 @@
 """The rows of one table on disk, as Arrow record batches that are appended and never changed.
 
-The file is a sequence of segments. A segment is a whole Arrow IPC stream (schema, dictionaries, one batch), so that a
-file that ends within a segment, as after a kill, is readable up to the segment before. A checksum of all its bytes is
-kept beside the file, where its length is kept.
+A file is a sequence of segments, each a whole Arrow IPC stream with one batch, so that a file that a kill has cut off
+is readable up to the segment before.
 """
 
 import contextlib
@@ -29,19 +28,17 @@ _BYTES_AT_ONCE: Final = 2**20
 
 
 class Extent(NamedTuple):
-    """How much of a spool's file is good: rows, bytes of their segments, and the CRC-32 of these; None if unknown."""
+    """How much of a spool's file is valid: rows, bytes of their segments, and the CRC-32 of these."""
 
     rows: int
     nbytes: int
-    crc32: int | None = 0
+    crc32: int = 0
 
 
 EMPTY: Final = Extent(0, 0)
 
 
 class Spool:
-    """Rows of one table in a file."""
-
     def __init__(self, schema: pa.Schema, file: BinaryIO, where: str, extent: Extent = EMPTY) -> None:
         self.schema, self.where = schema, where
         self._file = file
@@ -72,14 +69,14 @@ class Spool:
             self._told(partial(self._write, segment))
             # One assignment: an interrupt comes before it or after it.
             rows, nbytes, crc32 = self.extent
-            self.extent = Extent(rows + batch.num_rows, nbytes + segment.size, zlib.crc32(segment, crc32 or 0))
+            self.extent = Extent(rows + batch.num_rows, nbytes + segment.size, zlib.crc32(segment, crc32))
 
     def sync(self) -> None:
-        """Have the operating system put the rows on the disk, so that they outlast a loss of power."""
+        """Have the operating system write the rows to the disk, so that they outlast a loss of power."""
         self._told(lambda: os.fsync(self._file.fileno()))
 
     def table(self) -> pa.Table:
-        """Return all rows, as a map of the file into memory: nothing is copied, and nothing is read before its use."""
+        """Return all rows, as a map of the file into memory."""
         size = self.extent.nbytes
         if not size:
             return pa.Table.from_batches([], self.schema)
@@ -98,7 +95,6 @@ class Spool:
         return self._batches(self.extent)
 
     def close(self) -> None:
-        """Close the file; tables that were returned stay as they are."""
         self._file.close()
 
     def _batches(self, extent: Extent) -> Iterator[pa.RecordBatch]:
@@ -135,7 +131,7 @@ def check_bytes(file: BinaryIO, extent: Extent) -> int:
         if not piece:
             raise ValueError(f"it has {have} bytes of {extent.nbytes}")
         crc32, have = zlib.crc32(piece, crc32), have + len(piece)
-    if extent.crc32 not in (None, crc32):
+    if extent.crc32 != crc32:
         raise ValueError("its checksum is not that of what was written")
     return crc32
 

@@ -52,7 +52,7 @@ class Tables:
     secure_steps : one row for each client in each step of secure aggregation; None without
     releases : one row for each private release; None without privacy
     accounts : one row for each client of an audited run; None otherwise
-    clients : one row for each client, as it is before the first round; None in runs of older releases
+    clients : one row for each client, as it is before the first round; None in the folder of an unfinished run
     """
 
     name: str

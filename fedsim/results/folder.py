@@ -1,9 +1,7 @@
 """The folder of a run, open for writing: its lock, its state, the streams of its tables.
 
-The page of this room lists the files. A file is written beside its place and moved there, or appended to; the state
-says how much of each table is good, and which files are the run's. So the folder is readable at every moment, also
-after a kill. A run that replaces another one is written inside the folder until it is finished
-(`fedsim.results.places`).
+A file is written beside its place and moved there, or appended to; the state says how much of each table is good. So
+the folder is readable at every moment, also after a kill.
 """
 
 import contextlib
@@ -69,7 +67,7 @@ class RunFolder:
         self._began, self._before_s, self._audit_s = time.perf_counter(), 0.0, 0.0
 
     def __enter__(self) -> Self:
-        """Take the lock, if the folder exists, and see what it holds."""
+        """Take the lock, if the folder exists."""
         if self.path.exists():
             # First without the lock, whose file has no place in a folder that holds something else.
             self._look()
@@ -79,7 +77,6 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the files and give the lock back."""
         for spool in self._spools.values():
             spool.close()
         if self._lock is not None:
@@ -87,7 +84,7 @@ class RunFolder:
 
     @property
     def place(self) -> Path:
-        """Where the run is written: the folder, or a folder inside for a run that replaces another one."""
+        """The folder, or a folder inside for a run that replaces another one."""
         return self._held.place
 
     @property
@@ -97,7 +94,7 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether the folder holds this scenario's run, and it is finished."""
+        """Whether the folder holds this scenario's finished run."""
         return self.state is not None and self.state.status == "finished"
 
     def missing(self) -> list[str]:
@@ -107,7 +104,7 @@ class RunFolder:
         return [name for name, file in state.written.items() if file and not (self.path / name).exists()]
 
     def written_again(self) -> None:
-        """Take note of the files of a finished run as they are now."""
+        """Store the checksums of the files of a finished run as they are now."""
         state = cast(RunState, self.state)
         again = {name: file and manifest.described(self.path / name) for name, file in state.written.items()}
         self._put(state.model_copy(update={"written": again}))
@@ -137,7 +134,6 @@ class RunFolder:
         self._write_scenario()
 
     def _go_on(self, before: RunState) -> None:
-        """Take over the tables and the files of the run before."""
         if None not in (self._data, before.data) and self._data != before.data:
             raise RunError(
                 f"{self.path}: its run was begun with other data (digest {before.data}; now {self._data}); --force "
@@ -145,25 +141,25 @@ class RunFolder:
             )
         self._kept, self._saved = before.tables, dict(before.tables)
         self._before_s, self._audit_s = before.wall_s, before.audit_s
-        self._written |= dict.fromkeys(manifest.files_of(self.place, before) - {STATE})
+        self._written |= dict.fromkeys(manifest.files_of(before) - {STATE})
         for name, table in before.tables.items():
             if name not in TABLES:
                 raise RunError(f"{self.path / STATE}: is damaged: there is no table {name!r}")
             self._spools[name] = self._open(TABLES[name], table.extent)
 
     def spool(self, schema: TableSchema) -> ReplayedSpool:
-        """Return the place of a table's rows in this folder."""
+        """Return the rows of a table in this folder."""
         if schema.name not in self._spools:
             self._spools[schema.name] = self._open(schema, EMPTY)
         return self._spools[schema.name]
 
     def mark(self, counts: dict[str, int]) -> None:
-        """Take note of how many rows each table has at the end of a round."""
+        """Store how many rows each table has at the end of a round."""
         self._counts = counts
         self._marks.append(counts)
 
     def claim(self, name: str) -> Path:
-        """Take note that the run writes a file, before it does, and return its path."""
+        """Return the path of a file that the run is to write; the state lists it from now on."""
         if name not in self._written:
             manifest.refuse_others(self.path, [name], self._held.files)
             self._written[name] = None
@@ -210,10 +206,7 @@ class RunFolder:
                 write_parquet(parquet_file(self.place, name), TABLES[name], iter(tables[name].to_batches()))
 
     def finish(self) -> None:
-        """Write that the run is finished, and remove the streams; every other file is there.
-
-        A run that replaces another one takes its place.
-        """
+        """Remove the streams and write that the run is finished; one that replaces another run takes its place."""
         there = [name for name in self._written if name not in STREAMS and (self.place / name).exists()]
         # A kill may leave streams, so that they stay the run's.
         streams = [name for name in self._written if name in STREAMS and (self.place / name).exists()]
@@ -236,7 +229,7 @@ class RunFolder:
             self._held = exchange(self.path, self._held, self.state)
 
     def _look(self) -> None:
-        """See whether the folder may be used, and whether it holds this scenario's run."""
+        """Read what the folder holds, and refuse one that may not be used."""
         # The digest of an object without a description knows its class only, so the run may be another one.
         digest = self._digest if self.scenario.selector.prototype is None else None
         self._held = look(self.path, digest, replace=self._thrown)
@@ -251,7 +244,7 @@ class RunFolder:
         return ReplayedSpool(schema.arrow, opened, str(file), extent, self._hint())
 
     def _hint(self) -> str:
-        """Return in words what a contradiction between a replay and the run before may come from."""
+        """Return in words why a replay may contradict the run before."""
         if self.state is None:
             return ""
         then, now = self.state.versions, versions()

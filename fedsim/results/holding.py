@@ -4,22 +4,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fedsim.errors import RunError
-from fedsim.history.schema import STREAMED
 from fedsim.results import manifest
 from fedsim.results.places import NEXT, SWAP, commit, complete, located, remove_folder
 from fedsim.results.state import STATE, Cohorts, RunState, read_state, state_in
 
 
 class Holding(NamedTuple):
-    """What a folder holds."""
-
     place: Path
     state: RunState | None = None
     files: frozenset[str] = frozenset()
 
 
 def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
-    """See what an existing folder holds."""
+    """Return what an existing folder holds, or refuse it."""
     if not folder.is_dir():
         raise RunError(f"{folder}: is a file; a run needs a folder")
     if not located(folder, STATE).exists():
@@ -39,11 +36,6 @@ def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
             f"{folder}: holds a run of another scenario (digest {state.digest[:12]}); choose another folder with "
             "--out, or replace that run with --force"
         )
-    if state.format < STREAMED:
-        raise RunError(
-            f"{folder}: holds an unfinished run of format {state.format}, which cannot be gone on with; choose another "
-            "folder with --out, or replace that run with --force"
-        )
     return Holding(folder, state, files)
 
 
@@ -60,16 +52,16 @@ def refuse_outside(folder: Path, state: RunState | None, cohorts: Cohorts) -> No
 
 def exchange(folder: Path, held: Holding, state: RunState) -> Holding:
     """Put a finished run that was written beside in the place of the one that the folder holds."""
-    manifest.refuse_others(folder, manifest.files_of(held.place, state), held.files)
+    manifest.refuse_others(folder, manifest.files_of(state), held.files)
     commit(folder)
     complete_exchange(folder)
     return Holding(folder, state, frozenset(_files(folder)))
 
 
 def complete_exchange(folder: Path) -> None:
-    """Move what an exchange has still to move; of one that a kill cut off after its last file, remove the folder."""
+    """Move the files that an exchange has left, or remove the folder of one that a kill cut off after its last file."""
     if (folder / SWAP / STATE).exists():
-        complete(folder, _files(folder), manifest.files_of(folder / SWAP, state_in(folder / SWAP)), STATE)
+        complete(folder, _files(folder), manifest.files_of(state_in(folder / SWAP)), STATE)
     else:
         remove_folder(folder / SWAP)
 
@@ -77,7 +69,7 @@ def complete_exchange(folder: Path) -> None:
 def _files(folder: Path) -> set[str]:
     """Return the files of the run in a folder; where its state cannot be read, those that any run may write."""
     try:
-        return manifest.files_of(folder, state_in(folder))
+        return manifest.files_of(state_in(folder))
     except RunError:
         return manifest.usual(folder)
 

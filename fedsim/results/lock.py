@@ -1,7 +1,7 @@
 """The lock of a run folder: one process writes, any number read.
 
-The lock is the operating system's, on a file in the folder. It is free as soon as its process has ended, also by a
-kill; the file stays. A second file says which process has the lock, while it has it.
+The lock is the operating system's, on a file in the folder, which frees it when the process ends, also by a kill. A
+second file names the process.
 """
 
 import contextlib
@@ -23,14 +23,13 @@ _PATIENCE_S: Final = 0.5
 
 
 class FolderLock:
-    """The right to write to a run folder."""
+    """The right to write to a run folder; to release it twice is no error."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = FileLock(folder / LOCK, is_singleton=False)
 
     def acquire(self) -> None:
-        """Take the lock."""
         try:
             self._lock.acquire(timeout=_PATIENCE_S)
         except Timeout:
@@ -48,7 +47,7 @@ class FolderLock:
             raise
 
     def release(self) -> None:
-        """Give the lock back; nothing happens if it was not taken."""
+        """Release the lock, if it was acquired."""
         if self._lock.is_locked:
             # Where the folder is gone or full, the name of a process that has ended misleads no process.
             with contextlib.suppress(OSError):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from fedsim.errors import RunError
-from fedsim.history.schema import SEALED, TABLES
+from fedsim.history.schema import TABLES
 from fedsim.results.lock import LOCK, OWNER
 from fedsim.results.places import NEXT, SWAP
 from fedsim.results.state import STATE, FileState, RunState
@@ -27,12 +27,9 @@ ALWAYS: Final = (STATE, SCENARIO, SUMMARY, MODEL, *FIGURES, *STREAMS, *(f"{name}
 _OURS: Final = {LOCK, OWNER, NEXT, SWAP}
 
 
-def files_of(folder: Path, state: RunState) -> set[str]:
-    """Return the files that the run in a folder wrote or may have been writing, by their path in it.
-
-    A folder of a format before the list was kept has those names that every run wrote.
-    """
-    return {STATE, *state.written} if state.format >= SEALED else usual(folder)
+def files_of(state: RunState) -> set[str]:
+    """Return the files that a run wrote or may have been writing, by their path in its folder."""
+    return {STATE, *state.written}
 
 
 def usual(folder: Path) -> set[str]:
@@ -62,7 +59,7 @@ def described(path: Path) -> FileState:
 
 
 def checked_bytes(path: Path, name: str, state: RunState) -> bytes:
-    """Return the content of a file of a run; it is compared with the checksum in the state, if there is one."""
+    """Return the content of a file of a run, compared with the checksum in the state, if there is one."""
     content = path.read_bytes()
     kept = state.written.get(name)
     if kept is not None and kept != FileState(bytes=len(content), sha256=hashlib.sha256(content).hexdigest()):

@@ -64,7 +64,7 @@ def load_model(
     ----------
     run : folder, or history
     model : ``"module:Class"``, which gets the options in the file, or the settings of the model
-    after_round : number of the round whose model is wanted, if the run kept it; the final one by default
+    after_round : number of the round whose model is wanted, if the run saved it; the final one by default
 
     Raises
     ------
@@ -85,7 +85,6 @@ def load_model(
 
 
 def with_model(history: History, folder: Path) -> History:
-    """Return a history whose model is read from a folder when it is asked for."""
     return replace(history, find_model=partial(read_model, folder))
 
 
@@ -147,5 +146,5 @@ def _missing(folder: Path, after_round: int | None) -> str:
     if after_round is not None:
         return f"{folder}: holds no model after round {after_round}{rounds}"
     if state.status == "finished":
-        return f"{folder}: holds no model: the run was about timing only, or was made before models were kept{rounds}"
+        return f"{folder}: holds no model: the run was about timing only{rounds}"
     return f"{folder}: holds no final model, because the run is not finished{rounds}"

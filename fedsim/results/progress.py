@@ -39,18 +39,15 @@ class RoundBar:
         self._pending: PendingEvaluation | None = None
 
     def __enter__(self) -> Self:
-        """Show the bar."""
         self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the updates of the bar; the last one stays visible."""
         self._bar.stop()
 
     def show(self, progress: Progress) -> None:
-        """Show the present state of the run."""
         if progress.pending is not None:
             self._pending = progress.pending
         # To wait for an evaluation here would keep it from running beside the next trainings.

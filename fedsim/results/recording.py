@@ -42,7 +42,7 @@ def run(
     save_models: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> History:
-    """Run a scenario, keep it in a folder and return its history.
+    """Run a scenario in a folder and return its history.
 
     A run that was killed, interrupted or has failed goes on: it is replayed from its first round, which is cheap since
     its trainings are found in the store, and ends in the same tables. A finished one is read.
@@ -54,9 +54,9 @@ def run(
     data_dir, store, keeping, on_round : as for `fedsim.simulate`
     executor, device, precision : as for `fedsim.simulate`; a run that goes on has those that it began with, unless they
         are given
-    save_models : the model after each round whose number is a multiple of it is kept; with None the final one only
+    save_models : the model after each round whose number is a multiple of it is saved; with None the final one only
     replace : whether the run that the folder holds is thrown away, be it another scenario's or a finished one
-    tell : called with lines of text for the user
+    tell : called with each line of text for the user
 
     Returns
     -------
@@ -172,7 +172,7 @@ def _finished_before(folder: RunFolder) -> History:
 
 
 def _ended_early(scenario: Scenario, history: History) -> tuple[str, ...]:
-    """Return that a finished run has fewer rounds than its scenario counts; why is no longer known."""
+    """Return a sentence if a finished run has fewer rounds than its scenario counts."""
     rounds, count = history.rounds.num_rows, scenario.rounds.count
     if rounds == count or scenario.rounds.until_s is not None or scenario.rounds.target_accuracy is not None:
         return ()
@@ -180,7 +180,7 @@ def _ended_early(scenario: Scenario, history: History) -> tuple[str, ...]:
 
 
 def _by_another_release(folder: RunFolder) -> str:
-    """Return in words which release of fedsim has computed a finished run, if it was another one."""
+    """Return in words which other release of fedsim has computed a finished run; empty for this one."""
     package = "fedsim-des"
     then, now = (folder.state.versions if folder.state else {}).get(package), versions().get(package)
     return "" if then is None or then == now else f" by fedsim {then} (this is {now})"
@@ -217,5 +217,4 @@ def _told(work: Work) -> str:
     return "; ".join(told)
 
 
-def _say_nothing(text: str) -> None:
-    """Take a line for a user who wants none."""
+def _say_nothing(text: str) -> None: ...

@@ -20,7 +20,7 @@ class ReplayedSpool(Spool):
         self._ahead = schema.empty_table()
 
     def append(self, table: pa.Table, at: int) -> None:
-        """Compare rows with those of the run before, as far as it has come; append those beyond."""
+        """Compare rows with those of the run before as far as it has come; append those beyond."""
         if self.compared < self._kept_rows:
             again = table.slice(max(0, self.compared - at), self._kept_rows - max(at, self.compared))
             if again.num_rows:
@@ -29,7 +29,6 @@ class ReplayedSpool(Spool):
         super().append(table, at)
 
     def check_end(self, rows: int) -> None:
-        """Refuse the end of a replay that has given fewer rows than the run before."""
         if rows < self._kept_rows:
             self._refuse(f"the replay has ended after {rows} rows of {self._kept_rows}")
 

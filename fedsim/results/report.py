@@ -1,7 +1,4 @@
-"""A report of a run as tables of text.
-
-Time, bits and energy by fate, causes of the rounds' lengths, clients and their accuracies, effect of deadlines.
-"""
+"""A report of a run as tables of text: time, bits and energy by fate, causes of the rounds' lengths, deadlines."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -69,7 +66,6 @@ def _unfinished(what: str) -> Page:
 
 
 def _fates(history: History) -> Page:
-    """Return the table with a line for each quantity and a column for each fate."""
     table = history.by_fate().to_pydict()
     forms = {
         "participations": ("participations", "{:,.0f}", 1.0),
@@ -143,7 +139,6 @@ def _slowest(critical: pa.Table) -> Page:
 
 
 def _clients(clients: pa.Table) -> Page:
-    """Return the least, the median and the greatest value of each column that is known."""
     known = {title: clients.column(name).drop_null().to_numpy() * unit for title, (name, unit) in _OF_CLIENTS.items()}
     labels = clients.column("labels").drop_null().to_pylist()
     known["share of the commonest label"] = np.array([max(counts) / sum(counts) for counts in labels if any(counts)])

@@ -1,4 +1,4 @@
-"""Puts the rows, the state and the models of a run on disk from time to time, with a small share of the run's time."""
+"""Writes the rows, the state and the models of a run to disk from time to time, with a small share of its time."""
 
 import contextlib
 import time
@@ -21,10 +21,10 @@ _PATIENCE_S: Final = 600.0
 
 
 class Saver:
-    """Writes what a run has to keep.
+    """Writes rows, state and models of a run that goes on.
 
-    A write that fails as on a full disk is tried again at the next one; the run goes on meanwhile, with its rows in
-    memory. It ends if writes have failed for ten minutes.
+    A write that fails as on a full disk is tried again at the next one, with the rows in memory meanwhile; after ten
+    minutes of failures the run ends.
     """
 
     recorder: Recorder
@@ -37,7 +37,7 @@ class Saver:
         self._models: list[tuple[int, Architecture, Mapping[str, NDArray[Any]]]] = []
 
     def after_round(self, progress: Progress) -> None:
-        """Take note of the end of a round, and write what is due."""
+        """Mark the end of a round, and write what is due."""
         self._folder.mark(self.recorder.counts())
         if self._save_models is not None and progress.round % self._save_models == 0:
             self._take_model(progress)
@@ -50,8 +50,8 @@ class Saver:
         self._due = began + max(_SECONDS_BETWEEN_WRITES, spent / _SHARE_OF_TIME_WRITING)
 
     def end(self, error: BaseException) -> None:
-        """Keep the rounds so far, and say what has ended the run."""
-        # Where these rows or the state cannot be kept, what was kept before stays.
+        """Write the rounds so far, and what has ended the run."""
+        # Where these rows or the state cannot be written, what was written before stays.
         with contextlib.suppress(Exception):
             self.recorder.flush()
         with contextlib.suppress(RunError):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedsim.errors import FedsimError, RunError
-from fedsim.history.schema import FORMAT_VERSION, SEALED
+from fedsim.history.schema import FORMAT_VERSION
 from fedsim.history.spool import Extent
 from fedsim.results.lock import in_use
 from fedsim.results.places import located
@@ -44,8 +44,7 @@ class TableState(_Record):
 
     @property
     def extent(self) -> Extent:
-        """What the stream holds."""
-        return Extent(self.stored, self.bytes, self.crc32)
+        return Extent(self.stored, self.bytes, self.crc32 or 0)
 
 
 class FileState(_Record):
@@ -74,7 +73,7 @@ class Ended(_Record):
 class RunState(_Record):
     """The content of ``run.json``."""
 
-    format: Annotated[int, Field(strict=True)] = 1
+    format: Count
     name: str
     digest: str
     data: str | None = None
@@ -95,17 +94,16 @@ class RunState(_Record):
 
 
 def _plain(text: str) -> str:
-    """Return a text without what UTF-8 cannot hold, as the name of a file may."""
+    """Return a text without what UTF-8 cannot encode, as the name of a file may have."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def read_state(path: Path) -> RunState:
-    """Return the content of a run folder's ``run.json``."""
     return _read(path, located(path, STATE))
 
 
 def state_in(path: Path) -> RunState:
-    """Return the content of the ``run.json`` that lies in a folder, be an exchange under way or not."""
+    """Return the content of the ``run.json`` in a folder itself, even while an exchange goes on."""
     return _read(path, path / STATE)
 
 
@@ -116,14 +114,19 @@ def _read(path: Path, file: Path) -> RunState:
         raise RunError(f"{path}: holds no run (no readable run.json)") from None
     if not isinstance(found, dict) or not {"name", "digest", "status"} <= found.keys():
         raise RunError(f"{file}: is not the state of a run")
-    form = found.setdefault("format", 1)
-    if type(form) is not int or not 1 <= form <= FORMAT_VERSION:
-        raise RunError(
-            f"{file}: format {form!r} cannot be read; allowed: 1 to {FORMAT_VERSION}. A newer fedsim reads folders of "
-            "a newer format"
+    # The first folders had no number.
+    form = found.get("format", 1)
+    if type(form) is int and form != FORMAT_VERSION:
+        written = (
+            "an older version of fedsim, run it anew with --force"
+            if form < FORMAT_VERSION
+            else "a newer version of fedsim"
         )
-    checksum = found.pop(_CHECKSUM, None)
-    if form >= SEALED and checksum != seal(found):
+        raise RunError(
+            f"{file}: the folder was written by {written}: its format is {form}, and this version reads "
+            f"{FORMAT_VERSION}"
+        )
+    if found.pop(_CHECKSUM, None) != seal(found):
         raise RunError(f"{file}: is damaged: its checksum is not that of its content")
     try:
         return RunState.model_validate(found)
@@ -145,7 +148,7 @@ def seal(values: Mapping[str, Any]) -> str:
 
 
 def status_of(path: str | Path) -> Literal["running", "finished", "interrupted", "failed", "killed"]:
-    """Return how the run in a folder stands; one that says it is running, in a folder not in use, was killed."""
+    """Return the status of the run in a folder; one that says it is running, in a folder not in use, was killed."""
     folder = Path(path)
     status = read_state(folder).status
     if status == "running" and not in_use(folder):

@@ -74,26 +74,19 @@ def summarise(
 
 
 def _last_metrics(history: History) -> dict[str, float | None]:
-    """Return the metrics of the last evaluation by name; none where the task has accuracy alone.
-
-    One that is no finite number, for which JSON has no word, is None.
-    """
+    """Return the metrics of the last evaluation by name; None for one that is no finite number, which JSON has not."""
     rows = history.evaluations.column("metrics").slice(max(0, history.evaluations.num_rows - 1)).to_pylist()
     found = dict(rows[0]) if rows and rows[0] is not None else {}
     return {name: None if value is None or not math.isfinite(value) else value for name, value in found.items()}
 
 
 def _has_batteries(history: History) -> bool:
-    """Return whether clients have batteries."""
     clients = history.clients
     return clients is not None and clients.column("capacity_j").null_count < clients.num_rows
 
 
 def _spread(history: History) -> dict[str, Any]:
-    """Return the spread of the clients' accuracies in the last evaluation on their own samples; None without one.
-
-    That of the task's first metric is told with its name, where a task has no accuracy.
-    """
+    """Return the last spread of the clients' accuracies; without an accuracy, that of the first metric."""
     by = judged_by(history)
     found = last_spread(history, by)
     known = {} if found is None else {name: value for name, value in found._asdict().items() if name != "clients"}
@@ -125,10 +118,7 @@ def read_summary(path: str | Path) -> dict[str, Any]:
 
 
 def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a summary as lines of a table: quantity, and value with its unit.
-
-    Summaries of older releases lack some quantities; their lines are left out, or show a dash.
-    """
+    """Return a summary as lines of a table: quantity, and value with its unit, or a dash."""
 
     def shown(name: str, form: str) -> str:
         value = summary.get(name)
@@ -172,6 +162,6 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _leakage(summary: dict[str, Any], largest: str) -> str:
     """Return the largest leakage in words, and of what it is."""
-    if not summary.get("privacy", True):
+    if not summary["privacy"]:
         return "no privacy mechanism"
     return largest + " by updates; side information not private" * (summary.get("side_information") == "exact")

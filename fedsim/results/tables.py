@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.column import TableSchema
-from fedsim.history.schema import STREAMED, TABLES
+from fedsim.history.schema import TABLES
 from fedsim.history.spool import read_batches
-from fedsim.history.truncation import truncated
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.models import with_model
 from fedsim.results.places import SWAP, located
@@ -59,8 +58,7 @@ def read_parquet(content: bytes) -> pa.Table:
 def read_run(path: str | Path) -> History:
     """Return the history in a run folder; that of an unfinished run ends with the last round that is in all tables.
 
-    `History.unfinished` says in words what an unfinished run lacks. A folder without a format is of format 1; columns
-    that are newer than the folder's format are null.
+    `History.unfinished` says in words what an unfinished run lacks.
 
     Parameters
     ----------
@@ -73,7 +71,7 @@ def read_run(path: str | Path) -> History:
     Raises
     ------
     RunError
-        If the folder holds no run, or one of a newer format, or a table that is not in its format or is damaged.
+        If the folder holds no run, or one of another version of fedsim, or a table that is damaged.
 
     Examples
     --------
@@ -98,20 +96,17 @@ def read_run(path: str | Path) -> History:
 
 def _history(folder: Path, state: RunState) -> History:
     finished = state.status == "finished"
-    streamed = state.format >= STREAMED and not finished
     tables = {}
     for name, schema in TABLES.items():
-        file = located(folder, (stream_file if streamed else parquet_file)(Path(), name).name)
+        file = located(folder, (parquet_file if finished else stream_file)(Path(), name).name)
         kept = state.tables.get(name)
-        if schema.optional and not (kept if streamed else file.exists()):
+        if schema.optional and not (file.exists() if finished else kept):
             continue
         try:
-            found = _streamed(file, kept, schema) if streamed else read_parquet(checked_bytes(file, file.name, state))
-            tables[name] = schema.read(found, state.format)
+            found = read_parquet(checked_bytes(file, file.name, state)) if finished else _streamed(file, kept, schema)
+            tables[name] = schema.read(found)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise RunError(f"{file}: cannot be read as a table of a run: {error}") from None
-    if not finished and not streamed:
-        tables = truncated(tables)
     history = History(state.name, **tables, unfinished=None if finished else shortfall(folder))
     if finished and located(folder, SUMMARY).exists():
         history = replace(history, said=tuple(read_summary(folder).get("notes", ())))

@@ -78,7 +78,7 @@ class SelectorInfo:
 
     @property
     def leaks(self) -> tuple[str, ...]:
-        """Names of all that clients tell of their data beside updates: `numbers`, and what they declare once."""
+        """Names of all that clients disclose of their data beside updates: `numbers`, and what they declare once."""
         sizes = ("number of samples, as an answer",) if self.asks_sizes else ()
         return (*self.numbers, *sizes, *(("shares of labels, declared once",) if self.uses_labels else ()))
 
@@ -173,11 +173,7 @@ class SelectorPort(SelectorInfo):
         )
 
     def at_edge(self, members: IntArray, samples: IntArray) -> Self:
-        """Return this selector at an edge server, where the edge's clients are a crowd of their own with ids from 0.
-
-        The selector sees ids, number of clients and total samples of the edge; its answers are in ids of the whole
-        crowd.
-        """
+        """Return this selector at an edge server: it sees the edge's clients as a crowd with ids from 0."""
         total = int(samples[members].sum())
 
         def local(client: IntArray) -> IntArray:

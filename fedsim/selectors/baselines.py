@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
-from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct, draw_places
+from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct
 from fedsim.selectors.validation import check_choice
 
 
@@ -38,7 +38,6 @@ class All(PublishedSelector):
     )
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return all candidates, without a draw."""
         return Cohort(view.client.copy())
 
 
@@ -63,11 +62,10 @@ class Uniform(CohortSelector):
     )
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return ``cohort`` distinct candidates, each set of them with equal probability."""
         size, count = self.cohort_size(view), view.count
         if count <= size:
             return Cohort(view.client.copy())
-        return Cohort(view.pick(draw_places(count, size, rng)))
+        return Cohort(view.pick(np.sort(rng.choice(count, size, replace=False))))
 
 
 class RoundRobin(CohortSelector):
@@ -86,7 +84,6 @@ class RoundRobin(CohortSelector):
         self._next = 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the next m candidates, without a draw."""
         size = self.cohort_size(view)
         if not size:
             return Cohort(view.client.copy())
@@ -119,7 +116,6 @@ class WeightedSampling(CohortSelector):
         self.weights = weights
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return m distinct candidates."""
         size = self.cohort_size(view)
         client = np.sort(view.client[draw_distinct(data_sizes(view), size, rng)])
         return Cohort(client, weights=np.full(size, 1.0 / max(size, 1)) if self.weights == "equal" else None)

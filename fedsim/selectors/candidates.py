@@ -45,7 +45,7 @@ class Candidates(Protocol):
 class CandidateView(RoundView):
     """A `RoundView` that takes a column when it is first read.
 
-    The server lets it take all columns before they change, if the view is kept beyond the selection (`ask`).
+    The server lets it take all columns before they change, if the selector holds the view after the selection (`ask`).
     """
 
     _candidates: Candidates | None = None
@@ -63,15 +63,12 @@ class CandidateView(RoundView):
 
     @property
     def count(self) -> int:
-        """Number of candidates."""
         return super().count if self._candidates is None else self._candidates.count
 
     def pick(self, place: IntArray) -> IntArray:
-        """Return the ids of the candidates at given places in ascending order, shape (m,)."""
         return super().pick(place) if self._candidates is None else self._shown(self._candidates.pick(place))
 
     def below(self, client: int) -> int:
-        """Return how many candidates have a lower id."""
         if self._candidates is None:
             return super().below(client)
         if self._members is None:
@@ -81,7 +78,6 @@ class CandidateView(RoundView):
         )
 
     def includes(self, client: IntArray) -> BoolArray:
-        """Return which ids are those of candidates, shape (m,)."""
         if self._candidates is None:
             return super().includes(client)
         if self._members is None:
@@ -90,7 +86,6 @@ class CandidateView(RoundView):
         return inside & self._candidates.includes(self._members[np.where(inside, client, 0)])
 
     def at_edge(self, members: IntArray, total_samples: int) -> RoundView:
-        """Return what an edge server shows its selector, see `RoundView.at_edge`."""
         if self._candidates is None or self.answers is not None:
             return super().at_edge(members, total_samples)
         known = {name: vars(self)[name] for name in _KNOWN}
@@ -98,7 +93,6 @@ class CandidateView(RoundView):
         return CandidateView.of(self._candidates, self._crowd, members, **known)
 
     def settle(self) -> None:
-        """Take all columns now."""
         for column in fields(self):
             getattr(self, column.name)
         for name in self.at_request:
@@ -107,42 +101,34 @@ class CandidateView(RoundView):
 
     @cached_property
     def client(self) -> IntArray:
-        """Ids of the candidates."""
         return _read_only(self._shown(self._everyone))
 
     @cached_property
     def samples(self) -> IntArray:
-        """Training samples."""
         return self._column("samples")
 
     @cached_property
     def participations(self) -> IntArray:
-        """Selections before."""
         return self._column("participations")
 
     @cached_property
     def last_duration_s(self) -> FloatArray:
-        """Seconds of the last delivered participation."""
         return self._column("last_duration_s")
 
     @cached_property
     def last_loss(self) -> FloatArray:
-        """Loss of the last delivered update."""
         return self._column("last_loss")
 
     @cached_property
     def privacy_spent(self) -> FloatArray:
-        """Epsilon leaked so far."""
         return self._column("privacy_spent")
 
     @cached_property
     def features(self) -> FloatArray:
-        """Declared features."""
         return self._column("features")
 
     @cached_property
     def snr_hz(self) -> FloatArray | None:
-        """Channel of the last report; None without radio."""
         return self._column("snr_hz") if "snr_hz" in self._crowd else None
 
     @cached_property
@@ -171,7 +157,7 @@ def _read_only(column: NDArray[Any]) -> NDArray[Any]:
 def ask(
     select: Callable[[RoundView, np.random.Generator], Cohort], shown: list[RoundView], rng: np.random.Generator
 ) -> Cohort:
-    """Return a selector's answer to a view, and let a view that the selector keeps take its columns."""
+    """Return a selector's answer to a view, and let a view that the selector still holds take its columns."""
     view = shown.pop()
     kept = weakref.ref(view)
     cohort = select(view, rng)

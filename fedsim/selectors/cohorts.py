@@ -44,7 +44,7 @@ class Cohort:
         rounded up to whole steps up to 1, and down above; the update is as large as always
     allocation : radio and computing resources of each client; those of the scenario if None
     trained : whether all clients of the cohort have done their work for an answer of this round (`Answers.update_norm`)
-        They send the update that they have: a message without bits tells them to, and they do no work.
+        They send the update that they have: a message without bits asks for it, and they do no work.
     sampling : samples that each client draws for this participation; None for all of its own. A client that draws
         none sends a message without bits, or noise or a mask alone where updates are private or added up securely.
         Weights that a selector prescribes beside a `Sampling.divisor` are used as they are: updates are added up. It

@@ -41,7 +41,7 @@ __all__ = [
 class RoundView:
     """The server's knowledge at a selection; arrays have shape (n,), one element per candidate.
 
-    The arrays are read-only, and some change later in the run: copy those that are kept beyond the call.
+    The arrays are read-only, and some change later in the run: copy those that are used after the call.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class RoundView:
     clients : int
         Number of clients K in the crowd, candidates or not; ids are 0..K-1.
     wanted : int or None
-        Number of clients that the server asks for; None for the selector's own number. The server keeps that many
+        Number of clients that the server asks for; None for the selector's own number. The server takes that many
         at random if the selector returns more.
     client : ids of the candidates, ascending
     samples : training samples of each candidate
@@ -309,7 +309,7 @@ class PublishedSelector:
     draws_samples : whether clients of a cohort draw samples (`Cohort.sampling`), which asynchronous servers and some
         other settings refuse
     asks_sizes : whether ``probe`` asks for numbers of samples, which leak
-    sizes_cost : epsilon of such an answer; 0 for one that tells the number for certain
+    sizes_cost : epsilon of such an answer; 0 for one that discloses the number for certain
     sizes_paid_once : whether all such answers of a client cost one; a client that is asked again then answers the same
         again
     sizes_unlinked : whether such answers are drawn anew each time nevertheless, since nothing links those of a client

@@ -53,14 +53,12 @@ class CsUcb(CohortSelector):
         self._rewards = Rewards()
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m candidates of greatest index, ties in random order."""
         m = self.cohort_size(view)
         if m in (0, view.client.size):
             return Cohort(view.client[:m].copy())
         return Cohort(view.client[greatest(self.index(view), m, rng)])
 
     def observe(self, reports: Reports) -> None:
-        """Add the rewards ``1 - duration / tau_max``, at least 0, to the means of the reported clients."""
         self._rewards.add(reports.client, np.maximum(1.0 - reports.duration_s / self.tau_max_s, 0.0))
 
     def index(self, view: RoundView) -> FloatArray:
@@ -121,7 +119,6 @@ class CsUcbQ(CsUcb):
         self._round = 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m candidates of greatest weighted sum, ties in random order."""
         self._catch_up(view)
         cohort = super().select(view, rng)
         self._chosen = np.union1d(self._chosen, cohort.client)

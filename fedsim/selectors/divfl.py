@@ -82,7 +82,6 @@ class DivFl(CohortSelector):
         self._rounds, self._round = 0, -1
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return all candidates in a round that collects updates, else the clients that represent the others best."""
         size = self.cohort_size(view)
         if not size:
             return Cohort(view.client.copy())
@@ -92,12 +91,10 @@ class DivFl(CohortSelector):
         return cohort
 
     def observe(self, reports: Reports) -> None:
-        """Remember the delivered updates."""
         self._in_flight.heard(reports)
         self._distances.learn(reports)
 
     def _collects(self, round_: int) -> bool:
-        """Return whether all candidates take part in this round."""
         self._rounds += round_ != self._round
         self._round = round_
         if self._rounds == 1 and self.start == "everybody":

@@ -72,7 +72,6 @@ class FedCs(PublishedSelector):
         self._asked: IntArray = np.zeros(0, dtype=np.int64)
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
-        """Return the resource request."""
         self._asked = self._drawn(view, rng)
         if not self._asked.size:
             return None
@@ -81,7 +80,6 @@ class FedCs(PublishedSelector):
         )
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients of the schedule."""
         most = view.client.size if view.wanted is None else view.wanted
         answers = view.answers
         if answers is None or not answers.client.size:
@@ -144,7 +142,6 @@ def serial_schedule(work_s: FloatArray, upload_s: FloatArray, budget_s: float, m
 
 
 def _push(heap: list[tuple[float, int]], items: list[tuple[float, int]]) -> None:
-    """Add items to a heap: one by one, or for many items by a new heap."""
     if 8 * len(items) > len(heap):
         heap += items
         heapq.heapify(heap)

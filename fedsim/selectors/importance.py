@@ -69,7 +69,6 @@ class ImportanceSampling(CohortSelector):
         self._norm: FloatArray = np.zeros(0)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients drawn, with the weights of an unbiased aggregate."""
         size = self.cohort_size(view)
         if not size:
             return Cohort(view.client.copy())
@@ -82,7 +81,6 @@ class ImportanceSampling(CohortSelector):
         return Cohort(view.client[chosen], weights=prescribed)
 
     def observe(self, reports: Reports) -> None:
-        """Remember the norms of delivered updates."""
         norm = reports.measured.get("update_norm", np.full(reports.client.size, np.nan))
         known = reports.delivered & np.isfinite(norm)
         if self.noise == "corrected":

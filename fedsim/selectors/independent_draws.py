@@ -30,7 +30,6 @@ class MdSampling(CohortSelector):
     )
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients drawn, each with its draws and weight."""
         draws = self.cohort_size(view)
         return tally(view.client[draw_again(data_sizes(view), draws, rng)] if draws else view.client[:0])
 
@@ -59,7 +58,6 @@ class PoissonSampling(PublishedSelector):
         self.rate = float(rate)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the candidates that were drawn, at least one."""
         drawn = rng.random(view.client.size) < self.rate
         if drawn.size and not drawn.any():
             first = self._first(view.client.size, float(rng.random()))

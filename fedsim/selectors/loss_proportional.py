@@ -40,7 +40,6 @@ class LossProportional(CohortSelector):
         self.data_exponent = data_exponent
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return m distinct candidates."""
         size = self.cohort_size(view)
         return Cohort(np.sort(view.client[draw_distinct(self.values(view), size, rng)]))
 

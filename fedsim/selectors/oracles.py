@@ -34,7 +34,6 @@ class Fastest(CohortSelector):
     oracle = True
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the ``cohort`` candidates of least expected duration, lower ids first among equals."""
         if not isinstance(view, OracleView):
             raise SelectorError("Fastest is an oracle: it needs a view with expected_duration_s")
         first = np.argsort(view.expected_duration_s, kind="stable")[: self.cohort_size(view)]
@@ -52,7 +51,6 @@ class Soonest(CohortSelector):
     oracle = True
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m candidates of least coming duration, ties in random order."""
         if not isinstance(view, OracleView) or view.coming_duration_s is None:
             raise SelectorError("Soonest is an oracle: it needs a view with coming_duration_s")
         size = self.cohort_size(view)

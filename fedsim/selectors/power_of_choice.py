@@ -49,7 +49,6 @@ class RpowD(CohortSelector):
         self.candidates, self.weights = candidates, weights
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m of d candidates with the largest last losses, ties in random order."""
         size = self.cohort_size(view)
         drawn = draw_distinct(data_sizes(view), pool_size(view, size, self.candidates), rng)
         loss = np.where(np.isnan(view.last_loss), np.inf, view.last_loss)
@@ -99,7 +98,6 @@ class PowD(CohortSelector):
         self._asked: IntArray = np.zeros(0, dtype=np.int64)
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
-        """Return the question to d candidates."""
         size = self.cohort_size(view)
         pool = pool_size(view, size, self.candidates)
         self._asked = np.zeros(0, dtype=np.int64)
@@ -109,7 +107,6 @@ class PowD(CohortSelector):
         return Probe(client=self._asked, asks="loss", up_bits=self.up_bits, samples=self._samples, wait_s=self.wait_s)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m clients of largest loss among the answers, ties in random order."""
         size = self.cohort_size(view)
         answered, loss = view.client[:0], np.zeros(0)
         if view.answers is not None:

@@ -11,7 +11,7 @@ from fedsim.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class RandomizedResponse:
-    """The answers to a question for sizes, and what their sum tells.
+    """Randomised answers to a question for sizes, and the estimate that follows from their sum.
 
     With probability alpha a client answers with its size, at most M - 1, otherwise with a whole number drawn uniformly
     from 1..M-1 (Qi et al., "FedSampling: A better sampling strategy for federated learning", IJCAI 2023, equation 1).
@@ -32,7 +32,7 @@ class RandomizedResponse:
 
     @property
     def epsilon(self) -> float:
-        """Cost of an answer; inf where an answer may tell the size for certain."""
+        """Cost of an answer; inf where an answer may disclose the size for certain."""
         if self.clips and self.given_epsilon is not None:
             return self.given_epsilon
         if not self.clips or self.alpha >= 1.0:
@@ -52,7 +52,7 @@ class RandomizedResponse:
         return np.where(truthful < self.alpha, true, np.minimum(false, self.threshold - 1))
 
     def estimate(self, answers: IntArray) -> float:
-        """Return the number of samples of n clients as their answers tell it, at least n.
+        """Return the estimate of the number of samples of n clients, at least n.
 
         Before that floor it is unbiased if no size is clipped (equation 2). The floor is that of the published code:
         an estimate of few answers may be below 0.

@@ -1,6 +1,6 @@
 """Sizes of cohorts, draws of candidates with and without replacement, and arrays with one element per client."""
 
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,6 @@ from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
 from fedsim.selectors.validation import check_whole_numbers
 
 T = TypeVar("T", bound=np.generic)
-_FEW: Final = 24
-_LOW: Final = 0xFFFFFFFF
 
 
 class CohortSelector(PublishedSelector):
@@ -78,33 +76,6 @@ def draw_distinct(weights: FloatArray | IntArray, size: int, rng: np.random.Gene
     return heavy[_first(keys[heavy], size)]
 
 
-def draw_places(count: int, size: int, rng: np.random.Generator) -> IntArray:
-    """Return distinct places in ascending order, each set of them with equal probability, shape (size,).
-
-    From a fresh generator they are those of ``rng.choice(count, size, replace=False)``, which takes twice as long for a
-    few places. Each is one bounded number of Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", CACM
-    30(9), 1987), by Lemire's multiplication ("Fast random integer generation in an interval", 2019).
-    """
-    if size > _FEW or count > _LOW or not isinstance(rng.bit_generator, np.random.Philox):
-        return np.sort(rng.choice(count, size, replace=False))
-    halves, places = _halves(rng, (size + 1) // 2), set()
-    for bound in range(count - size + 1, count + 1):
-        product = -1
-        # The remainder is below the bound, and dividing takes longer than comparing.
-        while product < 0 or (product & _LOW < bound and product & _LOW < 2**32 % bound):
-            halves = halves or _halves(rng, 1)
-            product = halves.pop() * bound
-        place = product >> 32
-        places.add(bound - 1 if place in places else place)
-    return np.array(sorted(places), dtype=np.int64)
-
-
-def _halves(rng: np.random.Generator, words: int) -> list[int]:
-    """Return the lower and the upper half of each of the next 64-bit words of a generator, the first half last."""
-    drawn = rng.bit_generator.random_raw(words).tolist()
-    return [half for word in reversed(drawn) for half in (word >> 32, word & _LOW)]
-
-
 def draw_again(sizes: IntArray, draws: int, rng: np.random.Generator) -> IntArray:
     """Return positions drawn with replacement, with probabilities exactly in proportion to whole numbers. O(n)."""
     ends = np.cumsum(sizes)
@@ -124,7 +95,6 @@ def lowest(values: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
 
 
 def _first(values: FloatArray, size: int) -> IntArray:
-    """Return the positions of the lowest values."""
     if size >= values.size:
         return np.arange(values.size)
     return np.argpartition(values, size)[:size]

@@ -52,10 +52,7 @@ def check_whole_numbers(lowest: int, /, *, optional: bool = False, **values: obj
 
 
 def check_numbers(lowest: float, /, *, above: bool = False, optional: bool = False, **values: Any) -> None:
-    """Refuse arguments that are no finite number of at least ``lowest``, or of more than that if ``above``.
-
-    The other parameters and the error are those of `check_whole_numbers`.
-    """
+    """Refuse arguments that are no finite number of at least ``lowest``, or of more than that if ``above``."""
     for name, value in values.items():
         if optional and value is None:
             continue
@@ -87,10 +84,7 @@ def check_choice(name: str, value: object, *allowed: str) -> None:
 
 
 def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
-    """Return a selector's answer as a valid cohort of the candidates, with arrays of its own.
-
-    A selector may use its arrays again: the cohort is a copy.
-    """
+    """Return a selector's cohort, checked and copied: a selector may use its arrays again."""
     if not isinstance(chosen, Cohort):
         return Cohort(_distinct_candidates(f"{name}.select", chosen, view))
     source = f"{name}.select"
@@ -111,7 +105,7 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
 
 
 def as_probe(asked: object, view: RoundView, name: str) -> Probe:
-    """Return a selector's question to clients as a valid one to candidates, with an array of its own."""
+    """Return a selector's question to candidates, checked and copied."""
     name = f"{name}.probe"
     if not isinstance(asked, Probe):
         raise SelectorError(f"{name} returned {in_words(asked)}", "allowed: a Probe, or None for no question")

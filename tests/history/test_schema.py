@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from fedsim.errors import RunError
 from fedsim.history import Recorder, RoundEnd
 from fedsim.history.column import Column
-from fedsim.history.schema import EVALUATIONS, ROUNDS, TABLES, columns_page
+from fedsim.history.schema import EVALUATIONS, FORMAT_VERSION, ROUNDS, TABLES
 from fedsim.history.tables import Tables
+from tests.tools.columns_table import columns
 
 EVALUATION = {"round": 1, "time_s": 2.0, "model_version": 1, "accuracy": 0.5, "loss": 1.0}
 
@@ -96,7 +98,7 @@ def test_lists_have_a_row_each_and_none_is_null():
 
 
 def test_every_column_is_described():
-    page = columns_page()
+    page = columns()
     for table in TABLES.values():
         assert f"**`{table.name}`**" in page
         for column in table.columns:
@@ -149,3 +151,9 @@ def test_values_become_the_array_that_arrow_makes_of_them(values, kind):
 def test_a_value_that_a_column_cannot_hold_is_refused(value):
     with pytest.raises(RunError, match=r"the column x is given .*, which int32 cannot hold"):
         Column("x", pa.int32(), "a number").from_codes(np.array([1, value]))
+
+
+def test_other_columns_are_another_format():
+    """Who changes a column raises `FORMAT_VERSION`, so that a folder with the columns of before is refused in words."""
+    columns = [(table.name, column.name, str(column.type)) for table in TABLES.values() for column in table.columns]
+    assert (FORMAT_VERSION, zlib.crc32(repr(columns).encode())) == (7, 3675015657)

@@ -7,18 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import RunError
-from fedsim.history import draw_clients
-from fedsim.history.column import Column
-from fedsim.history.schema import FORMAT_VERSION, ROUNDS
+from fedsim.history.schema import FORMAT_VERSION
 from fedsim.history.schema import TABLES as SCHEMAS
 from fedsim.results.folder import RunFolder
 from tests.support.run_folders import rewrite
@@ -169,58 +165,47 @@ def test_parquet_of_another_shape_is_refused(tmp_path):
         read_run(tmp_path / "run")
 
 
-def as_written_before(folder, table, dropped, **state):
-    """Turn a run folder into one of another format: without some columns, and with another state."""
-    file = folder / f"{table}.parquet"
-    pq.write_table(pq.read_table(file).drop_columns(dropped), file)
-    rewrite(folder, *({"format", "written"} - state.keys()), **state)
-
-
-def test_columns_newer_than_a_folder_without_a_format_are_null(tmp_path):
-    written = run(SCENARIO, tmp_path / "run")
-    as_written_before(tmp_path / "run", "participations", ["energy_j", "fate"])
-    read = read_run(tmp_path / "run")
-    assert read.participations.schema.equals(written.participations.schema), "columns stand where they always do"
-    assert read.participations.column("fate").null_count == read.participations.num_rows
-    assert np.isnan(read.column("participations", "energy_j")).all()
-    rest = [name for name in written.participations.column_names if name not in {"energy_j", "fate"}]
-    assert read.participations.select(rest).equals(written.participations.select(rest))
-
-
-def test_a_run_before_evaluations_at_time_0_is_read_and_what_it_lacks_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("change", "problem"), [("late", "it lacks the column late"), (None, "there is no column own")]
+)
+def test_a_table_with_other_columns_is_refused(change, problem, tmp_path):
     run(SCENARIO, tmp_path / "run")
-    for table in ("rounds", "evaluations"):
-        newer = [column.name for column in SCHEMAS[table].columns if column.since == 7]
-        as_written_before(tmp_path / "run", table, newer, format=6, written={})
-    read = read_run(tmp_path / "run")
-    assert read.rounds.num_rows == SCENARIO.rounds.count
-    with pytest.raises(RunError, match=r"holds no mean_leakage to draw; .* an older run has no mean leakage"):
-        read.plot(y="mean_leakage")
-    with pytest.raises(RunError, match="holds no accuracy of clients to draw"):
-        draw_clients([read])
-    with pytest.raises(RunError, match="this run has no table 'client_evaluations'"):
-        read.column("client_evaluations", "loss")
-
-
-def test_a_column_added_later_is_null_in_folders_of_today(tmp_path, monkeypatch):
-    run(SCENARIO, tmp_path / "run")
-    added = Column("temperature", pa.float64(), "of the hall", "K", since=FORMAT_VERSION + 1)
-    monkeypatch.setitem(SCHEMAS, "rounds", replace(ROUNDS, columns=(*ROUNDS.columns, added)))
-    assert read_run(tmp_path / "run").rounds.column("temperature").null_count == SCENARIO.rounds.count
-
-
-def test_a_folder_that_lacks_a_column_of_its_own_format_is_refused(tmp_path):
-    run(SCENARIO, tmp_path / "run")
-    as_written_before(tmp_path / "run", "rounds", ["late"], format=FORMAT_VERSION, written={})
-    with pytest.raises(RunError, match=r"rounds\.parquet: .* it lacks the column late"):
+    file = tmp_path / "run" / "rounds.parquet"
+    table = pq.read_table(file)
+    table = table.append_column("own", table.column("round")) if change is None else table.drop_columns(change)
+    pq.write_table(table, file)
+    rewrite(tmp_path / "run", written={})
+    with pytest.raises(RunError, match=rf"rounds\.parquet: .* {problem}"):
         read_run(tmp_path / "run")
 
 
-@pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 0, "2"])
-def test_a_folder_of_an_unknown_format_is_refused(tmp_path, version):
+@pytest.mark.parametrize("unfinished", [True, False])
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (FORMAT_VERSION - 1, "by an older version of fedsim, run it anew with --force: its format is 6, and"),
+        (None, "by an older version of fedsim, run it anew with --force: its format is 1, and"),
+        (FORMAT_VERSION + 1, "by a newer version of fedsim: its format is 8, and"),
+    ],
+)
+def test_a_folder_of_another_format_is_refused_and_may_be_replaced(version, words, unfinished, tmp_path):
+    """The sentence comes before the checksum, which the first formats did not have."""
     run(SCENARIO, tmp_path / "run")
-    as_written_before(tmp_path / "run", "rounds", [], format=version)
-    with pytest.raises(RunError, match=f"run.json: format {version!r} cannot be read; allowed: 1 to {FORMAT_VERSION}"):
+    changes = {"status": "running"} if unfinished else {}
+    rewrite(tmp_path / "run", *(["format"] if version is None else []), **changes, format=version)
+    expected = rf"run/run\.json: the folder was written {words} this version reads {FORMAT_VERSION}$"
+    for use in (read_run, lambda folder: run(SCENARIO, folder)):
+        with pytest.raises(RunError, match=expected):
+            use(tmp_path / "run")
+    run(SCENARIO, tmp_path / "run", replace=True)
+    assert read_run(tmp_path / "run").rounds.num_rows == SCENARIO.rounds.count
+
+
+@pytest.mark.parametrize("version", ["7", 7.0, True, None])
+def test_a_format_that_is_no_whole_number_is_damage(version, tmp_path):
+    run(SCENARIO, tmp_path / "run")
+    rewrite(tmp_path / "run", format=version)
+    with pytest.raises(RunError, match=r"run\.json: is damaged: format"):
         read_run(tmp_path / "run")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from fedsim import Scenario, read_run, run
 from fedsim.errors import RunError
+from fedsim.history.schema import FORMAT_VERSION
 from fedsim.results import places, recording, status_of
 from fedsim.results.manifest import ALWAYS
 from tests.support.run_folders import files_of, rewrite, state_of
@@ -56,15 +57,14 @@ def test_the_state_lists_the_files_of_the_run_and_no_others(tmp_path):
     assert whole == entries(tmp_path / "run") - {".lock", "run.json"}
 
 
-@pytest.mark.parametrize("sealed", [True, False])
-def test_a_rerun_and_force_leave_the_users_own_files(sealed, tmp_path):
+@pytest.mark.parametrize("version", [FORMAT_VERSION, 1, FORMAT_VERSION + 1])
+def test_a_rerun_and_force_leave_the_users_own_files(version, tmp_path):
     folder = tmp_path / "run"
     stopped(OLD, folder, 2)
     put_own(folder)
     run(OLD, folder)
     assert_own(folder)
-    if not sealed:
-        rewrite(folder, "written", format=3)  # a folder from before the list of files
+    rewrite(folder, format=version)
     run(NEW, folder, replace=True)
     assert_own(folder)
     assert read_run(folder).rounds.num_rows == 4

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+import zlib
 
 import pytest
 
@@ -288,13 +289,6 @@ def test_a_stream_that_is_cut_is_noticed(tmp_path):
         run(scenario("deadline"), tmp_path / "run")
 
 
-def test_an_unfinished_run_of_an_older_format_is_left_alone(tmp_path):
-    stopped(tmp_path / "run", scenario("deadline"), 2, KeyboardInterrupt())
-    rewrite(tmp_path / "run", format=2)
-    with pytest.raises(RunError, match="unfinished run of format 2"):
-        run(scenario("deadline"), tmp_path / "run")
-
-
 def test_a_run_goes_on_with_the_executor_that_it_began_with(tmp_path, monkeypatch):
     of = scenario("synchronous", learning=LEARNING, rounds={"count": 2})
 
@@ -330,12 +324,14 @@ def test_an_executor_of_the_users_own_is_not_imported_for_a_file(tmp_path):
     changed = before.replace(struct.pack("<d", accuracy), struct.pack("<d", 0.123))
     rows.write_bytes(changed)
     tables = state_of(tmp_path / "run")["tables"]
-    without = {name: {**table, "crc32": None} for name, table in tables.items()}
-    rewrite(tmp_path / "run", tables=without)  # as a folder of format 3, whose rows have no checksum
+    tables["evaluations"]["crc32"] = zlib.crc32(changed)
+    rewrite(tmp_path / "run", tables=tables)
     with pytest.raises(RunError, match=r"accuracy: 0.123 in .* Another executor: other then, sequential now"):
         run(of, tmp_path / "run", executor="sequential")
     assert state_of(tmp_path / "run")["executor"]["fingerprint"] == "other", "as long as its rows are there"
     rows.write_bytes(before)
+    tables["evaluations"]["crc32"] = zlib.crc32(before)
+    rewrite(tmp_path / "run", tables=tables)
     run(of, tmp_path / "run", executor="sequential")
     assert state_of(tmp_path / "run")["executor"]["fingerprint"] == "sequential"
 

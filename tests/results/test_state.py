@@ -5,10 +5,11 @@ import json
 import pytest
 
 from fedsim.errors import RunError
+from fedsim.history.schema import FORMAT_VERSION
 from fedsim.results.state import RunState, TableState, read_state, seal, write_state
 
 STATE = RunState(
-    format=4,
+    format=FORMAT_VERSION,
     name="a \u2014 name",
     digest="0" * 64,
     status="running",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.selectors.sampling import data_shares, draw_again, draw_distinct, draw_places, lowest, tally
+from fedsim.selectors.sampling import data_shares, draw_again, draw_distinct, lowest, tally
 from tests.support.views import rng, view_of
 
 
@@ -22,21 +22,6 @@ def test_distinct_draws_follow_the_weights_of_those_that_are_left():
         counts[tuple(np.sort(draw_distinct(np.array([1, 2, 3]), 2, generator)).tolist())] += 1
     for pair, p in expected.items():
         assert abs(counts[pair] / draws - p) < 5 * math.sqrt(p * (1 - p) / draws)
-
-
-@pytest.mark.parametrize("generator", [np.random.Philox, np.random.PCG64])
-@given(
-    st.one_of(st.integers(2, 100), st.integers(10_000, 10**6), st.integers(2**31, 2**32)),
-    st.integers(1, 30),
-    st.integers(0, 2**31),
-)
-def test_places_are_those_of_numpys_choice(generator, count, size, seed):
-    """Half of the numbers beyond 2^31 are drawn again."""
-    size = min(size, count - 1)
-    drawn = draw_places(count, size, np.random.Generator(generator(seed)))
-    expected = np.random.Generator(generator(seed)).choice(count, size, replace=False)
-    assert drawn.dtype == np.int64
-    assert drawn.tolist() == sorted(expected.tolist())
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(0, 2**31), st.data())

@@ -1,7 +1,4 @@
-"""Figures of one or more runs: accuracy, loss, leakage or round duration, against seconds or rounds.
-
-matplotlib is loaded when a figure is drawn.
-"""
+"""Figures of one or more runs: accuracy, loss, leakage or round duration, against seconds or rounds."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +7,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import numpy as np
 
 from fedsim.errors import RunError
-from fedsim.history.figures.style import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES
-from fedsim.history.figures.writing import save
+from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, save
 from fedsim.history.tables import Tables, X, Y
 
 if TYPE_CHECKING:
@@ -92,8 +88,8 @@ def draw(
         )
     if not drawn:
         raise RunError(
-            f"{', '.join(names)}: holds no {y} to draw; a run without learning has no evaluations, an older run has no "
-            "mean leakage"
+            f"{', '.join(names)}: holds no {y} to draw; a run without learning has no evaluations, and one without "
+            "privacy no mean leakage"
         )
     axes.set_xlabel(X_LABELS[x])
     axes.set_ylabel(Y_LABELS.get(y, f"test {y}") + (f", mean of {window}" if window > 1 else ""))

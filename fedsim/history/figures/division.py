@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fedsim.arrays import IntArray
-from fedsim.history.figures.style import COLOURS, DOTS_PER_INCH
-from fedsim.history.figures.writing import save
+from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

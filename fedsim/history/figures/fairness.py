@@ -8,8 +8,7 @@ import numpy as np
 
 from fedsim.errors import RunError
 from fedsim.history.fairness import last_accuracies
-from fedsim.history.figures.style import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES
-from fedsim.history.figures.writing import save
+from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, save
 from fedsim.history.tables import Tables
 
 if TYPE_CHECKING:

@@ -1,11 +1,18 @@
-"""A figure as a file."""
+"""How figures look, and how they are written to files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fedsim.errors import RunError
 from fedsim.inputs.files import check_path
 from fedsim.whole_files import replace_file
+
+SIZE_INCHES: Final = (6.4, 4.0)
+DOTS_PER_INCH: Final = 150
+# Okabe and Ito's palette: colour-blind readers can tell the curves apart, also in grey.
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+STYLES: Final = ("-", "--", "-.", ":")
+
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -50,7 +50,6 @@ class ActiveLearning(CohortSelector):
         self.alpha1, self.alpha2, self.alpha3 = alpha1, alpha2, alpha3
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return m distinct candidates."""
         size, n = self.cohort_size(view), view.client.size
         by_value = size - _rounded(self.alpha3 * size, rng)
         weight = self.weights(self.valuations(view), _rounded(self.alpha1 * n, rng), rng)

@@ -51,12 +51,10 @@ class AdaPowD(PowD):
         self.first, self.until, self.decay = first, until, decay
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
-        """Return the question to the round's d candidates; None with d = m."""
         self.candidates = self.asked(view)
         return super().probe(view, rng)
 
     def asked(self, view: RoundView) -> int:
-        """Return d of a round, at least m."""
         last = max(self.cohort_size(view), 1)
         first = max(view.clients if self.first is None else self.first, last)
         left = max(1.0 - (view.round - 1) / (self.until - 1), 0.0)

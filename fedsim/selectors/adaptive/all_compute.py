@@ -66,13 +66,11 @@ class AllCompute(CohortSelector):
         self.rule, self.iterations, self.up_bits, self.wait_s = rule, iterations, up_bits, wait_s
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
-        """Return the question to all candidates; None at a server that asks for a number of clients."""
         if not view.count or view.wanted is not None:
             return None
         return Probe(client=view.client.copy(), asks="update_norm", up_bits=self.up_bits, wait_s=self.wait_s)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return those of the clients with an answer that send their updates."""
         answers = view.answers
         if answers is None or answers.update_norm is None or not answers.client.size:
             chosen = rng.permutation(view.client)[: self.cohort_size(view)]

@@ -50,7 +50,6 @@ class ApproximateSampling(ImportanceSampling):
         self.iterations = iterations
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients drawn, with the weights of an unbiased aggregate."""
         size = self.cohort_size(view)
         if not size:
             return Cohort(view.client.copy())

@@ -71,7 +71,6 @@ class Pisces(CohortSelector):
         self._staleness: dict[int, deque[int]] = {}
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return exploited and explored clients, and others at random for free places."""
         self._make_room(view.clients)
         self._batch[view.client] = np.minimum(view.samples, self.samples_per_round or np.inf)
         size, tried = self.cohort_size(view), self._tried[view.client]
@@ -88,7 +87,6 @@ class Pisces(CohortSelector):
         return Cohort(chosen)
 
     def observe(self, reports: Reports) -> None:
-        """Remember utilities and staleness."""
         self._make_room(int(reports.client.max(initial=-1)) + 1)
         loss = reports.measured.get("loss_rms", np.ones(reports.client.size))
         utility = self._batch[reports.client] * np.where(np.isfinite(loss), loss, 1.0)

@@ -71,7 +71,6 @@ class AgeBased(CohortSelector):
         self._arrived: IntArray = np.zeros(0, dtype=np.int64)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients of the greatest ratio, with their bands where the network takes them."""
         size, snr_hz = self.cohort_size(view), known_snr_hz(view, self.state)
         self._arrived = grown(self._arrived, view.clients)
         if not size:
@@ -90,7 +89,6 @@ class AgeBased(CohortSelector):
         return Cohort(view.client[taken], allocation=Allocation(bandwidth_hz=self.bandwidth_hz * share))
 
     def observe(self, reports: Reports) -> None:
-        """Remember the rounds in which updates have arrived."""
         client = reports.client[reports.delivered]
         self._arrived = grown(self._arrived, int(reports.client.max(initial=-1)) + 1)
         self._arrived[client] = np.maximum(self._arrived[client], reports.round)

@@ -44,6 +44,5 @@ class BestChannel(CohortSelector):
         self.state = state
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m candidates of the greatest SNR."""
         best = lowest(-known_snr_hz(view, self.state), self.cohort_size(view), rng)
         return Cohort(view.client[np.sort(best)])

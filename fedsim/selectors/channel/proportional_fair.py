@@ -32,6 +32,5 @@ class ProportionalFair(CohortSelector):
     communication = "sounding signals of all candidates"
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m candidates of the greatest ratio."""
         ratio = np.ones(view.client.size) if view.fading_gain is None else view.fading_gain
         return Cohort(view.client[np.sort(lowest(-ratio, self.cohort_size(view), rng))])

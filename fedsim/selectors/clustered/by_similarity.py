@@ -67,7 +67,6 @@ class ClusteredBySimilarity(CohortSelector):
         self._distances = UpdateDistances(similarity, noise)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients drawn, each with its draws and weight."""
         draws, sizes = self.cohort_size(view), data_sizes(view)
         if not draws:
             return tally(view.client[:0])
@@ -76,7 +75,6 @@ class ClusteredBySimilarity(CohortSelector):
         return tally(view.client[bins_by_cluster(sizes, cluster, draws, rng).draw(rng)])
 
     def observe(self, reports: Reports) -> None:
-        """Store the delivered updates."""
         self._distances.learn(reports)
 
 

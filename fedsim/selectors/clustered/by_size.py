@@ -35,7 +35,6 @@ class ClusteredBySize(CohortSelector):
     )
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients drawn, each with its draws and weight."""
         draws = self.cohort_size(view)
         return tally(view.client[self.bins(view, draws).draw(rng)] if draws else view.client[:0])
 

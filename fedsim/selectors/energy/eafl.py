@@ -55,7 +55,6 @@ class Eafl(Oort):
         self._power: FloatArray = np.ones(0)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the cohort of Oort's algorithm with the reward in place of its utility."""
         self._power = grown(self._power, view.clients, 1.0)
         self._power[view.client] = power_left(view)
         return super().select(view, rng)

@@ -70,7 +70,6 @@ class FedZero(CohortSelector):
         self._blocked: BoolArray = np.zeros(0, dtype=np.bool_)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients of the shortest round; ties in random order."""
         size = self.cohort_size(view)
         self._make_room(view.clients)
         if not size:

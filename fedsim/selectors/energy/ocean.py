@@ -109,7 +109,6 @@ class Ocean(CohortSelector):
         self._round = 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients, with bands and powers where the network takes them; their energy enters the queues."""
         self._pass_to(view)
         size = self.cohort_size(view)
         if not size:

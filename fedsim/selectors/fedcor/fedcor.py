@@ -1,4 +1,4 @@
-"""FedCor: the clients whose losses tell most of all others'.
+"""FedCor: the clients whose losses are most informative of all others'.
 
 Tang, Ning, Wang, Sun, Wang, Li and Chen, "FedCor: Correlation-Based Active Client Selection Strategy for Heterogeneous
 Federated Learning", CVPR 2022. Rules and numbers were taken from the published code (Yoruko-Tang/FedCor) and from
@@ -109,7 +109,6 @@ class FedCor(CohortSelector):
         return after <= 0 or after % self.interval == 0
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
-        """Return the question for losses to all candidates, once in a round before and after each sample."""
         due = self.samples_round(view.round) or self.samples_round(max(view.round - 1, 1))
         if not due or self._asked == view.round:
             return None
@@ -117,7 +116,6 @@ class FedCor(CohortSelector):
         return Probe(client=view.client, asks="loss", up_bits=self.up_bits, wait_s=self.wait_s)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return a uniform cohort in rounds with a sample, and else the greedy one."""
         self._samples = grown(self._samples, view.clients)
         self._discount = grown(self._discount, view.clients, 1.0)
         self._samples[view.client] = view.samples

@@ -17,10 +17,11 @@ PAPER = "Qi, Wu, Lyu, Huang and Xie, FedSampling: A Better Sampling Strategy for
 class FedSampling(PublishedSelector):
     """Draw about K samples among all clients, each with the same probability, and add up the clients' updates.
 
-    The server asks all candidates for their numbers of samples; their answers are randomised, and their sum tells about
-    how many samples N there are. Each client draws each of its samples with probability K / N, works on those, and
-    sends its update times the number drawn over K. The server adds updates up. With one step on all that was drawn
-    (``local.batch_size`` at least as large, one epoch), a round is a step of centralised training on about K samples.
+    The server asks all candidates for their numbers of samples; their answers are randomised, and the number of
+    all samples N is estimated from their sum. Each client draws each of its samples with probability K / N, works on
+    those, and sends its update times the number drawn over K. The server adds updates up. With one step on all that was
+    drawn (``local.batch_size`` at least as large, one epoch), a round is a step of centralised training on about K
+    samples.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class FedSampling(PublishedSelector):
         are exact.
     clip : bool
         Whether clients with ``threshold`` samples or more answer as if they had one less than that; the published code
-        does not, and then such a client may tell its size for certain.
+        does not, and then such a client may disclose its size for certain.
     query : ``"each-round"`` or ``"once"``
         Whether clients are asked in every round, as in the paper, or each client once, the first time that it is to
         take part. A client whose answer has not arrived is asked again, and answers the same again: that costs nothing
@@ -114,7 +115,6 @@ class FedSampling(PublishedSelector):
         self._known: IntArray = np.zeros(0, dtype=np.int64)
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
-        """Return the question to the clients of the round whose answers are not known."""
         self._asked, self._round = self._drawn(view, rng), view.round
         if self.query == "each-round":
             return self._question(self._asked, None)
@@ -123,7 +123,6 @@ class FedSampling(PublishedSelector):
         return self._question(unknown, self.down_bits) if unknown.size else None
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients that have answered, with the probability by which each draws its samples."""
         answers = view.answers
         client = view.client[:0] if answers is None else answers.client
         sizes: IntArray | None = None if answers is None else answers.samples

@@ -30,5 +30,4 @@ class FixedRatio(PublishedSelector):
         self.ratio = float(ratio)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return all candidates, without a draw: each client draws its samples."""
         return Cohort(view.client.copy(), sampling=Sampling(probability=self.ratio))

@@ -94,7 +94,6 @@ class Basis:
 
     @property
     def size(self) -> int:
-        """Number of points m."""
         return len(self.points)
 
     def covariance(self, left: FloatArray, right: FloatArray) -> FloatArray:

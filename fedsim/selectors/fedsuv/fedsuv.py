@@ -111,7 +111,7 @@ class FedSuv(CohortSelector):
     An asynchronous server replaces clients one by one. K is then the number of clients in flight with those asked for,
     and one of K consecutive selections is that of the longest diagonal. t is the version of the model.
 
-    The paper has no code; parameters stand for the choices that it leaves open.
+    The paper has no code; parameters are the choices that it leaves open.
 
     Examples
     --------
@@ -202,7 +202,6 @@ class FedSuv(CohortSelector):
         return self._rectangles.of(client)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the cohort of Algorithm 1."""
         if not view.client.size:
             return Cohort(view.client.copy())
         beliefs = self._models(view)

@@ -16,7 +16,7 @@ from fedsim.arrays import FloatArray
 from fedsim.selectors.fedsuv.features import KernelName, covariance, median_distance
 
 _CLIENTS: Final = 128
-"""Largest number of clients whose utilities are in the likelihood: a Cholesky factor of them takes a millisecond."""
+"""Largest number of clients whose utilities are in the likelihood."""
 _LENGTHS: Final = (0.05, 1.0)
 """Least and greatest length scale, over the clients' median distance; a longer one describes a common level."""
 _NOISES: Final = (0.02, 5.0)

@@ -44,7 +44,6 @@ class Rectangles:
         return Bounds(low[0], high[0], low[1], high[1])
 
     def of(self, client: IntArray) -> Bounds:
-        """Return the rectangles of these clients."""
         low, high = self._low[:, client], self._high[:, client]
         return Bounds(low[0], high[0], low[1], high[1])
 

@@ -5,15 +5,42 @@ Federated Learning", IPDPS 2022. Rules and numbers were taken from the published
 by P(y)) and from descriptions of the paper, not checked against its text.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
-from fedsim.selectors.labels.clusters import Distance, clusters_of
 from fedsim.selectors.sampling import CohortSelector, grown
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares
+
+Distance = Literal["hellinger", "euclidean"]
+_ROUNDING: Final = 1e-12
+
+
+def points(shares: FloatArray, distance: Distance) -> FloatArray:
+    """Return points whose Euclidean distances are those of shares of labels, shape (n, labels).
+
+    The Hellinger distance of p and q is ``|sqrt(p) - sqrt(q)| / sqrt(2)``, in [0, 1].
+    """
+    return np.sqrt(shares / 2.0) if distance == "hellinger" else shares
+
+
+def clusters_of(shares: FloatArray, distance: Distance, radius: float) -> IntArray:
+    """Return the cluster of each client, shape (n,): two clients at most ``radius`` apart are in one cluster.
+
+    These are the clusters of DBSCAN with at least two clients, and each client that DBSCAN calls noise is a cluster of
+    its own (Ester, Kriegel, Sander and Xu, "A density-based algorithm for discovering clusters", KDD 1996): with two
+    as its least number of points, each client with a neighbour is a core point.
+    """
+    n = len(shares)
+    near = KDTree(points(shares, distance)).query_pairs(radius + _ROUNDING, output_type="ndarray")
+    graph = coo_array((np.ones(len(near), dtype=np.int8), (near[:, 0], near[:, 1])), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+
 
 _TIMES = 3
 """First columns of the features: expected seconds of downlink, work and uplink."""
@@ -88,7 +115,6 @@ class Haccs(CohortSelector):
         self._shares: FloatArray = np.zeros((0, 0))
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the fastest candidates of the clusters drawn."""
         self._failed = grown(self._failed, view.clients)
         size = self.cohort_size(view)
         names, cluster = np.unique(self._clusters(view), return_inverse=True)
@@ -109,7 +135,6 @@ class Haccs(CohortSelector):
         return Cohort(np.sort(view.client[order[rank < taken[cluster[order]]]]))
 
     def observe(self, reports: Reports) -> None:
-        """Count each client's participations without a delivery since its last delivery."""
         self._failed = grown(self._failed, int(reports.client.max(initial=-1)) + 1)
         np.add.at(self._failed, reports.client[~reports.delivered], 1)
         self._failed[reports.client[reports.delivered]] = 0

@@ -139,7 +139,6 @@ class OortFedScale(CohortSelector):
         self._gain, self._round = 0.0, 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return exploited and explored clients, and others at random for free places."""
         self._state.meet(view)
         self._in_flight.meet(view)
         self._exploits = np.pad(self._exploits, (0, max(view.clients - self._exploits.size, 0)))
@@ -169,7 +168,6 @@ class OortFedScale(CohortSelector):
         return view.client[fill_up(taken, size, view.client.size, rng)], view.client[first]
 
     def observe(self, reports: Reports) -> None:
-        """Store utilities, rounds and durations, and the mean utility of exploited clients."""
         self._in_flight.heard(reports)
         gained = self._state.learn(reports)
         mine = self._exploits[reports.client[reports.delivered]]

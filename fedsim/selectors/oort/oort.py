@@ -150,7 +150,6 @@ class Oort(CohortSelector):
         self._epsilon = exploration
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return exploited and explored clients, and others at random for free places."""
         self._state.meet(view)
         self._in_flight.meet(view)
         self._pace()

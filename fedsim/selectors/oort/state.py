@@ -34,7 +34,7 @@ class OortState:
         return self.last_round > 0
 
     def meet(self, view: RoundView) -> None:
-        """Store what candidates declare: samples of a round, |B|, and times."""
+        """Store the samples of a round, |B|, and the times that candidates declare."""
         clients = view.clients
         self.batch, self.utility = grown(self.batch, clients), grown(self.utility, clients)
         self.duration_s, self.declared_s = grown(self.duration_s, clients), grown(self.declared_s, clients, np.nan)

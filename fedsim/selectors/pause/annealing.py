@@ -96,8 +96,6 @@ class TailoredAnnealing(Annealing):
     union of ``lowest members x outsiders`` and ``other members x union of three prefixes``. A pair is drawn from all
     members and the three prefixes in sequence, and drawn again if it occurs earlier: each neighbour then has equal
     probability, as in step 4 of the algorithm, at a cost that depends on neither K nor the number of neighbours.
-
-    Parameters are those of `Annealing`.
     """
 
     def __init__(self, terms: Terms, start: IntArray, scale: float, rng: np.random.Generator) -> None:
@@ -125,7 +123,6 @@ class TailoredAnnealing(Annealing):
         self._pairs = self._active + len(self._inside) * self._below_all
 
     def _neighbour(self) -> tuple[int, int]:
-        """Return leaving and entering client; each neighbour has equal probability."""
         while True:
             pair = int(next(self._uniform) * self._pairs)
             if pair < self._active:
@@ -170,7 +167,7 @@ def energy_range(terms: Terms, omega: float) -> float:
 
 
 def starting_set(client: IntArray, m: int, kept: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return m positions among the candidates: those of kept clients, and others at random."""
+    """Return m positions among the candidates: the given clients among them, and others at random."""
     old = np.flatnonzero(np.isin(client, kept))[:m]
     others = np.setdiff1d(np.arange(client.size), old, assume_unique=True)
     return np.concatenate([old, rng.choice(others, size=m - old.size, replace=False)])

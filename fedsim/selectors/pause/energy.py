@@ -103,7 +103,6 @@ class PauseEnergy(CohortSelector, ABC):
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the set that the search finds; all candidates if there are no more than m."""
         m = self.cohort_size(view)
         if m in (0, view.client.size):
             return Cohort(view.client[:m].copy())
@@ -197,7 +196,6 @@ class PauseBandit(PauseEnergy):
         self._rewards.add(reports.client, self.tau_min_s / np.maximum(reports.duration_s, self.tau_min_s))
 
     def latency(self, view: RoundView) -> FloatArray:
-        """Return `ucb`, shape (n,)."""
         return self.ucb(view)
 
     def ucb(self, view: RoundView) -> FloatArray:

@@ -25,7 +25,6 @@ class PauseEnumeration(PauseBandit):
     """
 
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
-        """Return the m positions of greatest energy."""
         return enumerated_cohort(terms.latency, terms.bonus, terms.m, rng)
 
 

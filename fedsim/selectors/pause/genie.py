@@ -51,7 +51,6 @@ class PauseGenie(PauseEnergy):
         self._known = None if expected_reward is None else np.array(expected_reward, dtype=np.float64)
 
     def latency(self, view: RoundView) -> FloatArray:
-        """Return mu_k of each candidate, shape (n,)."""
         if self._known is not None:
             if self._known.size != view.clients:
                 raise SelectorError(

@@ -84,7 +84,7 @@ def _check_arguments(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[FloatA
 
 
 def _best_set(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray) -> IntArray:
-    """Return the clients of at least the smallest UCB of the best set, shape (n,), as they stand in the order."""
+    """Return the clients of at least the smallest UCB of the best set, shape (n,), in that order."""
     block = max(_BLOCK, m)
     passed = m + _FIRST_BLOCKS * block
     if passed < ucb.size:

@@ -61,13 +61,11 @@ class AnnealedPause(PauseBandit):
         self._last: IntArray = np.zeros(0, dtype=np.int64)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the set that the search finds, and store it; all candidates if there are no more than m."""
         cohort = super().select(view, rng)
         self._last = cohort.client
         return cohort
 
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
-        """Return the best set of the walk."""
         if terms.untried >= terms.m:
             return best_cohort(terms.latency, terms.bonus, terms.m, rng)
         walk = self.walk(terms, rng)
@@ -96,7 +94,6 @@ class SaPause(AnnealedPause):
     omega = 1e-9
 
     def walk(self, terms: Terms, rng: np.random.Generator) -> TailoredAnnealing:
-        """Return the walk of Algorithm 2."""
         return TailoredAnnealing(terms, self.first(terms, rng), energy_range(terms, self.omega) / self.kappa, rng)
 
 
@@ -109,6 +106,5 @@ class VanillaSaPause(AnnealedPause):
     """
 
     def walk(self, terms: Terms, rng: np.random.Generator) -> Annealing:
-        """Return the walk over all sets that differ in one client."""
         heat = (2 * self.alpha + self.gamma + 1) / self.kappa
         return Annealing(terms, self.first(terms, rng), heat, rng)

@@ -106,7 +106,6 @@ class PyramidFl(OortFedScale):
         self.beta, self.most_more, self.steps, self.until = beta, most_more, steps, until
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return Oort's cohort, with the work of each client."""
         client = super().select(view, rng).client
         if view.features.shape[1] < _TIMES or not client.size:
             return Cohort(client)

@@ -47,7 +47,6 @@ class ReflOracle(ReflSelector):
         self.accuracy, self.rule = accuracy, rule
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the clients that will leave soon, by the noisy oracle."""
         if not isinstance(view, OracleView) or view.stays is None:
             raise SelectorError("ReflOracle is an oracle: it needs a view with stays")
         self._state.meet(view)

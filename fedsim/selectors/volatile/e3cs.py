@@ -3,7 +3,7 @@
 The rules come from published descriptions; the paper's text was not at hand.
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,40 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.sampling import CohortSelector, draw_distinct, grown
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
-from fedsim.selectors.volatile.prob_alloc import prob_alloc
+
+
+class Allocated(NamedTuple):
+    """Probabilities of selection (n,), and which of them were cut to 1 (n,)."""
+
+    chance: FloatArray
+    overflown: BoolArray
+
+
+def prob_alloc(size: int, quota: float, log_weight: FloatArray) -> Allocated:
+    """Return ``quota + (size - n quota) w'_i / sum of w'``, where ``w' = min(w, c)`` and no probability is above 1.
+
+    c is such that the cut clients have the probability 1 exactly. With j of them, those of the greatest weights, the
+    others have ``quota + (size - n quota - j (1 - quota)) w_i / R``, where R is the sum of their weights; j is the
+    smallest number with which none of these is above 1.
+    """
+    n = log_weight.size
+    room = size - n * quota
+    if room <= 1e-12 * size:
+        return Allocated(np.full(n, size / n), np.zeros(n, dtype=np.bool_))
+    weight = np.exp(log_weight - log_weight.max())
+    order = np.argsort(-weight, kind="stable")
+    falling = weight[order]
+    rest = np.append(np.cumsum(falling[::-1])[::-1], 0.0)
+    cut, places = (n, 0.0) if size == n else (0, room)
+    # The greatest of the others would be above 1: ``quota + places w / R > 1``.
+    while cut < size and places * falling[cut] > (1.0 - quota) * rest[cut]:
+        cut += 1
+        places = max(room - cut * (1.0 - quota), 0.0)
+    chance, overflown = np.ones(n), np.zeros(n, dtype=np.bool_)
+    overflown[order[:cut]] = True
+    others = order[cut:]
+    chance[others] = quota + places * (weight[others] / rest[cut] if rest[cut] > 0 else 1.0 / max(others.size, 1))
+    return Allocated(np.minimum(chance, 1.0), overflown)
 
 
 class E3cs(CohortSelector):
@@ -38,7 +71,7 @@ class E3cs(CohortSelector):
 
     Notes
     -----
-    K is the number of candidates of the round. A client that is not there keeps its weight. Weights are kept as
+    K is the number of candidates of the round. The weight of an absent client does not change. Weights are stored as
     logarithms. At an asynchronous server k is the number of clients asked for, and the probability that counts is that
     of the client's last selection. A crowd that never delivers is drawn uniformly.
     """
@@ -66,7 +99,6 @@ class E3cs(CohortSelector):
         self._step: FloatArray = np.zeros(0)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return k distinct candidates."""
         size, n = self.cohort_size(view), view.client.size
         self._log_weight, self._step = grown(self._log_weight, view.clients), grown(self._step, view.clients)
         if not size:
@@ -79,7 +111,6 @@ class E3cs(CohortSelector):
         return Cohort(view.client[taken])
 
     def observe(self, reports: Reports) -> None:
-        """Let the weights of delivered clients grow."""
         client = reports.client[reports.delivered]
         self._log_weight = grown(self._log_weight, int(reports.client.max(initial=-1)) + 1)
         self._step = grown(self._step, self._log_weight.size)

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsim.selectors.channel.norms import LastNorms
-from fedsim.selectors.channel.sparse_norms import SparseNorms, bits_of, norms_of, steps_of
-from fedsim.selectors.channel.update_aware import BcBn2, Bn2, Bn2C
+from fedsim.selectors.channel.update_aware import BcBn2, Bn2, Bn2C, LastNorms, SparseNorms, bits_of, norms_of, steps_of
 from tests.support.views import reports_of, rng, view_of
 
 TRIED = {"participations": np.ones(4, dtype=int)}

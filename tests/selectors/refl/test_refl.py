@@ -12,8 +12,7 @@ from fedsim import Scenario, simulate
 from fedsim.errors import SelectorError
 from fedsim.selectors.refl.forecast import SeasonalForecast
 from fedsim.selectors.refl.oracle import ReflOracle
-from fedsim.selectors.refl.refl import Refl
-from fedsim.selectors.refl.state import ReflState, target
+from fedsim.selectors.refl.refl import Refl, ReflState, target
 from tests.support.views import reports_of, rng, view_of
 
 DAY_S, HOUR_S = 86400.0, 3600.0

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fedsim.selectors.tifl.profile import Profile
-from fedsim.selectors.tifl.tifl import Tifl, ranked
+from fedsim.selectors.tifl.tifl import Profile, Tifl, ranked
 from tests.support.views import answers_of, reports_of, rng, view_of
 
 

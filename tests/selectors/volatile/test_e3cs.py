@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.selectors.volatile.e3cs import E3cs, systematic
-from fedsim.selectors.volatile.prob_alloc import prob_alloc
+from fedsim.selectors.volatile.e3cs import E3cs, prob_alloc, systematic
 from tests.support.views import reports_of, rng, view_of
 
 
