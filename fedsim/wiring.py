@@ -36,7 +36,6 @@ from fedsim.rounds import (
 )
 from fedsim.rounds.aggregation.weightings import WEIGHTING
 from fedsim.rounds.audit.audit import Audit
-from fedsim.rounds.audit.tables import TableAudit
 from fedsim.rounds.clients.budget_left import BudgetLeft
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
@@ -75,16 +74,6 @@ def build_server(
             context.learner.samples.size, dispatcher.medium, context.clients.batteries, context.clients.links
         )
         recorder.accounts = checks.accounts
-    workload = context.clients.workload
-    recorder.audit = TableAudit(
-        (workload.down_bits, workload.up_bits),
-        context.clients.accountant,
-        narrow=(workload.down_sizes[1:], workload.up_sizes[1:]),
-        one_server=hierarchy is None,
-        asks=context.selector.probe is not None,
-        draws=context.selector.draws_samples,
-        any_size=decisions is not None,
-    )
     runner: RoundRunner
     if hierarchy is None:
         runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks), decisions=decisions)

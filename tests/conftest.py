@@ -78,6 +78,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.quick)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _check_tables() -> Generator[None]:
+    """Let the tables of each run of this process pass the laws of `tests/support/table_audit.py` when it ends."""
+    from fedsim.rounds.server.server import Server
+    from tests.support.table_audit import Promised, check_tables
+
+    end = Server.end
+
+    def end_checked(server: Server, process: object) -> None:
+        end(server, process)
+        history = server.recorder.history()
+        tables = {name: table for name in server.recorder.counts() if (table := getattr(history, name)) is not None}
+        check_tables(tables, Promised.of(server))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Server, "end", end_checked)
+        yield
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Return a folder with MNIST, Fashion-MNIST and CIFAR-10; tests that use it carry the marker ``data``.

@@ -27,10 +27,10 @@ class GrowingTable:
     An interrupt may come at any instant: the spool knows how many rows it has, so that none is written twice.
     """
 
-    def __init__(self, schema: TableSchema, make: MakeSpool, check: Callable[[str, int, pa.Table], None]) -> None:
-        self._schema, self._make, self._check = schema, make, check
+    def __init__(self, schema: TableSchema, make: MakeSpool) -> None:
+        self._schema, self._make = schema, make
         self._spool: Spool | None = None
-        self.rows = self._spill_at = self._checked = 0
+        self.rows = self._spill_at = 0
         self._tail = _Tail(0, [])
         self._columns: dict[str, NDArray[Any]] = {}
         self._room = 0
@@ -79,13 +79,7 @@ class GrowingTable:
             self._spool = self._make(self._schema)
         self._latest = None
         self._spool.append(newest, self._tail.at)
-        at, self._tail = self._tail.at, _Tail(self._tail.at + newest.num_rows, [])
-        self._check_new(newest, at)
-
-    def check(self) -> None:
-        """Check the rows that have not been checked."""
-        if self._checked < self.rows:
-            self._check_new(self._newest(), self._tail.at)
+        self._tail = _Tail(self._tail.at + newest.num_rows, [])
 
     def table(self) -> pa.Table:
         if self._spool is None:
@@ -123,12 +117,6 @@ class GrowingTable:
             if self.rows - self._tail.at >= _MOST_ROWS_IN_MEMORY:
                 raise
             self._spill_at = self.rows + ROWS_IN_A_BATCH
-
-    def _check_new(self, newest: pa.Table, at: int) -> None:
-        """Check those of some rows that have not been checked."""
-        known, self._checked = self._checked, at + newest.num_rows
-        if known < self._checked:
-            self._check(self._schema.name, max(at, known), newest.slice(max(0, known - at)))
 
     def _newest(self) -> pa.Table:
         if self._latest is None:

@@ -2,12 +2,11 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.errors import AuditError
 from fedsim.history.column import Piece, TableSchema
 from fedsim.history.growing import GrowingTable, MakeSpool, Row
 from fedsim.history.history import History
@@ -28,20 +27,6 @@ from fedsim.history.schema import (
 from fedsim.history.spool import Spool
 
 
-class TableCheck(Protocol):
-    """Checks the rows of a run's tables, each of them once, and in their order."""
-
-    spent_s: float
-
-    def check(self, name: str, at: int, table: pa.Table) -> None:
-        """Check rows of a table."""
-        ...
-
-    def end(self) -> None:
-        """Check the tables of a run that is over as a whole, after all their rows."""
-        ...
-
-
 class Recorder:
     """The rows of a run so far, by the names of their columns in `fedsim.history.schema`.
 
@@ -53,11 +38,8 @@ class Recorder:
         self.name = name
         self.accounts: Callable[[], dict[str, NDArray[Any]]] | None = None
         self.clients: pa.Table | None = None
-        self.audit: TableCheck | None = None
         make = spool or _temporary
-        self._tables = {
-            name: GrowingTable(schema, make, self._check) for name, schema in TABLES.items() if name not in AT_THE_END
-        }
+        self._tables = {name: GrowingTable(schema, make) for name, schema in TABLES.items() if name not in AT_THE_END}
 
     def add_participations(self, columns: Mapping[str, Piece]) -> None:
         """Record participations as columns of `PARTICIPATIONS`: arrays (n,), or one number for all; labels as codes."""
@@ -99,11 +81,6 @@ class Recorder:
         """Record an evaluation on a client's samples as a row of `CLIENT_EVALUATIONS`."""
         self._tables[CLIENT_EVALUATIONS.name].add_row(values)
 
-    @property
-    def audited_s(self) -> float:
-        """Seconds of real time that the checks of `audit` have taken."""
-        return 0.0 if self.audit is None else self.audit.spent_s
-
     def counts(self) -> dict[str, int]:
         """Return how many rows each table has."""
         return {name: table.rows for name, table in self._tables.items()}
@@ -113,14 +90,6 @@ class Recorder:
         with contextlib.ExitStack() as others:
             for table in reversed(self._tables.values()):
                 others.callback(table.spill)
-
-    def end(self) -> None:
-        """Check what has not been checked, as the run is over."""
-        if self.audit is not None:
-            for table in self._tables.values():
-                table.check()
-            with self._last_error():
-                self.audit.end()
 
     def history(self) -> History:
         """Return the history up to now; rows on disk are mapped into memory, and read when they are used."""
@@ -136,20 +105,6 @@ class Recorder:
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
         """Read a table batch by batch, with few rows in memory at a time; its rows are put on disk first."""
         return self._tables[name].batches()
-
-    def _check(self, name: str, at: int, table: pa.Table) -> None:
-        if self.audit is not None:
-            with self._last_error():
-                self.audit.check(name, at, table)
-
-    @contextlib.contextmanager
-    def _last_error(self) -> Iterator[None]:
-        """Check nothing any more after an error, so that the other rows can be put on disk."""
-        try:
-            yield
-        except AuditError:
-            self.audit = None
-            raise
 
 
 def _temporary(schema: TableSchema) -> Spool:

@@ -64,7 +64,7 @@ class RunFolder:
         self._written: dict[str, FileState | None] = {}
         self._executor: dict[str, Any] | None = None
         self._data: str | None = None
-        self._began, self._before_s, self._audit_s = time.perf_counter(), 0.0, 0.0
+        self._began, self._before_s = time.perf_counter(), 0.0
 
     def __enter__(self) -> Self:
         """Take the lock, if the folder exists."""
@@ -140,7 +140,7 @@ class RunFolder:
                 "runs the scenario again from the beginning"
             )
         self._kept, self._saved = before.tables, dict(before.tables)
-        self._before_s, self._audit_s = before.wall_s, before.audit_s
+        self._before_s = before.wall_s
         self._written |= dict.fromkeys(manifest.files_of(before) - {STATE})
         for name, table in before.tables.items():
             if name not in TABLES:
@@ -193,7 +193,6 @@ class RunFolder:
         """Write the tables of a run that has ended as Parquet."""
         recorder.flush()
         self.mark(recorder.counts())
-        self._audit_s += recorder.audited_s
         for name, spool in self._spools.items():
             spool.check_end(self._counts[name])
         self.save("running")
@@ -295,7 +294,6 @@ class RunFolder:
                 planned=self.scenario.rounds.count,
                 tables=dict(tables),
                 wall_s=round(self._before_s + time.perf_counter() - self._began, 3),
-                audit_s=round(self._audit_s, 3),
                 executor=executor,
                 versions=versions(),
                 written=dict(self._written),

@@ -1,6 +1,5 @@
 """A run in a folder: tables while the run goes on, figures and a summary at the end."""
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace as with_fields
 from pathlib import Path
@@ -113,7 +112,6 @@ def run(
         saver.recorder, saver.architecture = recorder, learner.architecture
         now = simulation.executor_used
         folder.begin(None if now is None else now.to_json(), learner.data_digest)
-        began = time.perf_counter()
         try:
             history = with_model(simulation.run(), path)
             saver.finish()
@@ -126,7 +124,6 @@ def run(
             saver.end(error)
             raise
         folder.finish()
-        say(_told_of_audit(recorder, time.perf_counter() - began))
         if trained is not None:
             say(_told(learner.work))
         return history
@@ -198,12 +195,6 @@ def _executor_before(folder: RunFolder) -> ExecutorUsed | None:
             "installed package; name an executor (--executor) to go on"
         )
     return used
-
-
-def _told_of_audit(recorder: Recorder, lasted_s: float) -> str:
-    """Return in words what the audit of the tables has cost in a run that has lasted some seconds of real time."""
-    rows, share = sum(recorder.counts().values()), recorder.audited_s / lasted_s
-    return f"tables: {rows:,} rows checked in {recorder.audited_s:.3f} s, {share:.2%} of the run"
 
 
 def _told(work: Work) -> str:

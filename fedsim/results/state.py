@@ -87,7 +87,6 @@ class RunState(_Record):
     planned: Count | None = None
     tables: dict[str, TableState] = {}
     wall_s: float = 0.0
-    audit_s: float = 0.0
     executor: dict[str, Any] | None = None
     versions: dict[str, str] = {}
     written: dict[str, FileState | None] = {}

@@ -126,8 +126,8 @@ class Results(Settings):
         ``client_evaluations``
     smoothing : window of the causal mean over evaluations in figures and summaries; 1 for none
     target_accuracy : accuracy whose time the summary states
-    audit : whether conservation of bits, time and energy is checked for every participation, beside the checks of the
-        tables that every run makes; a violation stops the run. The history then has the table ``accounts``
+    audit : whether conservation of bits, time and energy is checked for every participation; a violation stops the
+        run. The history then has the table ``accounts``
     noise_to_signal : whether the table of rounds states how much noise of privacy the updates have that it used
         Their trainings then run at the end of each round, not when a model is evaluated.
 

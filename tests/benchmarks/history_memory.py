@@ -9,8 +9,7 @@
 A run about timing only sends 1,000 of 2,000 clients each round, or keeps 100 of them in flight and gives none up before
 10^4 s, and is kept in a folder. The table shows its participations, the bytes of its Parquet files, the peak of
 resident memory, how much more that is than in the first line, also for each participation, the files and child
-processes that the run has left open, and the share of its time in which the tables were checked. Not a test: it asserts
-nothing.
+processes that the run has left open. Not a test: it asserts nothing.
 """
 
 import argparse
@@ -21,7 +20,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from fedsim import Scenario
@@ -57,15 +55,13 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
         selector={"kind": "uniform", "cohort": COHORT if options.policy == "deadline" else 10},
         results={"audit": options.audit},
     )
-    before, recorder, began_s = left_open(), Recorder(scenario.name), time.perf_counter()
+    before, recorder = left_open(), Recorder(scenario.name)
     if options.in_memory:
         rows = Simulation(scenario, recorder=recorder).run().participations.num_rows
-        audit_s, wall_s, on_disk = recorder.audited_s, time.perf_counter() - began_s, 0
+        on_disk = 0
         del recorder
     else:
         rows = run(scenario, options.folder).participations.num_rows
-        state = json.loads((options.folder / "run.json").read_text(encoding="utf-8"))
-        audit_s, wall_s = state["audit_s"], state["wall_s"]
         on_disk = sum(file.stat().st_size for file in options.folder.glob("*.parquet"))
     files, processes = (now - then for now, then in zip(left_open(), before, strict=True))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -75,7 +71,6 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
         "peak": peak,
         "files": files,
         "processes": processes,
-        "share": audit_s / wall_s,
     }
 
 
@@ -91,7 +86,7 @@ def main() -> None:
     if options.folder is not None:
         print(json.dumps(measure(options)))
         return
-    heads = ("participations", "Parquet MB", "peak MB", "more MB", "B each", "files", "processes", "checks %")
+    heads = ("participations", "Parquet MB", "peak MB", "more MB", "B each", "files", "processes")
     print(" ".join(f"{head:>14}" for head in heads))
     first: dict[str, float] | None = None
     for rounds in options.rounds or ROUNDS[options.policy]:
@@ -104,8 +99,7 @@ def main() -> None:
         more, rows = found["peak"] - first["peak"], found["rows"] - first["rows"]
         print(
             f"{found['rows']:>14,} {found['on_disk'] / 1e6:>14.1f} {found['peak'] / 1e6:>14.1f} {more / 1e6:>14.1f} "
-            f"{more / rows if rows else 0:>14.0f} {found['files']:>14} {found['processes']:>14} "
-            f"{100 * found['share']:>14.2f}",
+            f"{more / rows if rows else 0:>14.0f} {found['files']:>14} {found['processes']:>14}",
             flush=True,
         )
 

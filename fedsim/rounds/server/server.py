@@ -130,12 +130,11 @@ class Server:
                 self.env.step()
 
     def end(self, process: Process) -> None:
-        """Check a run that is over, and its tables."""
+        """Refuse a run that a part has stopped."""
         if process.is_alive:
             stopped = PartError("a part of the user's own has stopped the clock", "allowed: nothing that ends a run")
             stopped.place(self._number, self.env.now)
             raise stopped
-        self.recorder.end()
 
     @contextmanager
     def _placing(self) -> Iterator[None]:
