@@ -1,16 +1,10 @@
 """Which selectors reach 80 % before uniform selection does, and why do the others not? Three tables of 20 seeds.
 
-Sixty clients with unlike data (Dirichlet), devices (log-normal speeds), places in a cell (path loss, shadowing, fading)
-and habits (they come, go and drop out) learn handwritten digits over an uplink that they share, with privacy and
-without; and 150 phones with FedScale's compute times and links do so under a deadline that half of them meet. In a
-table each method has the same crowds with the same random streams, seed by seed, so that its difference from uniform
-selection is that of selection. Every selector of the registry has a row. A selector that needs other conditions (links
-of one client each, an asynchronous server, batteries) is compared with uniform selection under these.
-
     python scenarios/compare_selectors.py [--seeds N] [--tables NAME ...] [--methods NAME ...] [--out FOLDER]
 
-prints the tables, and writes ``tables.csv``, ``tables.md``, ``accuracy.png`` and ``differences.png``. Results are
-written run by run: started again, the study goes on where it was.
+In a table each method has the same crowds with the same random streams, seed by seed, so that its difference from
+uniform selection is that of selection. Every selector of the registry has a row. A selector that needs other conditions
+(links of one client each, an asynchronous server, batteries) is compared with uniform selection under these.
 """
 
 import argparse
@@ -40,7 +34,6 @@ def tasks_of(tables: list[str], names: list[str] | None, seeds: range) -> list[T
 
 
 def main() -> None:
-    """Run the study and write tables and figures."""
     parser = argparse.ArgumentParser(description="Every selector against uniform selection.")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -66,7 +59,6 @@ def main() -> None:
 
 
 def pages_of(rows: dict[str, list[Row]]) -> list[str]:
-    """Return the tables in Markdown."""
     named = {table: {row.method: row for row in found} for table, found in rows.items()}
     open_rows = rows.get("open", [])
     return [

@@ -31,14 +31,7 @@ def _facts(means: Mapping[str, float], later: float) -> SimpleNamespace:
 
 
 def reasons_of(table: str, rows: Sequence[Row], open_rows: Sequence[Row]) -> dict[str, str]:
-    """Return the sentences of a table by method, with their numbers.
-
-    Parameters
-    ----------
-    table : its name
-    rows : of the table
-    open_rows : of the table without privacy
-    """
+    """Return the sentences of a table by method, with their numbers."""
     own, other, said = Facts(rows), Facts(open_rows), REASONS.get(table, {})
     return {
         row.method: said[row.method].format(own=own[row.method], its=own[row.beside], of=own, open=other)
@@ -54,16 +47,7 @@ def markdown(
     exact: Mapping[str, Row],
     other: Mapping[str, Row] | None = None,
 ) -> str:
-    """Return a table for a page, without the rows that sentences and columns name as evidence.
-
-    Parameters
-    ----------
-    table : its name
-    rows : of the table
-    reasons : why rows lose, or what to know of them, by method
-    exact : rows of the table by method; the differences of those with exact numbers become a column
-    other : rows of the table without privacy, by method; their differences become a column; None for no such columns
-    """
+    """Return a table for a page, without the rows that sentences and columns name as evidence."""
     crowd = CROWDS[table]
     columns = ["selector", "to 80 % s", "later than uniform s", "reached", "final accuracy", "rounds to 80 %"]
     columns += ["round s", "used a round", "Jain", *(["noise / signal"] if crowd.private else [])]
@@ -88,13 +72,7 @@ def _later(row: Row | None) -> str:
 
 
 def put_into(page: Path, text: str) -> None:
-    """Put text in place of what a page has between its two marks.
-
-    Raises
-    ------
-    ValueError
-        If the page does not have both marks.
-    """
+    """Put text in place of what a page has between its two marks."""
     before, begin, rest = page.read_text(encoding="utf-8").partition(MARKS[0])
     _, end, after = rest.partition(MARKS[1])
     if not begin or not end:
