@@ -16,7 +16,7 @@ from selector_tables.figures import accuracy_figure, difference_figure
 from selector_tables.methods import methods
 from selector_tables.page import markdown, put_into, reasons_of
 from selector_tables.runs import Done, Task, run_all
-from selector_tables.tables import Row, by_table, plain, rows_of, unexplained, write_csv
+from selector_tables.tables import by_table, plain, rows_of, unexplained, write_csv
 
 from fedsim.history import save
 
@@ -58,26 +58,12 @@ def main() -> None:
     print(f"{time.perf_counter() - begun_s:.0f} s by the clock")
 
 
-def pages_of(rows: dict[str, list[Row]]) -> list[str]:
-    named = {table: {row.method: row for row in found} for table, found in rows.items()}
-    open_rows = rows.get("open", [])
-    return [
-        markdown(
-            table,
-            found,
-            reasons_of(table, found, open_rows),
-            named[table],
-            named.get("open", {}) if table == "privacy" else None,
-        )
-        for table, found in rows.items()
-    ]
-
-
 def report(done: list[Done], folder: Path) -> None:
     """Print the tables of runs, and write them with their figures."""
     runs = by_table(done)
     rows = {table: rows_of(runs[table]) for table in CROWDS if table in runs}
-    (folder / "tables.md").write_text("\n".join(pages_of(rows)), encoding="utf-8")
+    reasons = {table: reasons_of(table, found, rows.get("open", [])) for table, found in rows.items()}
+    (folder / "tables.md").write_text(markdown(rows, reasons), encoding="utf-8")
     write_csv(rows, folder / "tables.csv")
     save(accuracy_figure(runs, rows), folder / "accuracy.png")
     save(difference_figure(rows), folder / "differences.png")
