@@ -1,16 +1,12 @@
 """What does a cell's edge do to fairness? Clients' delivered shares against their distance, for two deadlines.
 
-A hexagonal cell among six others on the same frequencies, timing only, with uniform selection: everybody is asked
-equally often. Towards the edge the own site's signal is weak and the neighbours' is strong, so that a deadline cuts off
-the far clients: what the server learns from is the middle of its cell. Place and shadowing last, and fading averages
-out over an upload, so that most clients deliver always or never. Jain's index of the clients' deliveries (Jain, Chiu
-and Hawe, DEC-TR-301, 1984) is ``sum(x)**2 / (n * sum(x**2))``: 1 if all deliver equally often, 1/n if one client
-delivers everything. That of the selections shows how much of the inequality is the luck of being asked.
-
     python scenarios/cell_edge.py [--rounds N] [--out FOLDER]
 
-prints one row for each ring of clients and each index, and writes ``delivered_by_distance.png`` and
-``deliveries.png``.
+A hexagonal cell among six others on the same frequencies, timing only, with uniform selection. Place and shadowing
+last, and fading averages out over an upload, so that most clients deliver always or never. Jain's index of the
+deliveries (Jain, Chiu and Hawe, DEC-TR-301, 1984) is ``sum(x)**2 / (n * sum(x**2))``: 1 if all deliver equally often,
+1/n if one client delivers everything. That of the selections shows how much of the inequality is the chance of being
+selected.
 """
 
 import argparse
@@ -47,7 +43,6 @@ class Counts:
 
 
 def main() -> None:
-    """Run the study and write table and figures."""
     parser = argparse.ArgumentParser(description="Delivered shares over the distance to the site.")
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=Path("runs/cell_edge"))
@@ -66,7 +61,6 @@ def main() -> None:
 
 
 def scenario(deadline_s: float, rounds: int) -> Scenario:
-    """Return the scenario of one deadline."""
     return Scenario(
         name="cell-edge",
         crowd={"clients": CLIENTS, "placement": {"kind": "hexagons", "inter_site_distance_m": INTER_SITE_M}},
@@ -84,7 +78,6 @@ def scenario(deadline_s: float, rounds: int) -> Scenario:
 
 
 def count(chosen: Scenario) -> Counts:
-    """Run a scenario and count."""
     history = simulate(chosen)
     client = history.column("participations", "client")
     arrived = history.column("participations", "outcome") == "delivered"
@@ -92,7 +85,7 @@ def count(chosen: Scenario) -> Counts:
 
 
 def jain(counts: NDArray[np.int64]) -> float:
-    """Return Jain's index of how often each client did something; NaN if nobody ever did."""
+    """Return Jain's index of how often each client did something; NaN if none ever did."""
     squares = float((counts.astype(np.float64) ** 2).sum())
     return float(counts.sum()) ** 2 / (counts.size * squares) if squares else float("nan")
 
@@ -109,7 +102,6 @@ def share(counts: Counts, client: NDArray[np.int64]) -> float:
 
 
 def print_table(distance_m: NDArray[np.float64], counts: dict[float, Counts]) -> None:
-    """Print the delivered share of each ring, and what is unequal about each deadline."""
     print(f"{'distance (m)':>24}" + "".join(f"{f'deadline {deadline_s:g} s':>16}" for deadline_s in counts))
     lines = {
         f"{distance_m[ring[0]]:.0f} to {distance_m[ring[-1]]:.0f}": [

@@ -1,15 +1,10 @@
-"""What does a bigger cohort cost? Mean round time over cohort size, with dedicated and with shared uplinks.
-
-One crowd in one cell, timing only, waiting for all. The uplink's bandwidth is either each client's own, however many
-take part, or the whole cell's: shared equally among those who upload, or lent to one after another, first come, first
-served. A client alone meets the same link under each rule. Dedicated, a bigger cohort only makes it likelier
-that a slow client is in it; first-come, its uploads queue up behind one another. The dotted line is the mean time that
-a cohort's uploads take back to back, each with the whole band. Equal shares end before it: every phone puts all its
-power into its own share, so that a hundred phones radiate a hundred times the power of one.
+"""What does a larger cohort cost? Mean round time over cohort size, with dedicated and with shared uplinks.
 
     python scenarios/cohort_size.py [--rounds N] [--out FOLDER]
 
-prints one row for each cohort size and writes ``round_time.png`` and ``upload_time.png``.
+One crowd in one cell, timing only, waiting for all. A client alone meets the same link under each rule of sharing. The
+dotted line is the mean time that a cohort's uploads take back to back, each with the whole band. Equal shares end
+before it, since every phone puts all its power into its own share.
 """
 
 import argparse
@@ -38,7 +33,6 @@ Runs = dict[str, list[History]]
 
 
 def main() -> None:
-    """Run the study and write table and figures."""
     parser = argparse.ArgumentParser(description="Round time over cohort sizes.")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("runs/cohort_size"))
@@ -58,7 +52,6 @@ def main() -> None:
 
 
 def scenario(rule: str, cohort: int, rounds: int) -> Scenario:
-    """Return the scenario of one rule of sharing and one cohort size."""
     return Scenario(
         name="cohort-size",
         crowd={"clients": CLIENTS, "placement": {"kind": "disc", "radius_m": RADIUS_M}},
@@ -75,7 +68,6 @@ def scenario(rule: str, cohort: int, rounds: int) -> Scenario:
 
 
 def mean_round_s(history: History) -> float:
-    """Return the mean duration of a round."""
     return float(history.column("rounds", "duration_s").mean())
 
 

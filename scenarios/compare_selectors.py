@@ -1,16 +1,10 @@
 """Which selectors reach 80 % before uniform selection does, and why do the others not? Three tables of 20 seeds.
 
-Sixty clients with unlike data (Dirichlet), devices (log-normal speeds), places in a cell (path loss, shadowing, fading)
-and habits (they come, go and drop out) learn handwritten digits over an uplink that they share, with privacy and
-without; and 150 phones with FedScale's compute times and links do so under a deadline that half of them meet. In a
-table each method has the same crowds with the same random streams, seed by seed, so that its difference from uniform
-selection is that of selection. Every selector of the registry has a row. A selector that needs other conditions (links
-of one client each, an asynchronous server, batteries) is compared with uniform selection under these.
-
     python scenarios/compare_selectors.py [--seeds N] [--tables NAME ...] [--methods NAME ...] [--out FOLDER]
 
-prints the tables, and writes ``tables.csv``, ``tables.md``, ``accuracy.png`` and ``differences.png``. Results are
-written run by run: started again, the study goes on where it was.
+In a table each method has the same crowds with the same random streams, seed by seed, so that its difference from
+uniform selection is that of selection. Every selector of the registry has a row. A selector that needs other conditions
+(links of one client each, an asynchronous server, batteries) is compared with uniform selection under these.
 """
 
 import argparse
@@ -22,7 +16,7 @@ from selector_tables.figures import accuracy_figure, difference_figure
 from selector_tables.methods import methods
 from selector_tables.page import markdown, put_into, reasons_of
 from selector_tables.runs import Done, Task, run_all
-from selector_tables.tables import Row, by_table, plain, rows_of, unexplained, write_csv
+from selector_tables.tables import by_table, plain, rows_of, unexplained, write_csv
 
 from fedsim.history import save
 
@@ -40,7 +34,6 @@ def tasks_of(tables: list[str], names: list[str] | None, seeds: range) -> list[T
 
 
 def main() -> None:
-    """Run the study and write tables and figures."""
     parser = argparse.ArgumentParser(description="Every selector against uniform selection.")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -65,27 +58,12 @@ def main() -> None:
     print(f"{time.perf_counter() - begun_s:.0f} s by the clock")
 
 
-def pages_of(rows: dict[str, list[Row]]) -> list[str]:
-    """Return the tables in Markdown."""
-    named = {table: {row.method: row for row in found} for table, found in rows.items()}
-    open_rows = rows.get("open", [])
-    return [
-        markdown(
-            table,
-            found,
-            reasons_of(table, found, open_rows),
-            named[table],
-            named.get("open", {}) if table == "privacy" else None,
-        )
-        for table, found in rows.items()
-    ]
-
-
 def report(done: list[Done], folder: Path) -> None:
     """Print the tables of runs, and write them with their figures."""
     runs = by_table(done)
     rows = {table: rows_of(runs[table]) for table in CROWDS if table in runs}
-    (folder / "tables.md").write_text("\n".join(pages_of(rows)), encoding="utf-8")
+    reasons = {table: reasons_of(table, found, rows.get("open", [])) for table, found in rows.items()}
+    (folder / "tables.md").write_text(markdown(rows, reasons), encoding="utf-8")
     write_csv(rows, folder / "tables.csv")
     save(accuracy_figure(runs, rows), folder / "accuracy.png")
     save(difference_figure(rows), folder / "differences.png")

@@ -1,14 +1,11 @@
 """Which deadline does which network need? The share of updates delivered over deadlines, per preset.
 
-A crowd on each preset, within the radius that suits its kind of cell, downloads and uploads one model; work takes no
-time, so that the network alone speaks. The lines come from one run whose deadline is long: the share of
-participations that took at most so long. The markers are runs of their own with that deadline: they see the same crowd
-and the same cohorts, but, as their rounds start earlier, other fading. A client whose link is too weak for any
-scheme of its preset never delivers.
-
     python scenarios/deadline_share.py [--rounds N] [--out FOLDER]
 
-prints one row for each preset and writes ``delivered.png``.
+A crowd on each preset, within the radius that suits its kind of cell, downloads and uploads one model; work takes no
+time. The lines come from one run whose deadline is long: the share of participations that took at most so long. The
+markers are runs of their own with that deadline, with the same crowd and cohorts and, as their rounds start earlier,
+other fading. A client whose link is too weak for any scheme of its preset never delivers.
 """
 
 import argparse
@@ -42,16 +39,7 @@ MARKERS = {"o": 6, "s": 10, "^": 6, "D": 8, "v": 7}  # and their sizes, hollow: 
 
 @dataclass(frozen=True)
 class Found:
-    """What one preset shows.
-
-    Attributes
-    ----------
-    durations_s : how long each participation took in the run with the long deadline; `inf` if it was late, sorted
-    shares : share delivered with each of the deadlines
-    unreachable : share of the crowd whose link carries nothing
-    """
-
-    durations_s: NDArray[np.float64]
+    durations_s: NDArray[np.float64]  # sorted, of the run with the long deadline; infinite if late
     shares: list[float]
     unreachable: float
 
@@ -61,7 +49,6 @@ class Found:
 
 
 def main() -> None:
-    """Run the study and write table and figure."""
     parser = argparse.ArgumentParser(description="Share delivered over deadlines, per network preset.")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path("runs/deadline_share"))
@@ -74,7 +61,6 @@ def main() -> None:
 
 
 def scenario(preset: str, deadline_s: float, rounds: int) -> Scenario:
-    """Return the scenario of one preset and one deadline."""
     nearest_m, farthest_m = CROWDS_M[preset]
     return Scenario(
         name=f"deadline-share-{preset}",
@@ -91,7 +77,6 @@ def scenario(preset: str, deadline_s: float, rounds: int) -> Scenario:
 
 
 def look_at(preset: str, rounds: int) -> Found:
-    """Return what the runs of one preset show."""
     long = scenario(preset, LONG_S, rounds)
     history = simulate(long)
     took_s = history.column("participations", "end_s") - history.column("participations", "start_s")
@@ -106,7 +91,6 @@ def look_at(preset: str, rounds: int) -> Found:
 
 
 def print_table(found: dict[str, Found]) -> None:
-    """Print one row for each preset: shares by deadline, and the deadline that a share needs."""
     titles = [*(f"{deadline_s:g} s" for deadline_s in DEADLINES_S), *(f"s to {share:.0%}" for share in TARGETS)]
     print(f"{'delivered by':>14}" + "".join(f"{title:>10}" for title in titles) + f"{'no link':>10}")
     for preset, one in found.items():

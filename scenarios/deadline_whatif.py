@@ -1,13 +1,8 @@
-"""What would another deadline have done? Time to accuracy over deadlines, on one crowd under one sky.
-
-The quickstart's crowd is run once for each deadline and once waiting for all. Every run has the same seed, so that
-the clients stand in the same places, fade at the same instants and work at the same speeds: differences between
-the rows come from the deadline alone. A short deadline makes short rounds but cuts off clients at the cell edge; a
-long one waits for them.
+"""What would another deadline have done? Time to accuracy over deadlines, on one crowd.
 
     python scenarios/deadline_whatif.py [--rounds N] [--out FOLDER]
 
-prints one row for each deadline and writes ``time_to_accuracy.png`` and ``accuracy.png``.
+All runs have one seed: the same places, fading and speeds. Differences between rows come from the deadline alone.
 """
 
 import argparse
@@ -27,7 +22,6 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Run the study and write table and figures."""
     parser = argparse.ArgumentParser(description="Time to accuracy over deadlines.")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("runs/deadline_whatif"))
@@ -46,7 +40,6 @@ def main() -> None:
 
 
 def print_table(runs: dict[str, History]) -> None:
-    """Print one row for each deadline."""
     header = ["deadline", "mean round (s)", "delivered", "final acc", *(f"s to {target:.0%}" for target in TARGETS)]
     print("".join(f"{title:>16}" for title in header))
     for label, history in runs.items():

@@ -1,20 +1,16 @@
 """Edge or cell? One crowd served by a far cell, or by near edge servers below a cloud: accuracy against seconds.
 
-Clients on a disc of 900 m learn digits, each with its own mixture of classes. As a flat federation they share the
-spectrum of one base station in the middle, where the server stands. As a hierarchical one (HierFAVG) seven sites 600 m
-apart are edge servers: each shares its spectrum among its own clients, averages their updates for e edge rounds, and
-sends its model over a wire to the cloud. Places, shadowing towards the site in the middle, data and devices are the
-same, and as many clients take part in a round: 21 of the cell, 3 of each of seven edges.
-
-Two things make edges faster: their clients are near, and the spectrum is used seven times at once (which costs them the
-interference of their neighbours). The row with a seventh of the spectrum for each site, apart from the others', shows
-what nearness does alone. One thing makes them slower: the backhaul, whose time more edge rounds between two merges
-save, at the price of models that drift apart.
-
     python scenarios/edge_or_cell.py [--rounds N] [--seeds N] [--out FOLDER]
 
-prints a row for each way to serve the crowd and a table of times over backhauls, and writes ``accuracy.png`` (the first
-seed) and ``backhaul.png``. ``--rounds`` counts edge rounds, and the cell's.
+Clients on a disc of 900 m learn digits, each with its own mixture of classes. The flat federation shares the spectrum
+of one base station in the middle. In the hierarchical one (HierFAVG) seven sites 600 m apart are edge servers: each
+shares its spectrum among its own clients, averages their updates for e edge rounds, and sends its model over a wire to
+the cloud. Places, shadowing towards the site in the middle, data, devices and clients a round (21) are the same.
+
+Edges are faster since their clients are near, and since the spectrum is used seven times at once. The row with a
+seventh of the spectrum for each site shows what nearness does alone. The backhaul makes edges slower; more edge rounds
+between two merges save its time, at the price of models that drift apart. ``--rounds`` counts edge rounds, and the
+cell's.
 """
 
 import argparse
@@ -49,7 +45,6 @@ Makers = dict[str, Callable[[int], Scenario]]  # what makes the scenario of a se
 
 
 def main() -> None:
-    """Run the study and write tables and figures."""
     parser = argparse.ArgumentParser(description="Two-tier edges against a flat cell.")
     parser.add_argument("--rounds", type=int, default=80)
     parser.add_argument("--seeds", type=int, default=3)
@@ -162,12 +157,10 @@ def megabits(history: History, table: Any, *columns: str) -> float:
 
 
 def shown(seconds: float) -> str:
-    """Return a time, or that there is none."""
     return f"{seconds:.1f}" if np.isfinite(seconds) else "never"
 
 
 def print_ways(runs: Runs) -> None:
-    """Print one row for each way to serve the crowd; medians over the seeds, and the range of the times."""
     header = ["round (s)", "final acc", f"s to {TARGET:.0%}", "(least", "most)", "uploads (Mbit)", "backhaul (Mbit)"]
     print(f"{'':>28}" + "".join(f"{title:>16}" for title in header))
     for name, histories in runs.items():

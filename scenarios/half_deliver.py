@@ -1,13 +1,10 @@
 """Which selectors find the clients that deliver? A deadline that half of a crowd of FedScale-like phones meets.
 
-The clients' data are unlike (Dirichlet) and they work on all of them, so that who has many samples is slow. The
-deadline is the median duration of a participation, measured in a first round of all clients. A client's duration varies
-little from round to round: about half of the crowd never delivers, which the server does not know beforehand.
-
     python scenarios/half_deliver.py [--clients N] [--cohort N] [--rounds N] [--seeds N] [--share S] [--selectors NAME]
 
-prints one row for each selector, means over the seeds: rounds without a delivery, in all and in the last two thirds,
-the share of delivered updates, final accuracy, and the seconds to 80 % over the seeds that reached it.
+The clients' data are unlike (Dirichlet) and they work on all of them, so that clients with many samples are slow. The
+deadline is the median duration of a participation, measured in a first round of all clients. A client's duration varies
+little from round to round: about half of the crowd never delivers, which the server does not know beforehand.
 """
 
 import argparse
@@ -84,7 +81,6 @@ def figures_of(history: History, rounds: int) -> list[float]:
 
 
 def main() -> None:
-    """Run the study and print its table."""
     parser = argparse.ArgumentParser(description="A deadline that half of the crowd meets.")
     parser.add_argument("--clients", type=int, default=150)
     parser.add_argument("--cohort", type=int, default=10)

@@ -1,12 +1,9 @@
 """What do smaller updates buy? Accuracy against seconds, and against bits sent up, for six ways to send an update.
 
-FedAvg on handwritten digits: forty clients with unlike data, ten a round, over the access links of FedScale's law.
-Models are sent down whole. Updates are sent up as they are, with 8 bits for each number (QSGD, 127 levels), with 2 bits
-(1 level), with 1 % of the numbers (top-k) with and without error feedback, and with a random 1 % with error feedback.
-
     python scenarios/messages.py [--rounds N] [--seeds N] [--out FOLDER]
 
-prints one row for each way, medians over the seeds, and writes ``messages.png``.
+Models are sent down whole. Updates are sent up as they are, with 8 bits for each number (QSGD, 127 levels), with 2 bits
+(1 level), with 1 % of the numbers (top-k) with and without error feedback, and with a random 1 % with error feedback.
 """
 
 import argparse
@@ -34,14 +31,6 @@ TARGETS = (0.8, 0.9, 0.95)
 
 
 class Curve(NamedTuple):
-    """One run.
-
-    Attributes
-    ----------
-    time_s, sent_bits, accuracy : after each round: simulated time, bits sent up by all clients so far, accuracy
-    update_bits : of one update
-    """
-
     time_s: NDArray[np.float64]
     sent_bits: NDArray[np.float64]
     accuracy: NDArray[np.float64]
@@ -49,7 +38,6 @@ class Curve(NamedTuple):
 
 
 def main() -> None:
-    """Run the study and write table and figure."""
     parser = argparse.ArgumentParser(description="Accuracy against seconds and bits, by the compression of updates.")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=3)
@@ -69,7 +57,6 @@ def main() -> None:
 
 
 def scenario(way: str, seed: int, rounds: int) -> Scenario:
-    """Return the scenario of one way to send updates."""
     return Scenario(
         name="messages",
         seed=seed,
@@ -89,7 +76,6 @@ def scenario(way: str, seed: int, rounds: int) -> Scenario:
 
 
 def curve(history: History) -> Curve:
-    """Return what a run shows."""
     up_bits = history.column("participations", "uplink_bits")
     by_round = np.bincount(history.column("participations", "round"), up_bits)
     sent_bits = np.cumsum(by_round)[history.column("evaluations", "round")]
@@ -104,7 +90,6 @@ def reached(of: NDArray[np.float64], accuracy: NDArray[np.float64], target: floa
 
 
 def print_table(found: dict[str, list[Curve]]) -> None:
-    """Print one row for each way: medians over the seeds."""
     titles = ("bits of an update", "mean round s", "accuracy")
     to = [f"{what} to {target:.0%}" for what in ("s", "Mbit") for target in TARGETS]
     print(f"{'updates':>22}" + "".join(f"{title:>18}" for title in titles) + "".join(f"{title:>13}" for title in to))

@@ -1,15 +1,10 @@
-"""What to do about stragglers? Accuracy against seconds under eight rules for closing a round, on one crowd.
-
-Five clients of fifty compute ten times slower than the others, and each has images of a few digits only, so that who is
-left out is missed. All rules run for the same simulated time with the same seeds: clients stand in the same places,
-fade at the same instants and have the same data, and differences come from the rule alone. A server that waits for all
-is as slow as its slowest; one with a deadline, or that takes the fastest, wastes what the slow ones have done; one that
-merges stale updates wastes little, and asynchronous ones wait for nobody.
+"""What helps against stragglers? Accuracy against seconds under eight rules for closing a round, on one crowd.
 
     python scenarios/straggler_whatif.py [--seconds S] [--seeds N] [--out FOLDER]
 
-prints one row for each rule, over three seeds: means, and medians of the times to an accuracy. It writes
-``accuracy.png``, the curves of the first seed, and ``waste.png``.
+Five clients of fifty compute ten times slower than the others, and each has images of a few digits only, so that a
+client that is left out is missed. All rules run for the same simulated time with the same seeds, so that differences
+come from the rule alone.
 """
 
 import argparse
@@ -64,7 +59,6 @@ RULES: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    """Run the study and write table and figures."""
     parser = argparse.ArgumentParser(description="Rules for closing a round on a crowd with stragglers.")
     parser.add_argument("--seconds", type=float, default=120.0, help="simulated seconds of each run")
     parser.add_argument("--seeds", type=int, default=len(SEEDS), choices=range(1, len(SEEDS) + 1))
@@ -90,7 +84,6 @@ def window(history: History) -> int:
 
 
 def figures(history: History) -> list[float]:
-    """Return mean round, final accuracy, times to the targets (infinite for never) and the shares wasted."""
     smoothing = window(history)
     times_s = [history.time_to_accuracy(target, smoothing) for target in TARGETS]
     return [
@@ -102,7 +95,6 @@ def figures(history: History) -> list[float]:
 
 
 def print_table(runs: dict[str, list[History]]) -> None:
-    """Print one row for each rule."""
     header = ["mean round s", "final acc", *(f"s to {target:.0%}" for target in TARGETS), "time wasted", "bits wasted"]
     print(f"{'rule':<20}" + "".join(f"{title:>13}" for title in header))
     for rule, histories in runs.items():

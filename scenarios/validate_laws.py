@@ -1,15 +1,12 @@
 """Does each law do what theory says? Every law of network and devices beside a closed form or a published table.
 
-Path losses are those of 3GPP TR 38.901 worked out once more by hand; fading, capacities, queues and stragglers have
-closed forms; the CQI tables are typed from the standard; comings and goings are compared with what is published of a
-sample. The simulated side is fedsim, the other side SciPy and arithmetic.
-
     python scenarios/validate_laws.py [--quick]
 
-prints law, simulated value, theory and their difference in standard errors (0 where nothing is drawn and both are
-equal up to rounding), and ends with status 1 if any difference exceeds 4.5. For a Kolmogorov-Smirnov test the columns
-are the statistic, its mean if the law holds, and the p-value as a standard normal number. ``--quick`` takes a tenth of
-the samples.
+Path losses are those of 3GPP TR 38.901 worked out once more by hand; fading, capacities, queues and stragglers have
+closed forms; the CQI tables are typed from the standard; comings and goings are compared with what is published of a
+sample. The last column is the difference in standard errors, 0 where nothing is drawn; the status is 1 if any exceeds
+4.5. For a Kolmogorov-Smirnov test the columns are the statistic, its mean if the law holds, and the p-value as a
+standard normal number. ``--quick`` takes a tenth of the samples.
 """
 
 import argparse
@@ -56,7 +53,6 @@ GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
 
 
 def main() -> None:
-    """Print the table and end with its verdict."""
     parser = argparse.ArgumentParser(description="Laws beside their theory.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the samples")
     effort = 0.1 if parser.parse_args().quick else 1.0
@@ -77,7 +73,6 @@ def main() -> None:
 
 
 def line(law: str, simulated: str, theory: str, errors: str) -> str:
-    """Return one aligned line."""
     return f"{law:<70}{simulated:>12}{theory:>12}{errors:>13}"
 
 

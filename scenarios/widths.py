@@ -1,13 +1,10 @@
 """What do narrower models buy under a deadline that half of the crowd meets? Plain training, HeteroFL and FedRolex.
 
-Handwritten digits: forty clients with unlike data, ten a round, over the access links and at the speeds of a mixed
-crowd. The deadline is the median over the clients of the mean duration of a participation with the whole model. A slow
-client is late in every round with plain training, and trains the largest width that fits with HeteroFL and FedRolex. A
-last row gives plain training four times the deadline.
-
     python scenarios/widths.py [--rounds N] [--seeds N] [--alpha A] [--out FOLDER]
 
-prints one row for each way, medians over the seeds, and writes ``widths.png``.
+The deadline is the median over the clients of the mean duration of a participation with the whole model. A slow client
+is late in every round with plain training, and trains the largest width that fits with HeteroFL and FedRolex. A last
+row gives plain training four times the deadline.
 """
 
 import argparse
@@ -34,16 +31,6 @@ TARGETS = (0.7, 0.8, 0.9)
 
 
 class Curve(NamedTuple):
-    """One run.
-
-    Attributes
-    ----------
-    time_s, accuracy : after each round
-    delivered : share of the participations that delivered in time
-    heard : share of the clients that delivered at least once
-    mean_bits : of an update that arrived
-    """
-
     time_s: NDArray[np.float64]
     accuracy: NDArray[np.float64]
     delivered: float
@@ -52,7 +39,6 @@ class Curve(NamedTuple):
 
 
 def main() -> None:
-    """Run the study and write table and figure."""
     parser = argparse.ArgumentParser(description="Accuracy against seconds under a deadline, by the width of models.")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=3)
@@ -73,7 +59,6 @@ def main() -> None:
 
 
 def scenario(algorithm: str, seed: int, rounds: int, policy: dict[str, Any], alpha: float) -> Scenario:
-    """Return the scenario of one local algorithm."""
     return Scenario(
         name="widths",
         seed=seed,
@@ -99,7 +84,6 @@ def median_s(of: Scenario) -> float:
 
 
 def curve(history: History) -> Curve:
-    """Return what a run shows."""
     rows = history.participations
     arrived = np.array(rows.column("outcome").to_pylist()) == "delivered"
     client, bits = (history.column("participations", name) for name in ("client", "uplink_bits"))
@@ -119,7 +103,6 @@ def reached_s(one: Curve, target: float) -> float:
 
 
 def print_table(found: dict[str, list[Curve]]) -> None:
-    """Print one row for each way: medians over the seeds."""
     titles = ("delivered", "clients heard", "mean bits", "accuracy", *(f"s to {target:.0%}" for target in TARGETS))
     print(f"{'way':>32}" + "".join(f"{title:>15}" for title in titles))
     for way, curves in found.items():

@@ -12,18 +12,7 @@ _TOPICS = {"1": "world", "2": "sports", "3": "business", "4": "technology"}
 
 
 def converted(source: Path, data_dir: Path) -> Path:
-    """Write ``agnews/news.tsv`` into a data folder, unless it is there, and return it.
-
-    Parameters
-    ----------
-    source : CSV file of AG News, packed by gzip or not: topic, title, text
-    data_dir : data folder
-
-    Raises
-    ------
-    DataError
-        If a line has no such three cells.
-    """
+    """Write ``agnews/news.tsv`` into a data folder, unless it is there, and return it."""
     file = data_dir / FOLDER / "news.tsv"
     if file.exists():
         return file

@@ -34,15 +34,6 @@ HEADS = (
 
 
 def row_of(size: IntArray, samples: int, threshold: int, epsilon: float, questions: int) -> list[str]:
-    """Return the row of a setting.
-
-    Parameters
-    ----------
-    size : samples of each client, shape (n,)
-    samples : K
-    threshold, epsilon : of the answers
-    questions : how many are put
-    """
     response, rng = RandomizedResponse.of_epsilon(threshold, epsilon), np.random.default_rng(0)
     answers = [response.answers(size, *rng.random((2, size.size))) for _ in range(questions)]
     deviation = float(np.std([one.sum() for one in answers])) / response.alpha
@@ -54,7 +45,6 @@ def row_of(size: IntArray, samples: int, threshold: int, epsilon: float, questio
 
 
 def main() -> None:
-    """Print a table for each seed."""
     parser = argparse.ArgumentParser(description="What FedSampling's question tells.")
     parser.add_argument("experiment", nargs="?", choices=EXPERIMENTS, default="fig6", metavar="EXPERIMENT")
     parser.add_argument("--seeds", type=int, default=1)

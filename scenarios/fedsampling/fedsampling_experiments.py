@@ -45,19 +45,6 @@ WEIGHTED: Final = (*PLAIN[:-1], *(f"{name}-weighted" for name in SERVERS), "fixe
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or a figure.
-
-    Attributes
-    ----------
-    title : of the figure
-    methods : some of `LABELS`
-    settings : what is varied: changes by the name of a setting, in small letters
-    mean_size : samples of a client on average, by which baselines choose the number of clients
-    drawn : as bars of the last accuracies, as lines of these over a number, or as curves over rounds
-    axis : what a setting's number is, for lines
-    paper : accuracy by method in per cent, where the paper states numbers for the data at hand
-    """
-
     title: str
     methods: tuple[str, ...] = PLAIN
     settings: Mapping[str, Changes] = field(default_factory=lambda: {"all": {}})
@@ -145,17 +132,6 @@ PAPER: Final[dict[str, dict[str, tuple[float, ...]]]] = {
 def scenario_of(
     name: str, method: str, setting: str, seed: int, data: str = "here", values: Changes | None = None
 ) -> Scenario:
-    """Return the run of a method.
-
-    Parameters
-    ----------
-    name : of the experiment
-    method : of `LABELS`
-    setting : of the experiment's settings
-    seed : of all random streams
-    data : of `DATA`
-    values : changes of the scenario besides, by dotted names, of which the method's own follow
-    """
     experiment = EXPERIMENTS[name]
     base = Scenario.load(HERE / f"{name}.toml").replace(
         {"seed": seed, **DATA[data], **(values or {}), **experiment.settings[setting]}
@@ -167,16 +143,7 @@ def scenario_of(
 def runs_of(
     name: str, methods: tuple[str, ...], seeds: int, data: str, scale: float, values: Mapping[str, Any]
 ) -> list[PaperRun]:
-    """Return the runs of an experiment; an experiment's name in its runs has the setting behind it.
-
-    Parameters
-    ----------
-    name, data : as of `scenario_of`
-    methods : of which those of the experiment are run
-    seeds : how many, from 0 on
-    scale : share of the rounds
-    values : changes of each scenario besides, by dotted names
-    """
+    """Return the runs of an experiment; an experiment's name in its runs has the setting behind it."""
     experiment = EXPERIMENTS[name]
     return [
         PaperRun(
@@ -192,14 +159,7 @@ def runs_of(
 
 
 def _method(method: str, samples: int, clients: int) -> dict[str, Any]:
-    """Return what a method changes: who takes part, and what the clients and the server do.
-
-    Parameters
-    ----------
-    method : of `LABELS`
-    samples : K
-    clients : of a baseline's cohort
-    """
+    """Return what a method changes: who takes part, and what the clients and the server do."""
     if method == "fedsampling":
         return {}
     if method == "centralization":

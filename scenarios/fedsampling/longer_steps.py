@@ -27,12 +27,7 @@ FROM, EVERY = 300, 50
 
 
 class LongerSteps(Schedule):
-    """Steps are longer in the last rounds of each fifty.
-
-    Attributes
-    ----------
-    rounds : how many of the fifty
-    """
+    """Steps are longer in the last rounds of each fifty."""
 
     rounds: int
 
@@ -43,7 +38,6 @@ class LongerSteps(Schedule):
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description="What a few longer steps do to centralised training.")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--data-dir", type=Path, default=None)

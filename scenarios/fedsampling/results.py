@@ -3,9 +3,8 @@
     python scenarios/fedsampling/results.py table1 fig3 fig4 fig5 fig6 [--data NAME] [--agnews FILE] [--scale 0.1]
         [--seeds N] [--methods NAME ...] [--set PATH=VALUE ...] [--workers N] [--data-dir DIR] [--out FOLDER] [--thin]
 
-runs what has not ended so far (each run has a folder, and goes on after a kill), draws a figure for each experiment,
-writes ``table.md`` and prints it. ``--scale 0.1`` runs the first tenth of the rounds. A run of FedSampling has a
-gigabyte of tables; ``--thin`` removes the longest ones of each run when its numbers are known.
+A run of FedSampling has a gigabyte of tables; ``--thin`` removes the longest ones of each run when its numbers are
+known.
 """
 
 import argparse
@@ -125,16 +124,7 @@ def _deviation(values: Sequence[float]) -> float:
 
 
 def report(name: str, data: str, found: Found, skipped: Collection[str], rounds: int, folder: Path) -> str:
-    """Draw the figure of an experiment and return its part of the page.
-
-    Parameters
-    ----------
-    name, data : of the experiment
-    found : runs that have ended
-    skipped : why others have not run
-    rounds : of each run
-    folder : of the figure
-    """
+    """Draw the figure of an experiment and return its part of the page."""
     experiment = EXPERIMENTS[name]
     lines = [f"### {experiment.title}\n"]
     lines += sorted(f"Skipped (`fedsim data` tells more): {why}\n" for why in skipped)
@@ -169,7 +159,6 @@ def run(name: str, runs: Sequence[PaperRun], arguments: argparse.Namespace) -> t
 
 
 def main() -> None:
-    """Run the experiments that are asked for, and write tables and figures."""
     parser = options("FedSampling, Table 1 and Figures 3 to 6.", "runs/fedsampling", list(LABELS))
     parser.set_defaults(executor="merged")  # most clients do one step, on one sample
     parser.add_argument("experiments", nargs="+", choices=EXPERIMENTS, metavar="EXPERIMENT")

@@ -18,22 +18,10 @@ _LONG: Final = ("participations.parquet", "probes.parquet")
 
 
 class RunNumbers(NamedTuple):
-    """What a run gave.
-
-    Attributes
-    ----------
-    accuracy, macro_f1 : mean of the last evaluations, per cent
-    rounds_to_target : round of the first evaluation at the target; None for never
-    samples, clients : that train in a round, mean
-    duration_s : simulated seconds of a round, mean
-    sent_mbit : of updates in a round, mean
-    wall_s : real seconds of the run
-    """
-
-    accuracy: float
+    accuracy: float  # per cent, mean of the last evaluations, as macro-F1
     macro_f1: float
     rounds_to_target: float | None
-    samples: float
+    samples: float  # that train in a round, as clients
     clients: float
     duration_s: float
     sent_mbit: float
@@ -41,7 +29,6 @@ class RunNumbers(NamedTuple):
 
     @classmethod
     def of(cls, history: History, target: float, wall_s: float) -> Self:
-        """Return the numbers of a run's tables."""
         rounds = history.column("rounds", "round").size
         work_s = history.column("participations", "compute_s")
         accuracy = history.column("evaluations", "accuracy")
@@ -66,13 +53,7 @@ class Measured(NamedTuple):
 
 
 def kept(asked: PaperRun, out: Path) -> Measured | None:
-    """Return a run whose long tables have been removed, or None if there is none.
-
-    Parameters
-    ----------
-    asked : the run
-    out : folder of the runs
-    """
+    """Return a run whose long tables have been removed, or None if there is none."""
     folder = asked.folder(out)
     file = folder / _FILE
     if not file.exists() or (folder / _LONG[0]).exists():
@@ -82,13 +63,7 @@ def kept(asked: PaperRun, out: Path) -> Measured | None:
 
 
 def measured(ended: Ended, *, thin: bool) -> Measured:
-    """Return the numbers of a run that has ended.
-
-    Parameters
-    ----------
-    ended : the run
-    thin : whether its long tables are removed then
-    """
+    """Return the numbers of a run that has ended."""
     target = float(ended.run.scenario.results.target_accuracy)
     numbers = RunNumbers.of(ended.history(), target, ended.wall_s)
     if thin:

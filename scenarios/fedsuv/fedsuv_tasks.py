@@ -22,14 +22,7 @@ SERVERS: Final[dict[Aggregation, dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Task:
-    """A row of Table 1.
-
-    Attributes
-    ----------
-    title : of its figures
-    rounds : to the target of Table 2, by aggregation and method
-    accuracy : after convergence in per cent, Table 3, by aggregation and method
-    """
+    """A row of Table 1."""
 
     title: str
     rounds: Mapping[Aggregation, tuple[int, ...]]
@@ -69,16 +62,6 @@ TASKS: Final = {
 def scenario_of(
     task: str, method: str, aggregation: Aggregation, local: Local, seed: int, changes: Mapping[str, Any] | None = None
 ) -> Scenario:
-    """Return the run of a method.
-
-    Parameters
-    ----------
-    task, method : of `TASKS` and `METHODS`
-    aggregation : plain averaging or Yogi
-    local : whether the paper's number of local epochs counts epochs or steps
-    seed : of all random streams
-    changes : of the scenario besides, by dotted names
-    """
     base = Scenario.load(HERE / f"{task}.toml")
     work = base.describe()["learning"]["local"]
     batch, number = int(work["batch_size"]), int(work["epochs"])
@@ -89,13 +72,7 @@ def scenario_of(
 
 
 def _method(method: str, passed: dict[str, int]) -> dict[str, Any]:
-    """Return what a method changes: its selector, and what becomes of late updates.
-
-    Parameters
-    ----------
-    method : of `METHODS`
-    passed : option of the methods that measure utilities
-    """
+    """Return what a method changes: its selector, and what becomes of late updates."""
     stale = {"kind": "stale", "weight": "constant", "max_staleness": 5}
     found: dict[str, dict[str, Any]] = {
         "fedavg": {"selector": {"kind": "uniform", "cohort": COHORT}},

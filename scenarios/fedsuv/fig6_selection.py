@@ -1,15 +1,12 @@
-"""Whom does FedSUV select, and whom does it give up? Section 6.3 and Fig. 6 of its paper, with Oort and uniform beside.
+"""Which clients does FedSUV select, and which does it give up? Section 6.3 and Fig. 6 of its paper.
+
+    python scenarios/fedsuv/fig6_selection.py [--layout grid|random] [--features means|mixed|none] [--seeds N]
+        [--coverage-runs N] [--coverage-rounds N] [--rounds N] [--clients N] [--out FOLDER]
 
 2,500 clients whose expected validity and utility are uniform on the unit square, 400 rounds of 20 clients, no training.
 The paper does not say what the clients' features are in this study. By default they are six noisy attributes, as many
 as its section 4.2 names; ``--features means`` gives the two expectations instead, so that both models hold exactly, and
 ``none`` leaves them out. Two regrets are summed over the rounds: the area of section 5.3, and the objective (OPT).
-
-    python scenarios/fedsuv/fig6_selection.py [--layout grid|random] [--features means|mixed|none] [--seeds N]
-        [--coverage-runs N] [--coverage-rounds N] [--rounds N] [--clients N] [--out FOLDER]
-
-prints one row for each selector (means over the seeds) and how often the rectangles hold what they should (Theorem
-5.3), and writes ``heatmaps.png`` (the first seed), ``regret.png`` and ``coverage.png``.
 """
 
 import argparse
@@ -40,7 +37,6 @@ SHOWN = ("FedSUV", "Oort", "uniform")
 
 
 def main() -> None:
-    """Run the study and write table and figures."""
     parser = argparse.ArgumentParser(description="FedSUV, section 6.3: selection without training.")
     parser.add_argument("--clients", type=int, default=2500)
     parser.add_argument("--rounds", type=int, default=400)
@@ -126,7 +122,6 @@ def coverage(delta: float, arguments: argparse.Namespace) -> tuple[float, float,
 
 
 def print_coverage(held: dict[float, tuple[float, float, float]], runs: int) -> None:
-    """Print measured coverage beside what the theorem promises."""
     print(f"\nTheorem 5.3 over {runs} runs: share in which every rectangle holds in every round")
     print(f"{'delta':>8}{'promised':>10}{'measured':>10}{'validity':>10}{'utility':>10}")
     for delta, shares in held.items():

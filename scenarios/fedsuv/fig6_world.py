@@ -2,8 +2,8 @@
 
 A client's duration is log-normal and such that it stays within the deadline with a probability of exactly its validity
 (equation 2 of the paper); an update that was delivered has a utility drawn from a beta law around the client's own. The
-paper gives neither law. What happens to a client in a round does not depend on who else is selected, so that all
-selectors face the same luck.
+paper gives neither law. What happens to a client in a round does not depend on which others are selected, so that
+all selectors meet the same draws.
 """
 
 from dataclasses import dataclass, field
@@ -49,39 +49,19 @@ class Crowd:
 
 @dataclass
 class Played:
-    """What a selector did.
-
-    Attributes
-    ----------
-    candidate_rounds, selected, delivered : per client, in how many rounds it was a candidate (in FedSUV's X_t), was
-        selected, delivered
-    regret : per round, V(A*) - V(A_t) of section 5.3
-    shortfall : per round, the mean of validity times utility (OPT) of the best cohort, less that of the selected one
-    validity_holds, utility_holds : per round, whether the rectangles of all of X_t hold the expectation (Theorem 5.3)
-    """
-
-    candidate_rounds: NDArray[np.int64]
+    candidate_rounds: NDArray[np.int64]  # in FedSUV's X_t, per client
     selected: NDArray[np.int64]
     delivered: NDArray[np.int64]
-    regret: list[float] = field(default_factory=list)
-    shortfall: list[float] = field(default_factory=list)
-    validity_holds: list[bool] = field(default_factory=list)
+    regret: list[float] = field(default_factory=list)  # per round, V(A*) - V(A_t) of section 5.3
+    shortfall: list[float] = field(default_factory=list)  # of (OPT), to the best cohort
+    validity_holds: list[bool] = field(default_factory=list)  # all rectangles of X_t (Theorem 5.3)
     utility_holds: list[bool] = field(default_factory=list)
 
 
 def make_crowd(
     clients: int, layout: Literal["grid", "random"], features: Literal["means", "mixed", "none"], seed: int
 ) -> Crowd:
-    """Return a crowd whose expectations are uniform on the unit square.
-
-    Parameters
-    ----------
-    clients : a square number for a grid
-    layout : ``"grid"``, one client in each block of a square grid, or ``"random"``, drawn uniformly
-    features : ``"means"``, the two expectations themselves, so that the paper's models hold exactly; ``"mixed"``, six
-        attributes, each a random mixture of both with noise of a tenth of its range; or ``"none"``
-    seed : of what is drawn
-    """
+    """Return a crowd whose expectations are uniform on the unit square."""
     rng = Streams(seed).generator("fig6-crowd")
     side = round(clients**0.5)
     if layout == "grid":

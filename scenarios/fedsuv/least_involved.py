@@ -16,7 +16,6 @@ class LeastInvolved:
         self.cohort = cohort
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the cohort."""
         order = np.lexsort((rng.random(view.client.size), view.participations))
         return Cohort(np.sort(view.client[order[: self.cohort]]))
 

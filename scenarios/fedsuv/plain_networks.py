@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 class PlainNetwork(Component):
-    """A network of torchvision with its own first layer; images of one channel get a first layer of one channel.
-
-    Attributes
-    ----------
-    network : name in ``torchvision.models``
-    """
+    """A network of torchvision with its own first layer; images of one channel get a first layer of one channel."""
 
     network: Literal["resnet18", "resnet34", "mobilenet_v2", "shufflenet_v2_x2_0"]
 

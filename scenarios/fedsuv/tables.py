@@ -1,12 +1,8 @@
 """FedSUV's Tables 2 and 3 and its convergence figures: five tasks, five methods, averaging and Yogi.
 
-    python scenarios/fedsuv/tables.py --task cifar10_mobilenet [--aggregation averaging yogi] [--local steps epochs]
-        [--scale 0.1] [--seeds N] [--methods NAME ...] [--set PATH=VALUE ...] [--workers N] [--data-dir DIR]
-        [--out FOLDER]
-
-runs what has not ended so far (each run has a folder, and goes on after a kill), draws accuracy against rounds, writes
-``table.md`` and prints it. ``--scale 0.1`` runs the first tenth of the rounds. A task whose data set is absent is
-skipped, and the table says how to get it.
+python scenarios/fedsuv/tables.py --task cifar10_mobilenet [--aggregation averaging yogi] [--local steps epochs]
+    [--scale 0.1] [--seeds N] [--methods NAME ...] [--set PATH=VALUE ...] [--workers N] [--data-dir DIR]
+    [--out FOLDER]
 """
 
 import math
@@ -46,16 +42,13 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the folder of its runs."""
         return f"{self.task}-{self.aggregation}-{self.local}"
 
     @property
     def title(self) -> str:
-        """Title of its figure and its part of the page."""
         return f"{TASKS[self.task].title}, {self.aggregation}, local work in {self.local}"
 
     def scenario(self, method: str, seed: int, values: Mapping[str, Any]) -> Scenario:
-        """Return the run of a method; arguments as of `fedsuv_tasks.scenario_of`."""
         return scenario_of(self.task, method, self.aggregation, self.local, seed, values)
 
 
@@ -73,15 +66,7 @@ def rounds_to(history: History, target: float) -> float:
 
 
 def row_of(setting: Setting, method: str, runs: Sequence[tuple[Ended, History]], reference: float) -> list[str]:
-    """Return the row of a method.
-
-    Parameters
-    ----------
-    setting : of the table
-    method : of the row
-    runs : by seed
-    reference : accuracy that FedAvg has at its end; NaN without such runs
-    """
+    """Return the row of a method."""
     histories = [history for _, history in runs]
     target = runs[0][0].run.scenario.results.target_accuracy
     delivered = [history.column("participations", "outcome") == "delivered" for history in histories]
@@ -137,7 +122,6 @@ def _drawn(setting: Setting, found: Mapping[str, Sequence[tuple[Ended, History]]
 
 
 def main() -> None:
-    """Run the methods of the tasks, and write table and figures."""
     parser = options("FedSUV, Tables 2 and 3 and the convergence figures.", "runs/fedsuv", METHODS)
     parser.add_argument("--task", nargs="+", choices=TASKS, default=list(TASKS), metavar="NAME")
     parser.add_argument("--aggregation", nargs="+", choices=SERVERS, default=list(SERVERS), metavar="NAME")

@@ -33,7 +33,6 @@ TARGETS = (0.8, 0.85, 0.9)
 
 
 def main() -> None:
-    """Run the study and write table and figure."""
     parser = argparse.ArgumentParser(description="Accuracy against simulated seconds of three Flower strategies.")
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--out", type=Path, default=Path("runs/flower"))
@@ -51,7 +50,6 @@ def main() -> None:
 
 
 def print_table(found: dict[str, History]) -> None:
-    """Print one row for each strategy."""
     titles = ["mean round s", "late", "last accuracy", *(f"s to {target:.0%}" for target in TARGETS)]
     print(f"{'strategy':>10}" + "".join(f"{title:>15}" for title in titles))
     for name, history in found.items():
@@ -66,7 +64,6 @@ def print_table(found: dict[str, History]) -> None:
 
 
 def figure(found: dict[str, History]) -> Figure:
-    """Return accuracy against simulated seconds."""
     drawn = Figure(figsize=(6.0, 3.8), dpi=150, layout="constrained")
     axes = drawn.subplots()
     for name, history in found.items():

@@ -1,17 +1,9 @@
-"""A small policy learns to reach 90 % sooner than uniform selection, in a crowd with stragglers.
-
-Forty phones in a cell, of which a fifth works ten times slower, split handwritten digits unevenly; five of them train
-in each round, and the server waits for all. An episode is a run until its model recognises 90 % of the test digits, and
-its reward is minus the simulated seconds. Each crowd has other places, other stragglers and other data.
-
-The policy gives each candidate a score by a network of 96 numbers, the same for all clients. It sees how long the
-last participation took, whether there was one, how often the client took part, and its samples. It learns by
-REINFORCE (Williams, 1992) from real trainings, and is then compared with uniform selection on crowds that it has
-not seen, seed by seed.
+"""Does a small policy learn to select better than uniform selection? Seconds to 90 % in a crowd with stragglers.
 
     python scenarios/gymnasium/train_policy.py [--updates N] [--held-out N] [--out FOLDER]
 
-prints the table and writes ``policy.png``.
+The policy gives each candidate a score by a network of 96 numbers, the same for all clients. It learns by REINFORCE
+(Williams, 1992) from real trainings, and is compared with uniform selection on crowds that it has not seen.
 """
 
 import argparse
@@ -70,7 +62,6 @@ class Policy(torch.nn.Module):
 
 
 def main() -> None:
-    """Train, compare and draw."""
     parser = argparse.ArgumentParser(description="A policy that learns whom to select.")
     parser.add_argument("--updates", type=int, default=25)
     parser.add_argument("--held-out", type=int, default=30, help="crowds for the comparison")
@@ -151,7 +142,6 @@ def sampled(env: "gymnasium.Env[Any, Any]", policy: Policy, seed: int) -> tuple[
 
 
 def with_noise(scores: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
-    """Return scores plus Gumbel noise."""
     level = torch.rand(scores.shape, generator=generator).clamp(1e-7, 1 - 1e-7)
     return scores - torch.log(-torch.log(level))
 

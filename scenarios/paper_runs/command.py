@@ -34,14 +34,7 @@ def count(text: str) -> int:
 
 
 def options(about: str, out: str, methods: Sequence[str]) -> argparse.ArgumentParser:
-    """Return a parser with the common options; a study adds its own.
-
-    Parameters
-    ----------
-    about : what the command does, in a sentence
-    out : folder of its runs, tables and figures by default
-    methods : all that the paper has, of which some may be asked for
-    """
+    """Return a parser with the common options; a study adds its own."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--scale", type=share, default=1.0, help="share of the rounds that are run, for a quick look")
     parser.add_argument("--seeds", type=count, default=1, help="how many seeds, from the paper's own on")
@@ -61,18 +54,7 @@ def changes(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def command_line(script: str, arguments: Sequence[str]) -> str:
-    """Return the command that a table states: without the folders of this machine.
-
-    Parameters
-    ----------
-    script : path of the script in the repository
-    arguments : of the command
-
-    Examples
-    --------
-    >>> command_line("scenarios/x.py", ["--scale", "0.1", "--out", "/tmp/y"])
-    'python scenarios/x.py --scale 0.1'
-    """
+    """Return the command that a table states: without the folders of this machine."""
     kept, given = [], iter(arguments)
     for one in given:
         if one in _PLACES:
@@ -95,14 +77,7 @@ def run_asked(runs: Sequence[PaperRun], arguments: argparse.Namespace) -> list[E
 
 
 def publish(script: str, parts: Sequence[str], out: Path) -> None:
-    """Write the parts of a table beneath the command that makes it, and print them.
-
-    Parameters
-    ----------
-    script : path of the script in the repository
-    parts : in Markdown
-    out : folder of the table
-    """
+    """Write the parts of a table beneath the command that makes it, and print them."""
     text = "\n".join([f"`{command_line(script, sys.argv[1:])}`\n", *parts])
     write(text, out / "table.md")
     print(f"\n{text}\n{out / 'table.md'}")

@@ -19,17 +19,7 @@ _COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4
 
 @dataclass(frozen=True)
 class Panel:
-    """What a figure shows.
-
-    Attributes
-    ----------
-    x, y : quantities, as of `fedsim.History.curve`
-    smoothing : window of the causal mean over evaluations
-    labels : names of the axes, x first
-    until : end of the x axis; None for that of the longest curve
-    title : of the figure
-    styles : of lines, by name; solid by default
-    """
+    """What a figure shows."""
 
     x: X
     y: Y
@@ -62,13 +52,7 @@ def held(abscissa: FloatArray, ordinate: FloatArray, at: FloatArray) -> FloatArr
 
 
 def draw(curves: Mapping[str, Sequence[History]], panel: Panel) -> Figure:
-    """Return a figure with a curve for each name: the mean of its runs, and a band of one standard deviation.
-
-    Parameters
-    ----------
-    curves : runs by the name in the legend; one without runs is left out
-    panel : what is drawn
-    """
+    """Return a figure with a curve for each name: the mean of its runs, and a band of one standard deviation."""
     figure = Figure(figsize=(6.4, 4.2), dpi=120, layout="constrained")
     axes = figure.add_subplot()
     for at, (name, histories) in enumerate(curves.items()):

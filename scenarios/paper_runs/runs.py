@@ -22,14 +22,7 @@ _WORKERS: Final = "FEDSIM_WORKERS"
 
 
 class PaperRun(NamedTuple):
-    """One run of a study.
-
-    Attributes
-    ----------
-    experiment : name of the figure or table to which it belongs, in small letters
-    method : name of the row or curve, in small letters
-    scenario : what is run; its seed is that of the run
-    """
+    """One run of a study."""
 
     experiment: str
     method: str
@@ -37,17 +30,10 @@ class PaperRun(NamedTuple):
 
     @property
     def seed(self) -> int:
-        """Seed of all random streams."""
         return int(self.scenario.seed)
 
     def folder(self, out: Path) -> Path:
-        """Return the run's folder below that of the study; another scenario has another one.
-
-        Raises
-        ------
-        ValueError
-            If a name cannot be that of a folder.
-        """
+        """Return the run's folder below that of the study; another scenario has another one."""
         for name in (self.experiment, self.method):
             if not _NAME.fullmatch(name):
                 raise ValueError(f"{name!r} is not allowed as a name; allowed: small letters, digits, '.', '_' and '-'")
@@ -55,15 +41,7 @@ class PaperRun(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A run that has ended, or was not possible.
-
-    Attributes
-    ----------
-    run : what was asked for
-    folder : of the run
-    wall_s : real seconds that it took, over all calls
-    skipped : why it did not run, such as a data set that is absent; empty for a run that has ended
-    """
+    """A run that has ended, or was not possible."""
 
     run: PaperRun
     folder: Path
@@ -71,23 +49,11 @@ class Ended(NamedTuple):
     skipped: str = ""
 
     def history(self) -> History:
-        """Return the tables of the run."""
         return read_run(self.folder)
 
 
 def scaled(scenario: Scenario, scale: float) -> Scenario:
-    """Return the first part of a run: as many rounds as a share of its own says, at least one.
-
-    Parameters
-    ----------
-    scenario : of the whole run
-    scale : share of its rounds, above 0 and at most 1
-
-    Raises
-    ------
-    ValueError
-        If the share is not one.
-    """
+    """Return the first part of a run: as many rounds as a share of its own says, at least one."""
     if not 0.0 < scale <= 1.0:
         raise ValueError(f"scale: {scale!r} is not allowed; it must be above 0 and at most 1")
     return scenario.replace({"rounds.count": max(1, round(scale * scenario.rounds.count))})
@@ -106,16 +72,6 @@ def run_all(
     """Run what has not ended so far, and return all runs in their order.
 
     A run that a kill has cut goes on, and one that has ended is read. A run whose data set is absent is skipped.
-
-    Parameters
-    ----------
-    runs : in the order in which they begin; long ones first keep all workers busy
-    out : folder of the study
-    workers : processes, each of which takes a run at a time; with 1 the runs take place in this process
-    executor : kind of executor of each run
-    data_dir : folder of data sets; ``FEDSIM_DATA`` or the user's cache by default
-    store : folder of the store of trainings; ``FEDSIM_STORE`` or the user's cache by default
-    tell : called with a line for each run that has ended
     """
     one = partial(run_one, out=out, executor=executor, data_dir=data_dir, store=store)
     ended: dict[int, Ended] = {}

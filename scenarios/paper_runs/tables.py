@@ -16,21 +16,7 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def with_deviation(values: Sequence[float], digits: int = 1, unit: str = "") -> str:
-    """Return the mean of some values in words, with their standard deviation if there are two or more.
-
-    Parameters
-    ----------
-    values : of the seeds; one that is not finite stands for what was not reached
-    digits : after the point
-    unit : that follows the numbers
-
-    Examples
-    --------
-    >>> with_deviation([1.0, 2.0], 1, " s")
-    '1.5 +- 0.7 s'
-    >>> with_deviation([3.0, math.inf], 0)
-    '3 (1 of 2)'
-    """
+    """Return the mean of some values in words, with their standard deviation if there are two or more."""
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return "never" if values else "-"

@@ -1,17 +1,15 @@
 """How good is PAUSE's simulated annealing? Its chance of the best set (Theorem 4), its energy gap, and its cost.
 
-Three questions, each in the terms (UCB, g, p) that a run of exact PAUSE on the two-speed crowd has after some rounds.
-
-1. The probability that Algorithm 2 stands on a best set after j iterations, K = 12 and m = 3: exactly, from the law of
-   its Markov chain, and by walks, with the probability that a walk has seen one. Theorem 4 says that the first tends
-   to 1 for kappa = 1; beside it stands how many iterations that takes.
-2. The gap between the energy of the best set seen and that of the exact arg max, for K = 300, m = 15 and K = 3,000,
-   m = 60, as a share of the gap of a random set, with the time of a selection and that of the exact method (CPU time).
-3. What the gap costs: mean round time over 300 rounds that are selected by annealing, beside the published logs.
-
     python scenarios/pause/annealing.py [--walks W] [--iterations J] [--rounds N] [--out FOLDER]
 
-prints three tables and writes ``best_set.png`` and ``gap.png``.
+Each table takes the terms (UCB, g, p) that a run of exact PAUSE on the two-speed crowd has after some rounds.
+
+1. The probability that Algorithm 2 is at a best set after j iterations, K = 12 and m = 3: exactly, from the law of its
+   Markov chain, and by walks, with the probability that a walk has seen one. Theorem 4 says that the first tends to 1
+   for kappa = 1; beside it is how many iterations that takes.
+2. The gap between the energy of the best set seen and that of the exact arg max, for K = 300, m = 15 and K = 3,000,
+   m = 60, as a share of the gap of a random set, with the time of a selection and that of the exact method (CPU time).
+3. The cost of the gap: mean round time over 300 rounds that are selected by annealing, beside the published logs.
 """
 
 import argparse
@@ -64,7 +62,7 @@ def states(crowd: Crowd, m: int, weights: Weights, rounds: list[int], seed: int 
 def walks_to_best(
     chain: Chain, terms: Terms, heat: float, marks: list[int], walks: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the shares of walks that stand on a best set, and that have seen one, after each number of iterations."""
+    """Return the shares of walks at a best set, and of those that have seen one, after each number of iterations."""
     goal = float(chain.energy.max()) - 1e-9
     on, seen = np.zeros(len(marks)), np.zeros(len(marks))
     for number in range(walks):
@@ -109,11 +107,9 @@ class Search:
 
     @property
     def name(self) -> str:
-        """Return what tables and figures call it."""
         return f"{'vanilla, ' if self.vanilla else ''}kappa {self.kappa:g}{', warm start' if self.warm else ''}"
 
     def walk(self, state: State, rng: np.random.Generator) -> Annealing:
-        """Return a walk at its start."""
         terms = state.terms
         start = starting_set(terms.client, terms.m, state.last if self.warm else state.last[:0], rng)
         if self.vanilla:
@@ -161,7 +157,6 @@ def exact_ms(met: list[State]) -> float:
 
 
 def study_gap(rounds: int, iterations: int, out: Path, seeds: int = 5) -> None:
-    """Print and draw gaps and times."""
     marks = [mark for mark in (300, 1000, 3000, 10_000, 30_000) if mark <= 3 * iterations]
     curves, exact = {}, {}
     for clients, m in ((300, 15), (3000, 60)):
@@ -210,7 +205,6 @@ def study_rounds(rounds: int, seeds: int = 3) -> None:
 
 
 def main() -> None:
-    """Run the study and write tables and figures."""
     parser = argparse.ArgumentParser(description="Simulated annealing against the exact arg max.")
     parser.add_argument("--walks", type=int, default=400)
     parser.add_argument("--iterations", type=int, default=10_000)

@@ -17,14 +17,7 @@ from fedsim.selectors.pause.energy import Terms
 
 @dataclass(frozen=True)
 class Chain:
-    """All sets of m clients, in lexicographic order, and which of them are neighbours.
-
-    Attributes
-    ----------
-    sets : members, shape (n, m)
-    energy : (18) of each set
-    joined : whether two sets are neighbours, shape (n, n)
-    """
+    """All sets of m clients, in lexicographic order, and which of them are neighbours."""
 
     sets: IntArray
     energy: FloatArray
@@ -36,7 +29,7 @@ class Chain:
         return np.asarray(self.energy >= self.energy.max() - 1e-12)
 
     def chances(self, heat: float, marks: list[int]) -> list[float]:
-        """Return the probability to stand on a best set after each number of iterations, from a uniform start."""
+        """Return the probability of being at a best set after each number of iterations, from a uniform start."""
         here, there = np.nonzero(self.joined)
         share = 1.0 / self.joined.sum(axis=1)[here]
         loss = np.minimum(self.energy[there] - self.energy[here], 0.0)

@@ -12,15 +12,7 @@ from fedsim.history import save
 
 @dataclass(frozen=True)
 class Quality:
-    """Gap and time of one way to search, at growing numbers of iterations; means over states and seeds.
-
-    Attributes
-    ----------
-    gap : to the exact energy, as a share of a random set's gap
-    lost : the same gap in energy
-    hit : share of searches that found a set of the exact energy
-    took_ms : milliseconds of one selection
-    """
+    """Gap and time of one way to search, at growing numbers of iterations; means over states and seeds."""
 
     gap: FloatArray
     lost: FloatArray

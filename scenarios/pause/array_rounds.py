@@ -1,8 +1,8 @@
 """Rounds without a server: select and observe driven on a latency law in arrays, 10,000 rounds in a second or two.
 
-Nothing is learned, everybody is there and delivers, and the latency of PAUSE is the whole of a participation, so that a
-clock has nothing to add but its cost (some 0.5 ms a round): in `fedsim.simulate` with the network ``pause-two-speed``,
-the same seed and no learning clients meet the same latencies, draw by draw.
+Nothing is learned, all clients are there and deliver, and the latency of PAUSE is the whole of a participation, so that
+a clock would add nothing. In `fedsim.simulate` with the network ``pause-two-speed``, the same seed and no learning
+clients meet the same latencies, draw by draw.
 """
 
 from collections.abc import Iterator
@@ -26,13 +26,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Crowd:
-    """Clients with normal latencies that have a floor (a point mass).
-
-    Attributes
-    ----------
-    centre_s : mean of each client's normal law, shape (K,)
-    std_s, floor_s : its standard deviation and the floor, tau_min, for everybody
-    """
+    """Clients with normal latencies that have a floor (a point mass)."""
 
     centre_s: FloatArray
     std_s: float = 0.05
@@ -42,8 +36,8 @@ class Crowd:
     def duration_s(self, rounds: int, seed: int) -> FloatArray:
         """Return the latency of every client in every round, shape (rounds, K)."""
         numbers = np.arange(1, rounds + 1)[:, None]
-        luck = Streams(seed).uniform("latency-uplink", np.arange(self.centre_s.size), numbers)
-        return np.maximum(self.floor_s, self.centre_s + self.std_s * normal_quantile(luck))
+        draw = Streams(seed).uniform("latency-uplink", np.arange(self.centre_s.size), numbers)
+        return np.maximum(self.floor_s, self.centre_s + self.std_s * normal_quantile(draw))
 
     def expected_reward(self) -> FloatArray:
         """Return mu_k = E[tau_min / tau_k] of each client."""
@@ -79,7 +73,7 @@ class Played:
 
 
 def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Iterator[Played]:
-    """Yield the rounds of a run; ids are positions, as everybody is a candidate."""
+    """Yield the rounds of a run; ids are positions, as all clients are candidates."""
     duration_s, rng = crowd.duration_s(rounds, seed), Streams(seed).generator("selection")
     participations = np.zeros(crowd.centre_s.size, dtype=np.int64)
     for number in range(1, rounds + 1):
@@ -92,7 +86,7 @@ def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Iterator[P
 
 
 def view_of(number: int, participations: IntArray) -> RoundView:
-    """Return what a server knows in a round in which everybody is there and has equally many samples."""
+    """Return what a server knows in a round in which all clients are there, with equally many samples."""
     clients = participations.size
     nothing = np.full(clients, np.nan)
     return RoundView(

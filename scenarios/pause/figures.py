@@ -3,9 +3,8 @@
     python scenarios/pause/figures.py --figure 6 7 [--scale 0.1] [--seeds N] [--once NAME ...] [--methods NAME ...]
         [--set PATH=VALUE ...] [--workers N] [--executor KIND] [--data-dir DIR] [--out FOLDER]
 
-runs what has not ended so far (each run has a folder, and goes on after a kill), writes ``fig6.png``, ``fig7.png`` and
-``table.md``, and prints the table. ``--scale 0.1`` runs the first tenth of the rounds. Methods of ``--once`` have one
-seed, as those of all users take long. Accuracy is smoothed over 10 rounds, as in the paper.
+Methods of ``--once`` have one seed, as those of all users take long. Accuracy is smoothed over 10 rounds, as in the
+paper.
 """
 
 import math
@@ -63,7 +62,6 @@ def _accuracy_at(histories: Sequence[History], at_s: float) -> str:
 
 
 def heads_of(experiment: Experiment) -> list[str]:
-    """Return the heads of the table of an experiment."""
     return [
         *("method", "last 10 rounds %", "log, whole %", *(f"at {at:.0f} s %" for at in experiment.at_s)),
         f"to {100 * experiment.target_accuracy:.0f} % s",
@@ -114,7 +112,6 @@ def report(experiment: Experiment, ended: Sequence[Ended], numbers: Sequence[int
 
 
 def main() -> None:
-    """Run the methods of the figures, and write table and figures."""
     methods = list(EXPERIMENTS[0].methods)
     parser = options("PAUSE, figures 2 to 9.", "runs/pause", methods)
     parser.add_argument("--figure", nargs="+", type=int, choices=sorted(FIGURES), default=sorted(FIGURES), metavar="N")

@@ -15,13 +15,7 @@ HERE: Final = Path(__file__).parent
 
 
 class Log(NamedTuple):
-    """What the authors' log of a run says at its end.
-
-    Attributes
-    ----------
-    accuracy : of the last round, in per cent
-    seconds : of simulated time
-    """
+    """What the authors' log of a run says at its end."""
 
     accuracy: float
     seconds: float
@@ -29,16 +23,6 @@ class Log(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """A curve of a figure.
-
-    Attributes
-    ----------
-    label : in the legend
-    changes : of the scenario, by dotted names
-    leaks : whether it has a curve of leakage
-    in_paper : whether the paper's figures have it
-    """
-
     label: str
     changes: Mapping[str, Any]
     leaks: bool = True
@@ -47,25 +31,11 @@ class Method:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One scenario with its two figures.
-
-    Attributes
-    ----------
-    name : of its folder
-    title : of its figures
-    file : of the scenario, which selects by PAUSE's exact arg max
-    accuracy, leakage : numbers of its figures
-    leakage_x : abscissa of the figure of leakage
-    methods : by name; those that take longest first
-    at_s : instants at which the table states the accuracy
-    logs : by method
-    """
-
     name: str
     title: str
     file: str
     accuracy: int
-    leakage: int
+    leakage: int  # as accuracy, the number of a figure
     leakage_x: X
     methods: Mapping[str, Method]
     at_s: tuple[float, ...]

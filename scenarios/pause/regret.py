@@ -1,21 +1,19 @@
-"""PAUSE's regret against its Genie over the rounds, beside SA-PAUSE, uniform selection and the bound of Theorem 3.
-
-The regret (15) sums, over the rounds, the expected reward (9) of the Genie's set (10) less that of the policy's set,
-both given the same history of the policy: so it stands in the proof of Theorem 3. Expectations are over the round's
-latencies, in closed form up to an integral, so that the curves have no noise but that of the decisions.
-
-Two settings with K = 12 and m = 3. In the first, three clients are fast and weights are small, so that latency decides
-in the end and one set stays the best by a margin: the case that the proof speaks of, in which regret must bend like
-log n. The second has the weights of the paper's runs and its two-speed crowd. There the reward keeps steering towards
-whoever is behind, so that many sets are nearly equal all the time and no margin is left; and as (10) has the minimum of
-expectations where the reward has the expectation of a minimum, the Genie is not the best policy, and PAUSE can earn
-more. The regret by the Genie's own measure C^G, which nobody can exceed, stands beside it.
+"""How does PAUSE's regret against its Genie grow? Beside SA-PAUSE, uniform selection and the bound of Theorem 3.
 
     python scenarios/pause/regret.py [--rounds N] [--seeds S] [--workers W] [--out FOLDER]
 
-prints a table for each setting and writes ``regret.png`` and ``regret_paper_weights.png``. Rounds are driven on arrays
-(see array_rounds.py), as the Genie has to be asked in every round with the policy's own history, which no server does.
-SA-PAUSE is Algorithm 2 with kappa = 1, which the paper has for small crowds.
+The regret (15) sums, over the rounds, the expected reward (9) of the Genie's set (10) less that of the policy's set,
+both given the same history of the policy, as in the proof of Theorem 3. Expectations are over the round's latencies, in
+closed form up to an integral, so that decisions are the only noise of the curves.
+
+Two settings with K = 12 and m = 3. In the first, three clients are fast and weights are small, so that one set remains
+the best by a margin: the case of the proof, in which regret must bend like log n. The second has the weights of the
+paper's runs and its two-speed crowd. Many sets are nearly equal there; and as (10) has the minimum of expectations
+where the reward has the expectation of a minimum, the Genie is not the best policy, and PAUSE can earn more. The regret
+by the Genie's own measure C^G, which no policy can exceed, is drawn beside it.
+
+Rounds are driven on arrays (`array_rounds`), since the Genie is asked in every round with the policy's own history,
+which no server does. SA-PAUSE is Algorithm 2 with kappa = 1, which the paper has for small crowds.
 """
 
 import argparse
@@ -42,8 +40,6 @@ MARKS = (10, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 
 @dataclass(frozen=True)
 class Setting:
-    """A crowd and the weights of the reward."""
-
     name: str
     crowd: Crowd
     alpha: float
@@ -56,7 +52,6 @@ class Setting:
         return PauseGenie(COHORT, TAU_MIN_S, self.alpha, self.beta, self.gamma, expected_reward=mu)
 
     def policies(self) -> dict[str, Callable[[], Selector]]:
-        """Return what is compared, by name."""
         options = (COHORT, TAU_MIN_S, self.alpha, self.beta, self.gamma)
         annealed = partial(SaPause, *options, iterations=SA_ITERATIONS, kappa=1.0)
         return {
@@ -78,7 +73,6 @@ class Setting:
 
 
 def settings() -> list[Setting]:
-    """Return both settings."""
     fast, slow = 0.05 + 0.01 * np.arange(1, 4), 0.50 + 0.40 * np.arange(1, 10) / 9
     return [
         Setting("latency decides", Crowd(np.concatenate([fast, slow])), alpha=0.2, gamma=1.0),
@@ -135,7 +129,6 @@ def print_shapes(n: FloatArray, runs: dict[str, list[Run]]) -> None:
 
 
 def main() -> None:
-    """Run the study and write tables and figures."""
     parser = argparse.ArgumentParser(description="Regret over rounds.")
     parser.add_argument("--rounds", type=int, default=10_000)
     parser.add_argument("--seeds", type=int, default=5)

@@ -14,15 +14,7 @@ STRAIGHT = ("PAUSE", "SA-PAUSE, warm start")
 
 @dataclass(frozen=True)
 class Run:
-    """One run, round by round, summed from the first on.
-
-    Attributes
-    ----------
-    regret : (15), against the Genie's choice given this run's history
-    by_measure : the same by the Genie's own measure C^G, never falling
-    reward : expected reward (9) of the run
-    agreed : rounds in which the Genie would have chosen the same set
-    """
+    """One run, round by round, summed from the first on."""
 
     regret: FloatArray
     by_measure: FloatArray

@@ -35,19 +35,7 @@ DEVICES: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Crowd:
-    """The clients of one table, with what they learn.
-
-    Attributes
-    ----------
-    title : of the table
-    about : what the crowd is, in a sentence
-    clients : how many there are
-    cohort : clients of a round
-    seconds : of simulated time that a run lasts
-    deadline_s : of a round, by the seed
-    tables : the tables of a scenario that make the crowd
-    private : whether updates are private
-    """
+    """The clients of one table, with what they learn."""
 
     title: str
     about: str
@@ -59,15 +47,6 @@ class Crowd:
     private: bool = False
 
     def scenario(self, seed: int, seconds: float, selector: dict[str, Any], changes: dict[str, Any]) -> Scenario:
-        """Return the run of a selector.
-
-        Parameters
-        ----------
-        seed : of all random streams
-        seconds : of simulated time
-        selector : its table
-        changes : of the scenario, by dotted names
-        """
         policy = {"kind": "deadline", "deadline_s": self.deadline_s(seed)}
         scenario = Scenario(
             name="compare",
@@ -81,7 +60,6 @@ class Crowd:
 
 
 def two_seconds(_: int) -> float:
-    """Return the deadline of the cell's crowd."""
     return 2.0
 
 

@@ -16,21 +16,12 @@ DIVIDE: Final = ("joint-bandwidth", "ocean", "age-based")
 
 @dataclass(frozen=True)
 class Method:
-    """A row: a selector with its options, and what else differs from the other rows.
-
-    Attributes
-    ----------
-    kind : of the selector
-    options : of the selector; the cohort of the crowd by default, if it takes one
-    changes : of the scenario, by dotted names: other conditions than those of the other rows
-    beside : the row that it is compared with, which has the same conditions
-    tables : in which it stands
-    """
+    """A row: a selector with its options, and what else differs from the other rows."""
 
     kind: str
     options: Mapping[str, Any] = field(default_factory=dict)
     changes: Mapping[str, Any] = field(default_factory=dict)
-    beside: str = UNIFORM
+    beside: str = UNIFORM  # has the same conditions
     tables: tuple[str, ...] = EVERY
 
     def selector(self, crowd: Crowd, seed: int) -> dict[str, Any]:

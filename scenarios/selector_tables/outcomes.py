@@ -16,54 +16,25 @@ POINTS: Final = 101
 
 @dataclass(frozen=True)
 class Outcome:
-    """The figures of one run.
-
-    Attributes
-    ----------
-    seconds : of simulated time that the run was given
-    to_target_s : when the accuracy reached the target; infinite if it did not
-    to_target_rounds : rounds that had ended by then; infinite if it did not
-    final_accuracy : at the end
-    round_s : mean duration of a round
-    asked_s : mean seconds of a round until its first participation began: those of questions
-    compute_s, uplink_s : mean seconds of work and of sending of the participations that delivered
-    used : mean number of updates that a round used
-    empty : share of rounds that used no update
-    wasted : share of participations whose update was not used
-    clients : share of the crowd of which an update was used
-    jain : Jain's index of the clients' used updates
-    leakage : largest privacy spent by a client, in epsilon
-    noise_to_signal : energy of noise over that of updates, median of the last third of the rounds; NaN without privacy
-    accuracy : at instants from 0 to `seconds`, NaN before the first evaluation
-    """
-
     seconds: float
-    to_target_s: float
+    to_target_s: float  # infinite if not reached, as the rounds
     to_target_rounds: float
     final_accuracy: float
     round_s: float
-    asked_s: float
+    asked_s: float  # of a round until its first participation begins: questions
     compute_s: float
     uplink_s: float
-    used: float
+    used: float  # updates a round
     empty: float
     wasted: float
-    clients: float
+    clients: float  # share of which an update was used
     jain: float
-    leakage: float
-    noise_to_signal: float
-    accuracy: tuple[float, ...]
+    leakage: float  # largest of a client, in epsilon
+    noise_to_signal: float  # median of the last third of the rounds; NaN without privacy
+    accuracy: tuple[float, ...]  # at `POINTS` instants; NaN before the first evaluation
 
     @classmethod
     def of(cls, history: History, clients: int, seconds: float) -> Self:
-        """Return the figures of a run.
-
-        Parameters
-        ----------
-        history : of the run
-        clients : in the crowd
-        seconds : of simulated time that the run was given
-        """
         reached_s = history.time_to_accuracy(TARGET, SMOOTHING)
         used = np.isin(history.column("participations", "fate"), ("used", "stale-used"))
         served = np.bincount(history.column("participations", "client")[used], minlength=clients).astype(float)
@@ -100,13 +71,11 @@ class Outcome:
         return min(self.to_target_s, self.seconds)
 
     def to_row(self) -> dict[str, Any]:
-        """Return plain values; a number that is not finite is None."""
         row = {name: _plain(value) for name, value in asdict(self).items() if name != "accuracy"}
         return {**row, "accuracy": [_plain(round(value, 4)) for value in self.accuracy]}
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:
-        """Return the record of plain values."""
         none = {"to_target_s": math.inf, "to_target_rounds": math.inf}
         values: dict[str, Any] = {n: none.get(n, math.nan) if value is None else value for n, value in row.items()}
         values["accuracy"] = tuple(math.nan if value is None else float(value) for value in row["accuracy"])

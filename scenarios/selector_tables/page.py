@@ -1,4 +1,4 @@
-"""The page of the tables: Markdown with a sentence for each row that loses, and its place in a page."""
+"""The page of the tables: a line of Markdown for each method, a sentence where it loses, and its place in a page."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,12 @@ from typing import Final
 from selector_tables.crowds import CROWDS
 from selector_tables.methods import EVIDENCE
 from selector_tables.reasons import REASONS
-from selector_tables.tables import HEADS, MEANS, Row, cells, with_half
+from selector_tables.tables import MEANS, Row, with_half
 
 MARKS: Final = ("<!-- tables -->", "<!-- end of tables -->")
 """Lines of a page between which the tables stand."""
+COLUMNS: Final = ("to 80 % s", "later s", "accuracy", "round s")
+EXACT: Final = "privacy, exact numbers: later s"
 
 
 class Facts(dict[str, SimpleNamespace]):
@@ -31,14 +33,7 @@ def _facts(means: Mapping[str, float], later: float) -> SimpleNamespace:
 
 
 def reasons_of(table: str, rows: Sequence[Row], open_rows: Sequence[Row]) -> dict[str, str]:
-    """Return the sentences of a table by method, with their numbers.
-
-    Parameters
-    ----------
-    table : its name
-    rows : of the table
-    open_rows : of the table without privacy
-    """
+    """Return the sentences of a table by method, with their numbers."""
     own, other, said = Facts(rows), Facts(open_rows), REASONS.get(table, {})
     return {
         row.method: said[row.method].format(own=own[row.method], its=own[row.beside], of=own, open=other)
@@ -47,40 +42,35 @@ def reasons_of(table: str, rows: Sequence[Row], open_rows: Sequence[Row]) -> dic
     }
 
 
-def markdown(
-    table: str,
-    rows: Sequence[Row],
-    reasons: Mapping[str, str],
-    exact: Mapping[str, Row],
-    other: Mapping[str, Row] | None = None,
-) -> str:
-    """Return a table for a page, without the rows that sentences and columns name as evidence.
-
-    Parameters
-    ----------
-    table : its name
-    rows : of the table
-    reasons : why rows lose, or what to know of them, by method
-    exact : rows of the table by method; the differences of those with exact numbers become a column
-    other : rows of the table without privacy, by method; their differences become a column; None for no such columns
-    """
-    crowd = CROWDS[table]
-    columns = ["selector", "to 80 % s", "later than uniform s", "reached", "final accuracy", "rounds to 80 %"]
-    columns += ["round s", "used a round", "Jain", *(["noise / signal"] if crowd.private else [])]
-    kept = [HEADS.index(head) for head in columns]
-    beside = [] if other is None else ["with exact numbers", "without privacy"]
-    lines = [f"### {crowd.title}", "", f"{crowd.about}; {crowd.seconds:.0f} s.", ""]
-    heads = [*columns, *beside, "why it loses, or what to know"]
-    lines += [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    for row in rows:
-        if row.method.endswith(EVIDENCE):
-            continue
-        found = cells(row)
-        line = [f"`{row.method}`", *(found[at] for at in kept[1:])]
-        if other is not None:
-            line += [_later(exact.get(f"{row.method}, exact numbers")), _later(other.get(row.method))]
-        lines.append(f"| {' | '.join([*line, reasons.get(row.method, '')])} |")
+def markdown(rows: Mapping[str, Sequence[Row]], reasons: Mapping[str, Mapping[str, str]]) -> str:
+    """Return one table for a page, a line for each method, without the rows that sentences name as evidence."""
+    found = {table: {row.method: row for row in of} for table, of in rows.items()}
+    order = dict.fromkeys(row.method for of in rows.values() for row in of if not row.method.endswith(EVIDENCE))
+    heads = ["selector", *(head for table in rows for head in (f"{table}: {COLUMNS[0]}", *COLUMNS[1:]))]
+    heads += [*([EXACT] if "privacy" in rows else []), "why it loses, or what to know"]
+    lines = [f"- *{table}*: {CROWDS[table].about}; {CROWDS[table].seconds:.0f} s." for table in rows]
+    lines += ["", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for method in order:
+        line = [f"`{method}`"]
+        for of in found.values():
+            line += _figures(of.get(method))
+        if "privacy" in rows:
+            line.append(_later(found["privacy"].get(f"{method}, exact numbers")))
+        said = [f"*{table}:* {of[method]}" for table, of in reasons.items() if method in of]
+        lines.append(f"| {' | '.join([*line, ' '.join(said)])} |")
     return "\n".join(lines) + "\n"
+
+
+def _figures(row: Row | None) -> list[str]:
+    if row is None:
+        return ["-"] * len(COLUMNS)
+    reached = "" if row.reached == row.seeds else f" ({row.reached} of {row.seeds})"
+    return [
+        with_half(row.to_target_s, 1) + reached,
+        _later(row),
+        f"{100 * row.means['final_accuracy']:.1f} %",
+        f"{row.means['round_s']:.2f}",
+    ]
 
 
 def _later(row: Row | None) -> str:
@@ -88,13 +78,7 @@ def _later(row: Row | None) -> str:
 
 
 def put_into(page: Path, text: str) -> None:
-    """Put text in place of what a page has between its two marks.
-
-    Raises
-    ------
-    ValueError
-        If the page does not have both marks.
-    """
+    """Put text in place of what a page has between its two marks."""
     before, begin, rest = page.read_text(encoding="utf-8").partition(MARKS[0])
     _, end, after = rest.partition(MARKS[1])
     if not begin or not end:

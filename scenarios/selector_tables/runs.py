@@ -17,8 +17,6 @@ from selector_tables.outcomes import Outcome
 
 
 class Task(NamedTuple):
-    """A run: the table and the row of a method, and the seed."""
-
     table: str
     method: str
     seed: int
@@ -33,7 +31,6 @@ class Done(NamedTuple):
 
 
 def scenario_of(task: Task, seconds: float | None = None) -> Scenario:
-    """Return the scenario of a run, with a length of its own if one is given."""
     crowd, method = CROWDS[task.table], methods()[task.method]
     chosen = method.selector(crowd, task.seed)
     return crowd.scenario(task.seed, seconds or crowd.seconds, chosen, dict(method.changes))
@@ -42,16 +39,7 @@ def scenario_of(task: Task, seconds: float | None = None) -> Scenario:
 def run_all(
     tasks: Sequence[Task], folder: Path, workers: int, seconds: float | None = None, store: Path | None = None
 ) -> Iterator[Done]:
-    """Run what has no result in the folder so far, seed by seed, and yield all that are asked for as they come.
-
-    Parameters
-    ----------
-    tasks : runs
-    folder : of the results; a line that was cut is written again, and so is that of another scenario
-    workers : processes, each of which takes a seed at a time
-    seconds : of simulated time, in place of the crowd's own
-    store : folder of the store of trainings; None for none
-    """
+    """Run what has no result in the folder so far, seed by seed, and yield all that are asked for as they come."""
     folder.mkdir(parents=True, exist_ok=True)
     by_seed: dict[int, list[Task]] = {}
     for task in tasks:

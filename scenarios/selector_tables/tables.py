@@ -37,36 +37,20 @@ class Interval(NamedTuple):
 
     @property
     def above(self) -> bool:
-        """Whether the whole interval is above 0."""
         return self.mean - self.half > 0
 
     @property
     def below(self) -> bool:
-        """Whether the whole interval is below 0."""
         return self.mean + self.half < 0
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table.
-
-    Attributes
-    ----------
-    method : name
-    beside : the row that it is compared with
-    seeds : how many seeds both have
-    reached : how many of them reached the target
-    to_target_s : seconds to the target; the length of the run where it was not reached
-    later_s : how much later than the row beside, paired by seed
-    better : how much more final accuracy than the row beside, paired by seed
-    means : means over seeds of the other figures of `Outcome`, by name
-    """
-
     method: str
-    beside: str
+    beside: str  # the row that it is compared with, paired by seed
     seeds: int
     reached: int
-    to_target_s: Interval
+    to_target_s: Interval  # the length of the run where it was not reached
     later_s: Interval
     better: Interval
     means: dict[str, float]
@@ -137,7 +121,6 @@ HEADS: Final = (
 
 
 def cells(row: Row) -> list[str]:
-    """Return the cells of a row under `HEADS`."""
     mean = row.means
     none = row.method == row.beside
     return [
@@ -162,7 +145,6 @@ def cells(row: Row) -> list[str]:
 
 
 def with_half(interval: Interval, digits: int, *, signed: bool = False) -> str:
-    """Return a mean and its half width in words."""
     mean = f"{interval.mean:+.{digits}f}" if signed else f"{interval.mean:.{digits}f}"
     return mean if math.isnan(interval.half) else f"{mean} +- {interval.half:.{digits}f}"
 
@@ -175,7 +157,6 @@ def plain(rows: Sequence[Row]) -> str:
 
 
 def write_csv(rows: Mapping[str, Sequence[Row]], file: Path) -> None:
-    """Write all rows of all tables, with all figures."""
     with file.open("w", encoding="utf-8", newline="") as lines:
         writer = csv.writer(lines, lineterminator="\n")
         heads = ("to_target_s", "to_target_half", "later_s", "later_half", "better", "better_half")

@@ -1,18 +1,14 @@
-"""Does SimGrid end every transfer at the same instant? The flows of runs on four graphs, one by one.
+"""Does SimGrid end every transfer of a run at the same instant? The flows of runs on four graphs, one by one.
 
-fedsim runs a scenario, writes its transfers and its graph as files (`fedsim.bridges.replay`), and SimGrid replays them:
-each flow begins at its instant in the run and has its bits. Three models of SimGrid are compared:
+    python scenarios/simgrid/compare.py [--rounds N] [--run FOLDER] [--python INTERPRETER] [--out FOLDER]
+
+Three models of SimGrid replay the flows:
 
 - ``max-min``: CM02 on links without latency, the delay of a route after the last bit. These are fedsim's own rules.
 - ``CM02``: latencies in SimGrid's way. A flow waits for its latency before it takes bandwidth, and flows share a link
   in inverse proportion to their latencies.
 - ``LV08``: SimGrid's default, fitted to TCP. 97 % of a bandwidth are for data, latencies count 13 times,
   acknowledgements take 5 % of the way back, and a window bounds the rate.
-
-    python scenarios/simgrid/compare.py [--rounds N] [--run FOLDER] [--python INTERPRETER] [--out FOLDER]
-
-prints one row for each graph and model, and writes the flows and their ends. The interpreter is one that has SimGrid
-(Debian and Ubuntu: ``apt install python3-simgrid``; elsewhere ``pip install simgrid``, which compiles it).
 """
 
 import argparse
@@ -69,7 +65,6 @@ MESH: Final = {
 
 
 def main() -> None:
-    """Compare all graphs, or one run."""
     parser = argparse.ArgumentParser(description="The transfers of runs, replayed by SimGrid.")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--run", type=Path, help="folder of a finished run on a graph, in the place of the four graphs")
@@ -90,13 +85,7 @@ def main() -> None:
 
 
 def worlds(run: Path | None, rounds: int) -> dict[str, tuple[Scenario, History]]:
-    """Return scenarios and what happened, by name.
-
-    Parameters
-    ----------
-    run : folder of a finished run; None for four graphs
-    rounds : of each graph
-    """
+    """Return scenarios and what happened, by name."""
     if run is not None:
         return {run.name: (Scenario.load(run / "scenario.toml"), read_run(run))}
     return {name: (scenario, simulate(scenario)) for name, scenario in graphs(rounds).items()}
@@ -143,15 +132,7 @@ def interpreter() -> str:
 
 
 def replayed(python: str, folder: Path, model: str, options: list[str]) -> NDArray[np.float64]:
-    """Return the instant at which SimGrid ends each flow, shape (n,).
-
-    Parameters
-    ----------
-    python : interpreter that has SimGrid
-    folder : of the files; the ends are written there
-    model : name, for the file of the ends
-    options : of ``replay.py``
-    """
+    """Return the instant at which SimGrid ends each flow, shape (n,)."""
     out = folder / f"ends_{model}.csv"
     command = [python, str(Path(__file__).with_name("replay.py")), str(folder), str(out), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603

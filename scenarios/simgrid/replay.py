@@ -21,7 +21,6 @@ FINER: Final = 1024
 
 
 def main() -> None:
-    """Replay a folder."""
     parser = argparse.ArgumentParser(description="Replay the flows of a folder with SimGrid.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)

@@ -20,31 +20,21 @@ _BATCHES: Final = 40
 
 @dataclass(frozen=True)
 class Row:
-    """One law.
-
-    Attributes
-    ----------
-    law : what is compared
-    simulated, theory : the two values
-    errors : difference in standard errors; where nothing is drawn, 0 if the values are equal and else infinite
-    drawn : whether the simulated value has a standard error
-    """
-
     law: str
     simulated: float
     theory: float
-    errors: float
+    errors: float  # standard errors; where nothing is drawn 0 or infinite
     drawn: bool = True
 
 
 def exact(law: str, simulated: float, theory: float, within: float = ROUNDING) -> Row:
-    """Return the row of a value without luck, which may differ by rounding or, if told, by a quadrature's error."""
+    """Return the row of a value without draws; it may differ by rounding, or by a quadrature's stated error."""
     same = math.isclose(simulated, theory, rel_tol=within, abs_tol=1e-12)
     return Row(law, float(simulated), theory, 0.0 if same else math.copysign(math.inf, simulated - theory), drawn=False)
 
 
 def tabulated(law: str, simulated: float, theory: float, digits: int) -> Row:
-    """Return the row of a value without luck beside one that is printed with so many digits after the point."""
+    """Return the row of a value without draws beside one that is printed with so many digits after the point."""
     same = abs(simulated - theory) <= 0.51 * 10.0**-digits
     return Row(law, simulated, theory, 0.0 if same else math.copysign(math.inf, simulated - theory), drawn=False)
 
@@ -68,7 +58,7 @@ def deviation_of(law: str, sample: FloatArray, centre: float, theory: float) -> 
 
 
 def share_of(law: str, hits: BoolArray, theory: float) -> Row:
-    """Return the row of a share of independent tosses, its error that of a binomial with the share in theory."""
+    """Return the row of a share of independent draws, its error that of a binomial with the share in theory."""
     share = float(hits.mean())
     return Row(law, share, theory, (share - theory) / math.sqrt(theory * (1 - theory) / hits.size))
 

@@ -1,4 +1,4 @@
-"""What a cell carries: walls as drawn, modulation and coding, and media whose rate depends on everybody's fading."""
+"""What a cell carries: walls as drawn, modulation and coding, and media whose rate depends on all clients' fading."""
 
 import math
 from collections.abc import Iterator

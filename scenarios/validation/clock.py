@@ -27,14 +27,7 @@ STRETCHES = 40
 
 @dataclass(frozen=True)
 class Served:
-    """What became of transfers over one medium.
-
-    Attributes
-    ----------
-    took_s, waited_s : time from coming to the end, and to being first served, one element per transfer
-    present : mean number of transfers there in each of 40 equal stretches of time, from the medium's own book
-    present_s : integral over time of that number, from the same book
-    """
+    """What became of transfers over one medium."""
 
     took_s: FloatArray
     waited_s: FloatArray

@@ -53,15 +53,7 @@ def transport(effort: float) -> Iterator[Row]:
 
 
 def rounds_s(path: TcpPath, segments: int, rtt_s: float, seed: int) -> float:
-    """Return how long a sender takes round by round: after a loss the rest of the window is lost too.
-
-    Parameters
-    ----------
-    path : TcpPath
-    segments : size of the message
-    rtt_s : round-trip time
-    seed : of the losses
-    """
+    """Return how long a sender takes round by round: after a loss the rest of the window is lost too."""
     rng = np.random.default_rng(seed)
     window, slow, clock_s, left = path.first_window, True, 0.0, segments
     while left > 0:
@@ -109,14 +101,7 @@ def contention(_effort: float) -> Iterator[Row]:
 
 
 def slot_by_slot(stations: int, channel: Contention, frames: int) -> float:
-    """Return the share of time with payload of stations that count slots down and double windows after collisions.
-
-    Parameters
-    ----------
-    stations : number of stations
-    channel : its times
-    frames : transmissions, in vain or not
-    """
+    """Return the share of time with payload of stations that count slots down and double windows after collisions."""
     rng = np.random.default_rng(17)
     stage, left = np.zeros(stations, dtype=np.int64), rng.integers(channel.window, size=stations)
     time_s = carried_s = 0.0

@@ -67,14 +67,7 @@ FACTS: Final[dict[str, float]] = {
 
 @dataclass(frozen=True)
 class Seen:
-    """Sessions of users, each seen through one window; times from the window's start.
-
-    Attributes
-    ----------
-    owner, start_s, end_s : one element per session, by user and time
-    span_s : length of each user's window
-    clock_s : time of day at which it starts
-    """
+    """Sessions of users, each seen through one window; times from the window's start."""
 
     owner: IntArray
     start_s: FloatArray

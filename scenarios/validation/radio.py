@@ -34,15 +34,7 @@ Formula = Callable[[float], float]
 
 @dataclass(frozen=True)
 class ByHand:
-    """A scenario of TR 38.901 and its rows of tables 7.4.1-1 and 7.4.2-1 with all numbers put in.
-
-    Attributes
-    ----------
-    name, law : the scenario
-    seen, unseen : (distance in metres, path loss in dB) with and without a line of sight
-    los : (distance in metres, probability of a line of sight)
-    sigma_db : deviations of the shadowing at the distance of `los` with and without a line of sight
-    """
+    """A scenario of TR 38.901 and its rows of tables 7.4.1-1 and 7.4.2-1 with all numbers put in."""
 
     name: str
     law: Scenario38901
