@@ -116,14 +116,10 @@ def _read(path: Path, file: Path) -> RunState:
     # The first folders had no number.
     form = found.get("format", 1)
     if type(form) is int and form != FORMAT_VERSION:
-        written = (
-            "an older version of fedsim, run it anew with --force"
-            if form < FORMAT_VERSION
-            else "a newer version of fedsim"
-        )
+        older = "an older version of fedsim, run it anew with --force"
+        by = older if form < FORMAT_VERSION else "a newer version of fedsim"
         raise RunError(
-            f"{file}: the folder was written by {written}: its format is {form}, and this version reads "
-            f"{FORMAT_VERSION}"
+            f"{file}: the folder was written by {by}: its format is {form}, and this version reads {FORMAT_VERSION}"
         )
     if found.pop(_CHECKSUM, None) != seal(found):
         raise RunError(f"{file}: is damaged: its checksum is not that of its content")

@@ -103,8 +103,8 @@ class ImportanceSampling(CohortSelector):
 def optimal_probabilities(norm: FloatArray, expected: int) -> FloatArray:
     """Return the probabilities of equation (7), which minimise the variance of the aggregate.
 
-    With norms in ascending order and S_l the sum of the first l, the n - l largest have probability 1
-    and the others ``(m + l - n) norm / S_l``, where l is the largest number with ``(m + l - n) norm_l <= S_l``.
+    With norms in ascending order and S_l the sum of the first l, the n - l largest have probability 1, and the others
+    ``(m + l - n) norm / S_l``. l is the largest number with ``(m + l - n) norm_l <= S_l``.
     """
     n, order = norm.size, np.argsort(norm, kind="stable")
     rising = norm[order]

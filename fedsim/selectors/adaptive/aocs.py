@@ -15,9 +15,10 @@ from fedsim.selectors.validation import check_whole_numbers
 class ApproximateSampling(ImportanceSampling):
     """Select clients with approximately optimal probabilities, from sums that a secure aggregation can give: AOCS.
 
-    The server learns the sum u of the norms ``u_i = w_i |U_i|``, and each client has ``p_i = min(m u_i / u, 1)``. Then,
-    at most `iterations` times, the server learns how many clients are below 1 and the sum of their probabilities, I and
-    P, and each of these clients has ``p_i <- min(C p_i, 1)`` with ``C = (m - n + I) / P``, until C <= 1 (Algorithm 2).
+    The server learns the sum u of the norms ``u_i = w_i |U_i|``, and each client has ``p_i = min(m u_i / u, 1)``. Then
+    the server learns the number I of clients below 1 and the sum P of their probabilities. Each of these clients has
+    ``p_i <- min(C p_i, 1)`` with ``C = (m - n + I) / P``; this is repeated until C <= 1, at most `iterations` times
+    (Algorithm 2).
     Each client decides by its own draw. Its weight is w_i over p_i, so that the aggregate is unbiased.
 
     Parameters

@@ -67,9 +67,9 @@ class Ocean(CohortSelector):
     count radiated energy as planned. Batteries count what `devices.energy` says, which for a sender stated by its
     radiated power follows the power given.
 
-    Where there is no band to divide, on links that are no radio, that share it themselves or that do not state the
-    clients' powers, E_k is what a client
-    declares of its battery for a whole participation, 0 without batteries, and the order is by ``q_k E_k``.
+    There is no band to divide on links that are no radio, that share it themselves or that do not state the clients'
+    powers. E_k is then the energy that a client declares for a whole participation, 0 without batteries, and the order
+    is by ``q_k E_k``.
     """
 
     paper = (

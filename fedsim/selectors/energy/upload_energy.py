@@ -1,8 +1,8 @@
 """The energy of uploads that end at a given instant, and the division of a band that makes its weighted sum least.
 
-A client that sends L bits within t seconds in a band of b Hz needs the power ``p (b / s) (2^(L / (t b)) - 1)``, where p
-is its full power and s its SNR at full power times the band, in Hz (Shannon's rate). Its energy, t times that power,
-falls with the band and is convex.
+A client that sends L bits within t seconds in a band of b Hz needs the power ``p (b / s) (2^(L / (t b)) - 1)``
+(Shannon's rate). p is its full power, and s its SNR at full power times the band, in Hz. Its energy, t times that
+power, falls with the band and is convex.
 """
 
 from typing import Final

@@ -64,10 +64,10 @@ class OortFedScale(CohortSelector):
 
     Notes
     -----
-    Corrected faults of the code: the score at a rank that may not exist (the last one is taken, as in REFL's copy), a
-    fraction of a client on the blacklist, explored clients of an earlier round returned again when no untried client is
-    left, a division by round 0, cohorts smaller than asked for (candidates at random fill them), and clients of low ids
-    explored first among equal numbers of samples.
+    Corrected faults of the code: the score at a rank that may not exist (the last one is taken, as in REFL's copy); a
+    fraction of a client on the blacklist; a division by round 0; cohorts smaller than asked for (candidates at random
+    fill them). Explored clients of an earlier round were returned again when no untried client was left. Clients of low
+    ids were explored first among equal numbers of samples.
 
     Knowledge that no server has is not used: the code knows the true duration of every client, before its first
     participation and after a late one. Here the duration of an untried client is the declared one (without declaration

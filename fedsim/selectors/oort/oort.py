@@ -25,9 +25,9 @@ class Oort(CohortSelector):
     """Exploit clients of high utility and explore fast ones, by Algorithm 1.
 
     A client's statistical utility U is ``|B| sqrt(mean of its samples' squared losses)`` of its last delivered update,
-    clipped. Its utility in round R is ``(U + sqrt(0.1 ln R / L)) (T / D)^alpha`` with L the round of its last
-    participation, D the duration of that, T the preferred duration, and the last factor only for D > T (equation 1,
-    lines 9 to 12). A share epsilon of the cohort is explored among clients never tried. The others are drawn, with
+    clipped. Its utility in round R is ``(U + sqrt(0.1 ln R / L)) (T / D)^alpha``, the last factor only for D > T
+    (equation 1, lines 9 to 12). L is the round of its last participation, D the duration of that, and T the preferred
+    duration. A share epsilon of the cohort is explored among clients never tried. The others are drawn, with
     probabilities in proportion to utility, among clients of at least c times the utility of the last one with a place
     (lines 13 to 15). The pacer relaxes T when the utility gained in the last W rounds is below that of the W rounds
     before (lines 7 and 8).
