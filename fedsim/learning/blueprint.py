@@ -21,10 +21,10 @@ from fedsim.errors import FedsimError
 from fedsim.identity import identity
 from fedsim.learning.algorithms.contracts import ALGORITHM
 from fedsim.learning.computing import ExecutorUsed
-from fedsim.learning.executors.catalogue import AUTO, EXECUTORS, MERGED
+from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
-from fedsim.learning.executors.deferred import DeferredExecutor, DeferredMergingExecutor
+from fedsim.learning.executors.deferred import DeferredExecutor
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.models.channels import NarrowModel
 from fedsim.learning.models.layout import Entry, ModelLayout
@@ -114,8 +114,7 @@ def prepare(
             )
         return executor
 
-    deferred = DeferredMergingExecutor if blueprint.used.kind == MERGED else DeferredExecutor
-    return blueprint, deferred(blueprint.used.fingerprint, blueprint.max_batch, build)
+    return blueprint, DeferredExecutor(blueprint.used.fingerprint, blueprint.max_batch, build)
 
 
 def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> tuple[Blueprint, Executor]:

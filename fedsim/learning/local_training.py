@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.learning.schedules import SCHEDULES, ConstantRate, Schedule
 from fedsim.registry import Settings, Slot
@@ -106,11 +106,6 @@ class LocalTraining(Settings):
             planned = np.minimum(planned, self.max_batches)
         share = np.ceil(np.asarray(work, dtype=np.float64) * planned - _ROUNDING)
         return np.where(planned > 0, np.maximum(share.astype(np.int64), 1), 0)
-
-    def single_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1) -> BoolArray:
-        """Return which clients do one step on all their samples, and no other, of the shape of ``samples``."""
-        fitting = np.asarray(samples, dtype=np.int64) <= self.batch_size
-        return np.asarray(fitting & (self.batches(samples, work, smallest_batch) == 1))
 
     def whole_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1, *, up: bool) -> FloatArray:
         """Return the nearest share of the work that is a whole number of batches, at least one; of the same shape."""

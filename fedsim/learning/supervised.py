@@ -33,7 +33,6 @@ from fedsim.learning.lineage.handles import (
     Training,
 )
 from fedsim.learning.lineage.local_work import LocalWork
-from fedsim.learning.lineage.merging import MergedUpdates
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.recipes import Aggregation, Combination
 from fedsim.learning.lineage.updates import Updates, bases_of, digest_of_all, follow
@@ -97,7 +96,6 @@ class SupervisedLearner:
         self._algorithm, self._messages.part = local, local.part
         more = self._messages, self.store, keeping or Keeping(), local
         self._results = Computation(layout, executor, rows, setup, numerics, streams, *more)
-        self._merging = MergedUpdates.of(self._results, rows, streams, setup.local, local)
         self._setup, self._flops_per_sample, self._smallest_batch = setup, flops_per_sample, layout.smallest_batch
         self._local, self._server, self._mechanism = setup.local, server, mechanism
         whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
@@ -216,7 +214,6 @@ class SupervisedLearner:
             chosen,
             self._messages.sent,
             moved=moved,
-            merging=self._merging,
             sum_of=None if self._algorithm.plain else self._algorithm.sum_of(delivered),
             noise=self._messages.server_noise(delivered, chosen),
         )

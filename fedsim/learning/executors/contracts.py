@@ -4,10 +4,10 @@ An executor knows neither rounds nor clients nor handles. It is chosen outside t
 depend on which one computes it, up to the tolerance that its ``fingerprint`` stands for.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -88,15 +88,6 @@ class TrainingJob(NamedTuple):
     rates: FloatArray | None = None
 
 
-class MergedJob(NamedTuple):
-    """Trainings of one plain step each, from one model, of which nothing is asked for but the sum of differences."""
-
-    base: Vector
-    rows: Sequence[IntArray]
-    weights: FloatArray
-    generators: Callable[[], Sequence[np.random.Generator]]
-
-
 class TrainingResult(NamedTuple):
     """What a training gave."""
 
@@ -128,7 +119,7 @@ def check_cpu(executor: str, device: str) -> None:
 
 def check_mapped(executor: str, algorithm: LocalAlgorithm, task: Task) -> None:
     """Refuse what an executor, which is named, cannot map over clients: own losses of algorithms, and made batches."""
-    allowed = "allowed: the executors 'sequential', 'processes' and 'merged'"
+    allowed = "allowed: the executors 'sequential' and 'processes'"
     if algorithm.has_loss:
         raise FedsimError(
             f"learning.algorithm: {type(algorithm).__name__} has a loss of its own, which the executor {executor!r} "
@@ -193,23 +184,6 @@ class Executor(Protocol):
         Parameters
         ----------
         jobs : any number of them
-        """
-        ...
-
-
-@runtime_checkable
-class Merging(Protocol):
-    """An executor that also works out sums of single steps, without each step by itself."""
-
-    @property
-    def merges(self) -> bool:
-        """Whether it does so for the trainings of this setup."""
-        ...
-
-    def train_sum(self, job: MergedJob) -> FloatArray:
-        """Return the weighted sum of the differences that `Executor.train` gives, up to rounding, shape (d,).
-
-        It may be called while results of `Executor.train` are read, between two of them.
         """
         ...
 

@@ -3,13 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 
-from fedsim.arrays import FloatArray
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
     Executor,
-    MergedJob,
-    Merging,
     TrainingJob,
     TrainingResult,
 )
@@ -36,20 +33,3 @@ class DeferredExecutor:
             if self._executor is None:
                 self._executor = self._build()
             return self._executor
-
-
-class DeferredMergingExecutor(DeferredExecutor):
-    """The same for an executor that works out sums of single steps."""
-
-    @property
-    def merges(self) -> bool:
-        """Whether it works out sums of single steps; it is built to tell."""
-        built = self._built()
-        return isinstance(built, Merging) and built.merges
-
-    def train_sum(self, job: MergedJob) -> FloatArray:
-        """Return the weighted sum of what clients learn in one step each."""
-        built = self._built()
-        if not isinstance(built, Merging):
-            raise TypeError(f"{type(built).__name__} works out no sums of steps")
-        return built.train_sum(job)

@@ -3,7 +3,6 @@
 import contextlib
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Final
 
@@ -12,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.executors.objective import Objective, Seen, tried
+from fedsim.learning.executors.objective import Objective, Seen
 from fedsim.learning.executors.optimizers import Optimizer, optimizer_of
 from fedsim.learning.executors.own_loss import OwnLoss
 from fedsim.learning.models.flat_module import build_flat
@@ -35,7 +34,7 @@ class Trainer:
     """
 
     def __init__(self, setup: TrainingSetup) -> None:
-        data, self.setup, self.samples = setup.data, setup, len(setup.data.train_y)
+        data, self.setup = setup.data, setup
         self._data, self._local, self._inputs, self._pull = data, setup.local, Inputs(data), setup.pull
         self.flat = build_flat(setup.model, data.shape, setup.outputs, setup.seed, channels_last=True)
         pool_before_relu(self.flat.module)
@@ -66,31 +65,6 @@ class Trainer:
         difference.flags.writeable = False
         state = self._optimizer.state() if self._local.keep_optimizer_state else {}
         return TrainingResult(difference, loss, loss_rms, state)
-
-    def begin(self, model: Vector) -> None:
-        """Take over the model whose gradients `gradient_of` gives, shape (d,)."""
-        self.flat.load(model)
-        self.flat.module.train()
-
-    def gradient_of(self, rows: IntArray, weights: Vector, drawing: AbstractContextManager[object]) -> Tensor:
-        """Return the gradient of a weighted sum of losses, shape (p,), which holds until the next call."""
-        self.flat.gradient.zero_()
-        with drawing:
-            scores = self.forward(self.inputs_of(rows))
-        losses = self._objective.losses(scores, torch.from_numpy(self._data.train_y[rows]))
-        torch.autograd.backward(losses @ torch.from_numpy(weights))
-        return self.flat.gradient
-
-    def mixes_losses(self) -> bool:
-        """Return whether losses of some samples depend on the others, by the model of `begin`."""
-        rows = tried(self.samples)
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            scores = self.forward(self.inputs_of(rows))
-            return self._objective.mixes_samples(scores, torch.from_numpy(self._data.train_y[rows]))
-
-    def inputs_of(self, rows: IntArray) -> Tensor:
-        """Return what the module takes of samples of the training set."""
-        return self._inputs.of(torch.from_numpy(self._data.train_x[rows]))
 
     def load(self, model: Vector) -> None:
         """Take over the model that `score` is about, shape (d,)."""

@@ -4,8 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fedsim.learning.executors.contracts import Merging
-from fedsim.learning.executors.deferred import DeferredExecutor, DeferredMergingExecutor
+from fedsim.learning.executors.deferred import DeferredExecutor
 
 
 class Named:
@@ -43,24 +42,3 @@ def test_what_building_raises_reaches_the_caller_and_is_tried_again():
     with pytest.raises(RuntimeError, match="not yet"):
         executor.train([1])
     assert executor.train([1]) == ["trained 1"]
-
-
-class Adding(Named):
-    """Adds up, in place of training."""
-
-    merges = True
-
-    def train_sum(self, job):
-        return f"sum of {job}"
-
-
-@pytest.mark.parametrize(("kind", "merges"), [(Named, False), (Adding, True)])
-def test_one_that_may_work_out_sums_is_built_to_tell(kind, merges):
-    executor = DeferredMergingExecutor("named", 3, kind)
-    assert executor.merges is merges
-    if merges:
-        assert executor.train_sum("5") == "sum of 5"
-    else:
-        with pytest.raises(TypeError, match="Named works out no sums"):
-            executor.train_sum("5")
-    assert not isinstance(DeferredExecutor("named", 3, kind), Merging)
