@@ -1,8 +1,8 @@
 """What a run must know of its model and its executor before anything is computed.
 
-To build both imports torch, which takes longer than a run whose results are all in the store. So a store on disk keeps
-what they said of themselves, and they are built with the first training or evaluation that is not in the store. Their
-word is then compared with what was kept.
+To build both imports torch, which takes longer than a run whose results are all in the store. So their description lies
+in a store on disk, and they are built with the first training or evaluation that is not in the store; the description
+is compared then.
 """
 
 import importlib.util
@@ -34,14 +34,14 @@ from fedsim.user_cache import user_cache
 
 _FORMAT: Final = 3
 _VARIABLES: Final = ("ATEN_CPU_CAPABILITY", "FEDSIM_WORKERS", "CXX")
-"""Variables of the environment that a bit of a result, or a choice of an executor, may depend on."""
+"""Environment variables that bits of a result, or the choice of an executor, may depend on."""
 _FEATURES: Final = ("model name", "flags", "Features")
 _CONSTANT: Final = "constant."
 
 
 @dataclass(frozen=True)
 class Blueprint:
-    """What a model and an executor say of themselves."""
+    """Description of a model and an executor."""
 
     layout: ModelLayout
     numerics: str
@@ -50,7 +50,6 @@ class Blueprint:
     narrow: tuple[NarrowModel, ...]
 
     def to_arrays(self) -> Arrays:
-        """Return all of it as arrays."""
         layout = self.layout
         facts = {
             "numerics": self.numerics,
@@ -72,7 +71,6 @@ class Blueprint:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "Blueprint":
-        """Return what `to_arrays` gave."""
         facts = json.loads(arrays["facts"].tobytes())
         layout = ModelLayout(
             initial=arrays["initial"],
@@ -93,13 +91,13 @@ class Blueprint:
 def prepare(
     setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray, store: Store
 ) -> tuple[Blueprint, Executor]:
-    """Return what is known of a run's model and executor, and the executor, which may be built later."""
+    """Return the description of a run's model and executor, and the executor, which may be built later."""
     if not _of_fedsim(choice):
         return _built(setup, choice, samples)
     kept = store.arrays(_digest(setup, choice, samples))
     if kept is None:
         found = _built(setup, choice, samples)
-        # Once more, since the executor may have compared others and kept its pick.
+        # The digest once more, since "auto" may have stored a pick meanwhile.
         store.put_arrays(_digest(setup, choice, samples), found[0].to_arrays())
         return found
     blueprint = Blueprint.from_arrays(kept)
@@ -132,7 +130,7 @@ def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> t
 
 
 def _of_fedsim(choice: ExecutorChoice) -> bool:
-    """Return whether an executor is one of fedsim's on the CPU, whose word depends on nothing but what is known."""
+    """Return whether `_digest` covers all that an executor's description depends on: one of fedsim's on the CPU."""
     return isinstance(choice.executor, str) and choice.executor in EXECUTORS.builtin and choice.device == "cpu"
 
 
@@ -141,7 +139,6 @@ def _words(blueprint: Blueprint) -> dict[str, bytes]:
 
 
 def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> str:
-    """Return the digest of all that a model and an executor are built of."""
     picks = user_cache() / "executors"
     picked = picks.stat().st_mtime_ns if choice.kind == AUTO and picks.exists() else 0
     return digest_of(
@@ -164,7 +161,7 @@ def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> 
 
 
 def _machine() -> dict[str, str]:
-    """Return the release of torch, without importing it, and what decides which abilities of the processor it uses."""
+    """Return what the bits on this machine depend on, without importing torch."""
     known = {name: os.environ.get(name, "") for name in _VARIABLES}
     found = importlib.util.find_spec("torch")
     if found is not None and found.origin is not None:

@@ -1,4 +1,4 @@
-"""The kind of answer that an algorithm's own loss of a batch is, told without torch."""
+"""The contract of the loss of a batch, without an import of torch."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +9,9 @@ from fedsim.arrays import TensorLike
 
 @dataclass(frozen=True)
 class LossOfBatch:
-    """A loss through which gradients go back to the scores."""
+    """A scalar tensor with a gradient with respect to the scores."""
 
     def __call__(self, answer: Any, given: Given) -> Any:
-        """Return it as it is."""
         allowed = "a tensor of one floating-point number, made of the scores, which are not detached"
         if not isinstance(answer, TensorLike):
             raise AnswerError(in_words(answer), allowed)

@@ -48,7 +48,6 @@ class QSGD(Compressor):
     norm: Literal["l2", "max"] = "l2"
 
     def bits(self, tensors: Sequence[int]) -> float:
-        """Return the bits of norms, signs and levels."""
         each = 1 + math.ceil(math.log2(self.levels + 1))
         buckets = len(self._starts(tensors)) - 1
         return float(each * sum(tensors) + BITS_PER_FLOAT32 * buckets)
@@ -63,7 +62,6 @@ class QSGD(Compressor):
         return found
 
     def _rounded(self, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], draws: object) -> Vector:
-        """Return the numbers of a bucket, shape (n,), rounded by draws from [0, 1), shape (n,)."""
         size = np.abs(values)
         exact = np.sqrt(np.square(values).sum()) if self.norm == "l2" else size.max()
         norm = np.float32(exact)

@@ -1,4 +1,4 @@
-"""An executor that is built when it has something to compute, so that a run that finds all results imports no torch."""
+"""An executor that is built with its first job, so that a run that finds all results imports no torch."""
 
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
@@ -13,19 +13,15 @@ from fedsim.learning.executors.contracts import (
 
 
 class DeferredExecutor:
-    """Stands for an executor until the first job comes."""
-
     def __init__(self, fingerprint: str, max_batch: int, build: Callable[[], Executor]) -> None:
         self.fingerprint, self.max_batch, self._build = fingerprint, max_batch, build
         self._executor: Executor | None = None
         self._lock = Lock()  # the first evaluation may come from another thread than the first training
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
-        """Return what each job learns."""
         return self._built().train(jobs)
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
-        """Return accuracy and mean loss of each job."""
         return self._built().evaluate(jobs)
 
     def _built(self) -> Executor:

@@ -24,7 +24,7 @@ from fedsim.learning.tasks.contracts import TASK
 
 _TURN: Final = threading.RLock()
 _OF_BATCHES: Final = 0x5DEECE66D
-"""Makes another seed of one."""
+"""Makes the seed of made batches of that of dropout."""
 
 
 class Trainer:
@@ -49,7 +49,6 @@ class Trainer:
         return optimizer_of(self._local, self.flat)
 
     def train(self, job: TrainingJob) -> TrainingResult:
-        """Return what a client learns."""
         with torch.random.fork_rng(devices=[]):
             seed = int(job.rng.integers(2**63))
             torch.default_generator.manual_seed(seed)
@@ -67,7 +66,7 @@ class Trainer:
         return TrainingResult(difference, loss, loss_rms, state)
 
     def load(self, model: Vector) -> None:
-        """Take over the model that `score` is about, shape (d,)."""
+        """Load the model that `score` is about, shape (d,)."""
         self.flat.load(model)
         self.flat.module.eval()
 
@@ -125,14 +124,14 @@ class Trainer:
         return total / passed, float(loss_of.losses(seen).double().square().mean().sqrt())
 
     def _offset(self, job: TrainingJob) -> Tensor | None:
-        """Return what is added to every gradient, in the order of the flat vector, and 0 for what is frozen."""
+        """Return the offset of every gradient, in the order of the flat vector, and 0 for frozen parameters."""
         if job.offset is None:
             return None
         offset = torch.from_numpy(self.flat.inward(job.offset))
         return offset if self.flat.frozen is None else offset.masked_fill_(self.flat.frozen, 0.0)
 
     def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
-        """Return float32 scores; convolutions and dense layers compute in bfloat16, and so do their gradients."""
+        """Return float32 scores; convolutions, dense layers and their gradients compute in bfloat16."""
         with torch.autocast("cpu", torch.bfloat16):
             scores: Tensor = self.flat.module(images)
         return scores.float()
@@ -152,12 +151,10 @@ class Trainer:
             left -= now
 
     def _made(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return a batch as the task makes it."""
         found: tuple[Tensor, Tensor] = self._task.batch(inputs, targets, self._draws)
         return found
 
     def _samples(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
-        """Return inputs and labels of a chunk."""
         data = self._data
         if chunk.rows is None:
             place = slice(chunk.start, chunk.stop)
@@ -171,7 +168,7 @@ class Trainer:
 def one_thread() -> Iterator[None]:
     """Let torch compute on one thread; one caller of this process at a time.
 
-    The number of threads belongs to the whole process, so a caller that sets it back would change the sums of another.
+    The number of threads belongs to the whole process, so that a concurrent caller that sets it back would change sums.
     """
     with _TURN:
         before = torch.get_num_threads()

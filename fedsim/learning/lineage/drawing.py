@@ -1,4 +1,4 @@
-"""Trainings on some of a client's samples: which these are, and what is sent of the training."""
+"""Trainings on some of a client's samples."""
 
 import math
 from collections.abc import Sequence
@@ -26,12 +26,11 @@ def rows_of(trainings: Sequence[Training], rows: Sequence[IntArray], draws: Samp
 
 
 def without_samples(trainings: Sequence[Training]) -> list[Training]:
-    """Return the trainings whose clients have drawn no sample."""
     return [training for training in trainings if training.draw is not None and not training.draw.taken]
 
 
 def nothing(training: Training) -> TrainingResult:
-    """Return the result of a training without samples: what the client kept before, it keeps."""
+    """Return the result of a training without samples, which leaves the client's state as it was."""
     zero = np.zeros_like(training.base.vector)
     zero.flags.writeable = False
     before = {} if training.previous is None else training.previous.value or {}

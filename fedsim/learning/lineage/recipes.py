@@ -13,7 +13,7 @@ from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 class Aggregation:
     """A model and weighted updates, which are taken in their order and let go of as soon as they are.
 
-    So of a cohort no more updates are in memory than have come before their turn, unless the aggregator keeps them.
+    So no more updates of a cohort are in memory than have come before their turn, unless the aggregator needs all.
     """
 
     def __init__(
@@ -52,7 +52,6 @@ class Aggregation:
         return cohort if self._taken is None else None
 
     def add(self, differences: Iterable[Vector]) -> None:
-        """Take the differences of the cohort in their order."""
         taken = self._begin(self._current.vector)
         for difference, weight in zip(differences, self._weights, strict=True):
             taken.add(difference, weight)
@@ -64,7 +63,7 @@ class Aggregation:
         return [self._current, *self._updates]
 
     def take(self) -> None:
-        """Take the next updates that are there; the first that is not there stops it, as the order counts."""
+        """Take the next updates that are there, up to the first that is not, as the order counts."""
         if not self._current.materialized:
             return
         current = self._current.vector
@@ -94,7 +93,6 @@ class Aggregation:
         return self._taken
 
     def combined(self) -> Combined:
-        """Return the step of the server's rule with what the aggregator makes of the updates."""
         with of_model(self._current.version + 1):
             self.take()
             if self._taken is None or self._added < len(self._updates):
@@ -121,28 +119,22 @@ class Combination:
             training.waiting += 1
 
     def cohort(self) -> None:
-        """Return None: it is no sum of a cohort."""
         return
 
     def add(self, differences: Iterable[Vector]) -> None:
-        """Refuse differences: it takes its training itself."""
         raise TypeError(f"{type(self).__name__} takes no differences")
 
     def parents(self) -> Sequence[Node]:
-        """Return the models, and the training if there is one."""
         return self._models if self._training is None else [*self._models, self._training]
 
     def take(self) -> None:
-        """Take nothing: all parents are combined at once."""
         return
 
     def combined(self) -> Combined:
-        """Return the numbers."""
         found = self._combine()
         self.forget()
         return found
 
     def forget(self) -> None:
-        """Let go of the training."""
         if self._training is not None:
             self._training.taken()

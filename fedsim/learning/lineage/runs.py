@@ -1,4 +1,4 @@
-"""Trainings that can run now, as jobs for the executor, and what becomes of their results."""
+"""Trainings that can run now, as jobs for the executor, and the use of their results."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -21,12 +21,10 @@ from fedsim.streams import Streams
 _NOTHING: Final[OptimizerState] = {}
 
 Heard = Callable[[Training], None]
-"""Told of each training whose difference is in memory, before any model has taken it."""
+"""Called with each training whose difference is in memory, before any model has taken it."""
 
 
 class TrainingRuns:
-    """The runs of trainings of one learner."""
-
     def __init__(
         self,
         executor: Executor,
@@ -67,10 +65,7 @@ class TrainingRuns:
         cohort.reports = reports
 
     def run(self, trainings: Sequence[Training]) -> Iterator[Sequence[Training]]:
-        """Run trainings, each digest once, and give them back when they have their results.
-
-        Those of an executor that returns a list come together, all results being in memory.
-        """
+        """Run trainings, each digest once, and yield together those whose results come together."""
         if idle := without_samples(trainings):
             for training in idle:
                 self._give(training, nothing(training), _NOTHING)
@@ -113,7 +108,7 @@ class TrainingRuns:
         return report
 
     def _give(self, training: Training, result: TrainingResult, own: OptimizerState) -> Record:
-        """Give a training its result, with what its local algorithm keeps; return its report."""
+        """Give a training its result, with the state of its local algorithm; return its report."""
         report: Record = {"loss": result.loss, "loss_rms": result.loss_rms}
         training.difference, training.report = result.difference, report
         if training.outgoing is not None:

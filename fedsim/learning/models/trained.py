@@ -1,4 +1,4 @@
-"""A model with its numbers: what a run leaves behind. torch is imported when its module is built."""
+"""A model with its numbers; torch is imported when its module is built."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

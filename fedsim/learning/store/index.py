@@ -25,8 +25,6 @@ class Totals(NamedTuple):
 
 
 class Index:
-    """What a store keeps."""
-
     def __init__(self, folder: Path) -> None:
         self._folder, self._database = folder, Database(folder)
 
@@ -40,14 +38,14 @@ class Index:
         return found
 
     def put_records(self, records: Mapping[str, Record]) -> None:
-        """Keep records, all or none of them."""
+        """Store records, all or none of them."""
         rows = [row_of(digest, record) for digest, record in records.items()]
         self._database.change(
             lambda connection: connection.executemany("REPLACE INTO records VALUES (?, ?, ?, ?)", rows)
         )
 
     def put_entry(self, digest: str, size_bytes: int, used_s: float) -> Totals:
-        """Note that the arrays of a digest are kept, and return the totals."""
+        """Note the arrays of a digest, and return the totals."""
         text = (
             "INSERT INTO entries VALUES (?, ?, ?)"
             " ON CONFLICT(digest) DO UPDATE SET bytes = excluded.bytes, used_s = excluded.used_s"
@@ -66,7 +64,6 @@ class Index:
         self._database.change(lambda connection: connection.executemany(text, rows))
 
     def remove_entries(self, digests: Iterable[str]) -> None:
-        """Forget that the arrays of some digests are kept."""
         rows = [(digest,) for digest in digests]
         self._database.change(lambda connection: connection.executemany("DELETE FROM entries WHERE digest = ?", rows))
 
@@ -90,13 +87,12 @@ class Index:
         return self._database.run(lambda connection: connection.execute(text).fetchall())
 
     def totals(self) -> Totals:
-        """Return the totals."""
         return self._database.run(_totals)
 
     def sweep(
         self, found: Iterable[tuple[str, int, float]], missed: Sequence[str], exists: Callable[[str], bool]
     ) -> None:
-        """Note files that were found without an entry, and forget entries that have no file."""
+        """Note files that were found without an entry, and remove entries that have no file."""
         added = list(found)
 
         def work(connection: sqlite3.Connection) -> None:
@@ -110,7 +106,6 @@ class Index:
         self._database.change(work)
 
     def count_records(self) -> int:
-        """Return how many records there are."""
         return int(
             self._database.run(lambda connection: connection.execute("SELECT count(*) FROM records").fetchone()[0])
         )
@@ -132,7 +127,7 @@ class Index:
         return damaged
 
     def clear(self) -> None:
-        """Forget everything, and give the room back."""
+        """Remove everything, and free the room on disk."""
         self._database.change(
             lambda connection: [connection.execute(f"DELETE FROM {name}") for name in ("records", "entries")]
         )

@@ -13,18 +13,17 @@ Row = tuple[bytes, bytes, bytes, int]
 """Digest, names, float64 numbers in little-endian order, checksum."""
 
 NAMES_KEPT: Final = 1024
-"""Records of a run have a few sets of names, which need not be read again for each."""
+"""Sets of names that are read once; the records of a run have few."""
 
 
 def row_of(digest: str, record: Record) -> Row:
-    """Return the row that keeps a record under a digest."""
     key, names = digest.encode(), _encoded(tuple(record))
     numbers = struct.pack(f"<{len(record)}d", *record.values())
     return key, names, numbers, _checksum(key, names, numbers)
 
 
 def record_of(row: Sequence[object]) -> tuple[str, Record] | None:
-    """Return the digest and the record that a row keeps, or None if the row is damaged."""
+    """Return digest and record of a row, or None if it is damaged."""
     key, names, numbers, checksum = row
     if not (isinstance(key, bytes) and isinstance(names, bytes) and isinstance(numbers, bytes)):
         return None
