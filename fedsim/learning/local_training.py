@@ -37,7 +37,7 @@ class LocalTraining(Settings):
     proximal : float >= 0
         Strength of the pull towards the model that the client started from: the loss gains
         ``proximal / 2 * |w - w_start|^2``. It is mu of FedProx (Li et al., "Federated optimization in heterogeneous
-        networks", MLSys 2020, equation 2) and rho of FedAsync (0.005 in Xie et al. 2019). The losses reported to the server
+        networks", MLSys 2020, equation 2) and rho of FedAsync (0.005 in Xie et al. 2019). Losses reported to the server
         are those of the data alone.
     schedule : entry of `fedsim.learning.SCHEDULES`
         How the learning rate changes with rounds and steps.
