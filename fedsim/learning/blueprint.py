@@ -9,9 +9,11 @@ import importlib.util
 import json
 import os
 import platform
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -21,10 +23,10 @@ from fedsim.errors import FedsimError
 from fedsim.identity import identity
 from fedsim.learning.algorithms.contracts import ALGORITHM
 from fedsim.learning.computing import ExecutorUsed
+from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice
-from fedsim.learning.executors.contracts import Executor, TrainingSetup
-from fedsim.learning.executors.deferred import DeferredExecutor
+from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.models.channels import NarrowModel
 from fedsim.learning.models.layout import Entry, ModelLayout
@@ -86,6 +88,27 @@ class Blueprint:
         )
         narrow = tuple(NarrowModel(**{**one, "shapes": tuple(map(tuple, one["shapes"]))}) for one in facts["narrow"])
         return cls(layout, facts["numerics"], ExecutorUsed.from_json(facts["used"]), facts["max_batch"], narrow)
+
+
+class DeferredExecutor:
+    """An executor that is built with its first job, so that a run that finds all results imports no torch."""
+
+    def __init__(self, fingerprint: str, max_batch: int, build: Callable[[], Executor]) -> None:
+        self.fingerprint, self.max_batch, self._build = fingerprint, max_batch, build
+        self._executor: Executor | None = None
+        self._lock = Lock()  # the first evaluation may come from another thread than the first training
+
+    def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
+        return self._built().train(jobs)
+
+    def evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
+        return self._built().evaluate(jobs)
+
+    def _built(self) -> Executor:
+        with self._lock:
+            if self._executor is None:
+                self._executor = self._build()
+            return self._executor
 
 
 def prepare(

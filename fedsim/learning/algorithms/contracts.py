@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Mask, Number, OptionalOf, in_words, refuse_uncalled
-from fedsim.arrays import BoolArray, FloatArray, Vector
-from fedsim.learning.algorithms.loss_of_batch import LossOfBatch
+from fedsim.arrays import BoolArray, FloatArray, TensorLike, Vector
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.registry import Component
 
@@ -256,6 +255,23 @@ class _Stepped:
         return Stepped(update.astype(np.float64), _memory(answer.shared))
 
 
+@dataclass(frozen=True)
+class _Loss:
+    """A scalar tensor with a gradient with respect to the scores."""
+
+    def __call__(self, answer: Any, given: Given) -> Any:
+        allowed = "a tensor of one floating-point number, made of the scores, which are not detached"
+        if not isinstance(answer, TensorLike):
+            raise AnswerError(in_words(answer), allowed)
+        if any(length != 1 for length in answer.shape):
+            raise AnswerError(f"numbers of shape {tuple(answer.shape)}", allowed)
+        if not answer.is_floating_point():
+            raise AnswerError(f"a number of type {answer.dtype}", allowed)
+        if given["batch"].scores.requires_grad and not answer.requires_grad:
+            raise AnswerError("a loss without a gradient", allowed)
+        return answer
+
+
 def _vector(values: object, size: int) -> Vector:
     found: NDArray[Any] = np.asarray(values)
     if found.dtype.kind != "f" or found.shape != (size,):
@@ -292,7 +308,7 @@ ALGORITHM: Final = Contract(
         "personal": Flag(),
         "own_model": _OwnModel(),
         "has_loss": Flag(),
-        "loss": LossOfBatch(),
+        "loss": _Loss(),
         "begin": _Start(),
         "end": _Memory(),
         "drift_weight": Number(least=0),
