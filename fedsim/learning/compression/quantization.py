@@ -17,8 +17,8 @@ class QSGD(Compressor):
     """Round each number at random to a multiple of the bucket's norm over ``levels``, unbiased.
 
     A number v of a bucket with norm N becomes ``sign(v) N l / s``, where s is ``levels`` and l one of the two whole
-    numbers around ``s |v| / N``, drawn so that the mean is v (Alistarh, Grubic, Li, Tomioka and Vojnovic, "QSGD:
-    Communication-efficient SGD via gradient quantization and encoding", NIPS 2017, section 3.1). With the Euclidean
+    numbers around ``s |v| / N``, drawn so that the mean is v. See Alistarh, Grubic, Li, Tomioka and Vojnovic, "QSGD:
+    Communication-efficient SGD via gradient quantization and encoding", NIPS 2017, section 3.1. With the Euclidean
     norm of a bucket of n numbers the mean squared error is at most ``min(n / s^2, sqrt(n) / s)`` times the squared norm
     of the bucket (Lemma 3.1).
 
