@@ -1,10 +1,4 @@
-"""What is learned: the only package that imports torch, and only when a learner is built.
-
-Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Supervised`, `NoLearning`,
-`LocalTraining`. Registries: `DATASETS`, `PARTITIONS`, `MODELS`, `LOCAL_ALGORITHMS`, `SERVER_OPTIMIZERS`,
-`COMPRESSORS`, `LEARNERS`, `EXECUTORS`, `TASKS`, `METRICS`. Results: `MemoryStore`.
-What a server can be told of updates: `MEASUREMENTS`.
-"""
+"""What is learned: the only package that imports torch, and only when a learner is built."""
 
 from fedsim.learning.aggregation.combining import Of
 from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator

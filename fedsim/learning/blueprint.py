@@ -1,17 +1,19 @@
 """What a run must know of its model and its executor before anything is computed.
 
-To build both imports torch, which takes longer than a run whose results are all in the store. So a store on disk keeps
-what they said of themselves, and they are built with the first training or evaluation that is not in the store. Their
-word is then compared with what was kept.
+To build both imports torch, which takes longer than a run whose results are all in the store. So their description lies
+in a store on disk, and they are built with the first training or evaluation that is not in the store; the description
+is compared then.
 """
 
 import importlib.util
 import json
 import os
 import platform
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -21,10 +23,10 @@ from fedsim.errors import FedsimError
 from fedsim.identity import identity
 from fedsim.learning.algorithms.contracts import ALGORITHM
 from fedsim.learning.computing import ExecutorUsed
-from fedsim.learning.executors.catalogue import AUTO, EXECUTORS, MERGED
+from fedsim.learning.evaluation import Evaluation
+from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice
-from fedsim.learning.executors.contracts import Executor, TrainingSetup
-from fedsim.learning.executors.deferred import DeferredExecutor, DeferredMergingExecutor
+from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.models.channels import NarrowModel
 from fedsim.learning.models.layout import Entry, ModelLayout
@@ -34,14 +36,14 @@ from fedsim.user_cache import user_cache
 
 _FORMAT: Final = 3
 _VARIABLES: Final = ("ATEN_CPU_CAPABILITY", "FEDSIM_WORKERS", "CXX")
-"""Variables of the environment that a bit of a result, or a choice of an executor, may depend on."""
+"""Environment variables that bits of a result, or the choice of an executor, may depend on."""
 _FEATURES: Final = ("model name", "flags", "Features")
 _CONSTANT: Final = "constant."
 
 
 @dataclass(frozen=True)
 class Blueprint:
-    """What a model and an executor say of themselves."""
+    """Description of a model and an executor."""
 
     layout: ModelLayout
     numerics: str
@@ -50,7 +52,6 @@ class Blueprint:
     narrow: tuple[NarrowModel, ...]
 
     def to_arrays(self) -> Arrays:
-        """Return all of it as arrays."""
         layout = self.layout
         facts = {
             "numerics": self.numerics,
@@ -72,7 +73,6 @@ class Blueprint:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "Blueprint":
-        """Return what `to_arrays` gave."""
         facts = json.loads(arrays["facts"].tobytes())
         layout = ModelLayout(
             initial=arrays["initial"],
@@ -90,16 +90,37 @@ class Blueprint:
         return cls(layout, facts["numerics"], ExecutorUsed.from_json(facts["used"]), facts["max_batch"], narrow)
 
 
+class DeferredExecutor:
+    """An executor that is built with its first job, so that a run that finds all results imports no torch."""
+
+    def __init__(self, fingerprint: str, max_batch: int, build: Callable[[], Executor]) -> None:
+        self.fingerprint, self.max_batch, self._build = fingerprint, max_batch, build
+        self._executor: Executor | None = None
+        self._lock = Lock()  # the first evaluation may come from another thread than the first training
+
+    def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
+        return self._built().train(jobs)
+
+    def evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
+        return self._built().evaluate(jobs)
+
+    def _built(self) -> Executor:
+        with self._lock:
+            if self._executor is None:
+                self._executor = self._build()
+            return self._executor
+
+
 def prepare(
     setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray, store: Store
 ) -> tuple[Blueprint, Executor]:
-    """Return what is known of a run's model and executor, and the executor, which may be built later."""
+    """Return the description of a run's model and executor, and the executor, which may be built later."""
     if not _of_fedsim(choice):
         return _built(setup, choice, samples)
     kept = store.arrays(_digest(setup, choice, samples))
     if kept is None:
         found = _built(setup, choice, samples)
-        # Once more, since the executor may have compared others and kept its pick.
+        # The digest once more, since "auto" may have stored a pick meanwhile.
         store.put_arrays(_digest(setup, choice, samples), found[0].to_arrays())
         return found
     blueprint = Blueprint.from_arrays(kept)
@@ -114,8 +135,7 @@ def prepare(
             )
         return executor
 
-    deferred = DeferredMergingExecutor if blueprint.used.kind == MERGED else DeferredExecutor
-    return blueprint, deferred(blueprint.used.fingerprint, blueprint.max_batch, build)
+    return blueprint, DeferredExecutor(blueprint.used.fingerprint, blueprint.max_batch, build)
 
 
 def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> tuple[Blueprint, Executor]:
@@ -133,7 +153,7 @@ def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> t
 
 
 def _of_fedsim(choice: ExecutorChoice) -> bool:
-    """Return whether an executor is one of fedsim's on the CPU, whose word depends on nothing but what is known."""
+    """Return whether `_digest` covers all that an executor's description depends on: one of fedsim's on the CPU."""
     return isinstance(choice.executor, str) and choice.executor in EXECUTORS.builtin and choice.device == "cpu"
 
 
@@ -142,7 +162,6 @@ def _words(blueprint: Blueprint) -> dict[str, bytes]:
 
 
 def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> str:
-    """Return the digest of all that a model and an executor are built of."""
     picks = user_cache() / "executors"
     picked = picks.stat().st_mtime_ns if choice.kind == AUTO and picks.exists() else 0
     return digest_of(
@@ -165,7 +184,7 @@ def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> 
 
 
 def _machine() -> dict[str, str]:
-    """Return the release of torch, without importing it, and what decides which abilities of the processor it uses."""
+    """Return what the bits on this machine depend on, without importing torch."""
     known = {name: os.environ.get(name, "") for name in _VARIABLES}
     found = importlib.util.find_spec("torch")
     if found is not None and found.origin is not None:

@@ -1,7 +1,7 @@
-"""A model on the training samples of each client, each client with its own layers where an algorithm leaves it some.
+"""A model on the training samples of each client, with the client's own layers where an algorithm leaves it some.
 
-Scores are kept under digests: what has been evaluated before is found. Clients that use the server's model pass through
-it together, many in one batch; those with models of their own go to the executor as many in one call as memory allows.
+Clients that use the server's model pass through it together, many in one batch; those with models of their own go to
+the executor as many in one call as memory allows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from fedsim.learning.lineage.handles import ModelHandle, StateHandle
 from fedsim.learning.lineage.local_work import LocalWork
 
 _BYTES_AT_ONCE: Final = 2**28
-"""Of clients' own models that are given to the executor by one call."""
+"""Bytes of clients' own models in one call of the executor."""
 
 
 def evaluate_clients(
@@ -28,7 +28,6 @@ def evaluate_clients(
     local: LocalWork,
     kept: Mapping[int, StateHandle],
 ) -> ClientEvaluations:
-    """Return accuracy, loss and metrics of a model on all training samples of each client."""
     states = kept if local.algorithm.personal else {}
     clients = np.flatnonzero(samples).tolist()
     # Of those that use the server's model: who passes through it together decides the last bits.
@@ -75,7 +74,7 @@ def evaluate_clients(
 
 
 def _settle(results: Computation, states: Sequence[StateHandle]) -> None:
-    """Work out what clients keep, where it is neither in memory nor in the store."""
+    """Compute client states that are neither in memory nor in the store."""
     lost = [state for state in states if state.value is None and not results.kept.load_state(state)]
     trainings = [state.training for state in lost if state.training is not None]
     results.materialize(trainings)

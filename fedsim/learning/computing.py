@@ -1,4 +1,4 @@
-"""How the results of a run were computed: by which executor, and how many of them had to be."""
+"""How the results of a run were computed: by which executor, and how many of them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -9,7 +9,7 @@ from fedsim.errors import FedsimError
 
 @dataclass(frozen=True)
 class ExecutorUsed:
-    """Which executor computes a run, as the folder of the run records it."""
+    """The executor of a run, as ``run.json`` records it."""
 
     kind: str
     device: str
@@ -17,12 +17,10 @@ class ExecutorUsed:
     fingerprint: str
 
     def to_json(self) -> dict[str, str]:
-        """Return its values by name."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, table: object) -> Self:
-        """Return what `to_json` described."""
         names = [field.name for field in fields(cls)]
         if not (isinstance(table, Mapping) and all(isinstance(table.get(name), str) for name in names)):
             raise FedsimError(f"executor: {table!r} is not allowed; it must be a table of the texts {', '.join(names)}")
@@ -31,7 +29,7 @@ class ExecutorUsed:
 
 @dataclass(frozen=True)
 class Work:
-    """What a learner has computed so far, and what it did not need to, since a store had it."""
+    """How many results a learner has computed, and how many it has found in a store."""
 
     trained: int = 0
     trainings_found: int = 0

@@ -1,7 +1,7 @@
-"""What a simulation asks of learning, without torch: handles, not numbers.
+"""The contract of a learner, without torch: handles, not numbers.
 
-A model and an update are handles with a lineage. Asking for an update computes nothing. Trainings run when a number is
-needed, for the updates that were delivered; an update that is never used is never trained.
+A request for an update computes nothing. Trainings run when a number is needed, for the updates that were delivered; an
+update that is never used is never trained.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -56,7 +56,7 @@ class Learner(Protocol):
 
     @property
     def work(self) -> Work:
-        """What has been computed so far, and what was found."""
+        """What has been computed, and what was found in a store."""
         ...
 
     @property

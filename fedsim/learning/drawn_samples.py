@@ -1,4 +1,4 @@
-"""Samples that clients draw among their own for one participation: which, as a function of a named stream."""
+"""Samples that clients draw among their own for one participation, as a function of a named stream."""
 
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ _NEXT_ROUND: Final = 2**32
 
 
 class Drawn(NamedTuple):
-    """How many samples the clients of a cohort have drawn, and which participation it was."""
+    """How many samples the clients of a cohort have drawn, in which participation."""
 
     probability: float
     number: int
@@ -26,11 +26,10 @@ class Drawn(NamedTuple):
 
     @property
     def named(self) -> str:
-        """What tells these draws from others, for digests of trainings."""
+        """Return what identifies these draws in digests of trainings."""
         return f" drawn {self.probability!r} {self.number} {self.divisor!r}"
 
     def each(self) -> "list[Draw | None]":
-        """Return what each client has drawn, n of them."""
         divisor = self.divisor
         return [
             Draw(self.probability, self.number, taken, 1.0 if divisor is None else taken / divisor)
@@ -39,7 +38,7 @@ class Drawn(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """What one client has drawn for one training; see `Drawn`."""
+    """The draw of one client for one training; see `Drawn`."""
 
     probability: float
     number: int
@@ -50,23 +49,22 @@ class Draw(NamedTuple):
 class SampleDraws:
     """Draws each sample of each client with a probability.
 
-    Sample i of client k is drawn in participation t if the number of the stream ``"drawn-samples"`` for
-    (k, t 2^32 + i) is below the probability. So what a client draws depends on nothing else, and what it draws with a
-    probability it draws with any higher one.
+    Sample i of client k is drawn in participation t if the number of the stream ``"drawn-samples"`` for (k, t 2^32 + i)
+    is below the probability. So a draw depends on nothing else, and a sample drawn with a probability is drawn with any
+    higher one.
     """
 
     def __init__(self, streams: Streams, samples: IntArray) -> None:
         self._streams, self._samples = streams, samples
 
     def counts(self, client: IntArray, probability: float, number: int) -> IntArray:
-        """Return how many samples each client draws, shape (n,); arguments as of `places`."""
         sizes = self._samples[client]
         ends = np.concatenate(([0], np.cumsum(self._drawn(client, sizes, probability, number))))
         last = np.cumsum(sizes)
         return np.asarray(ends[last] - ends[last - sizes], dtype=np.int64)
 
     def places(self, client: IntArray, probability: float, number: int) -> list[IntArray]:
-        """Return which of its samples each client draws, ascending places among its own, n arrays."""
+        """Return the indices of the drawn samples among each client's own, ascending, n arrays."""
         sizes = self._samples[client]
         drawn, last = np.flatnonzero(self._drawn(client, sizes, probability, number)), np.cumsum(sizes)
         ends = np.searchsorted(drawn, last)
@@ -74,7 +72,6 @@ class SampleDraws:
         return [places[start:stop] for start, stop in pairwise([0, *ends.tolist()])]
 
     def _drawn(self, client: IntArray, sizes: IntArray, probability: float, number: int) -> BoolArray:
-        """Return whether each sample of the clients is drawn, one client after the other."""
         if probability >= 1.0:
             return np.ones(int(sizes.sum()), dtype=bool)
         starts = np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -1,4 +1,4 @@
-"""An evaluation of a model, also one that may still run while the simulation goes on."""
+"""An evaluation of a model, which may still run while the simulation goes on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from fedsim.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How good a model is on some samples."""
+    """Loss, accuracy and metrics of a model on some samples."""
 
     accuracy: float
     loss: float
@@ -27,7 +27,7 @@ class Evaluation:
 
 
 class ClientEvaluations(NamedTuple):
-    """How good a model is on each client's own samples."""
+    """Loss, accuracy and metrics of a model on each client's own samples."""
 
     accuracy: FloatArray
     loss: FloatArray
@@ -55,25 +55,20 @@ class PendingEvaluation(Protocol):
 
 @dataclass(frozen=True)
 class KnownEvaluation:
-    """A `PendingEvaluation` whose result is there from the start."""
-
     evaluation: Evaluation
 
     def done(self) -> bool:
-        """Return True."""
         return True
 
     def result(self) -> Evaluation:
-        """Return the evaluation."""
         return self.evaluation
 
 
 @dataclass(frozen=True)
 class _EvaluationOf:
-    """An evaluation; a model that is no number may have a loss that is none."""
+    """An evaluation; the loss of a model that has diverged may be NaN."""
 
     def __call__(self, answer: object, given: Given) -> Evaluation:
-        """Return a checked copy."""
         if not isinstance(answer, Evaluation):
             raise AnswerError(in_words(answer), "an Evaluation")
         one = shaped()
@@ -87,10 +82,7 @@ PENDING_EVALUATION: Final = Contract("evaluation", PendingEvaluation, {"done": F
 
 @dataclass(frozen=True)
 class EvaluationsOfClients:
-    """Evaluations of each client."""
-
     def __call__(self, answer: object, given: Given) -> ClientEvaluations:
-        """Return a checked copy."""
         if not isinstance(answer, ClientEvaluations):
             raise AnswerError(in_words(answer), "ClientEvaluations")
         accuracy = Numbers(shaped("clients"), least=0, most=1, nan=True)(answer.accuracy, given)

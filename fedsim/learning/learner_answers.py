@@ -1,4 +1,4 @@
-"""Checks of what a learner answers."""
+"""Checks of what a learner returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,17 +16,15 @@ class LabelCounts:
     """Whole numbers in a table with a row for each client."""
 
     def __call__(self, answer: object, given: Given) -> IntArray:
-        """Return a copy."""
         labels = np.shape(answer)[1] if isinstance(answer, np.ndarray) and answer.ndim == 2 else 1
         return Numbers(shaped("clients", labels), least=0, dtype=np.int64)(answer, given)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One array for each measurement, with a row for each update; a number that is not known is NaN."""
+    """One array for each measurement, with a row for each update; an unknown number is NaN."""
 
     def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
-        """Return copies."""
         if not isinstance(answer, Mapping) or set(answer) != set(given["needs"]):
             raise AnswerError(in_words(answer), f"arrays of the names {', '.join(given['needs'])}")
         found, updates = {}, len(given["updates"])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.learning.schedules import SCHEDULES, ConstantRate, Schedule
 from fedsim.registry import Settings, Slot
@@ -14,8 +14,8 @@ from fedsim.registry import Settings, Slot
 FORWARD_AND_BACKWARD: Final = 3
 """Operations of a training pass over those of its forward part.
 
-The backward pass computes the gradient with respect to a layer's inputs and its weights, two products of the same
-size as the one forward (Kaplan et al., "Scaling laws for neural language models", 2020, section 2.1).
+The backward pass computes the gradient with respect to a layer's inputs and its weights, two products of the same size
+as the one forward (Kaplan et al., "Scaling laws for neural language models", 2020, section 2.1).
 """
 
 # Shares of work such as 0.7 have no exact binary form; 0.7 of 10 batches are 7 and not 8.
@@ -37,7 +37,7 @@ class LocalTraining(Settings):
     proximal : float >= 0
         Strength of the pull towards the model that the client started from: the loss gains
         ``proximal / 2 * |w - w_start|^2``. It is mu of FedProx (Li et al., "Federated optimization in heterogeneous
-        networks", MLSys 2020, equation 2) and rho of FedAsync (0.005 in Xie et al. 2019). The losses told to the server
+        networks", MLSys 2020, equation 2) and rho of FedAsync (0.005 in Xie et al. 2019). Losses reported to the server
         are those of the data alone.
     schedule : entry of `fedsim.learning.SCHEDULES`
         How the learning rate changes with rounds and steps.
@@ -92,7 +92,6 @@ class LocalTraining(Settings):
         return self
 
     def batches_per_epoch(self, samples: ArrayLike, smallest_batch: int = 1) -> IntArray:
-        """Return how many batches one pass over the data has."""
         size = np.asarray(samples, dtype=np.int64)
         full, rest = np.divmod(size, self.batch_size)
         kept = (rest >= smallest_batch) & ((self.short_batch == "keep") | (full == 0))
@@ -107,13 +106,8 @@ class LocalTraining(Settings):
         share = np.ceil(np.asarray(work, dtype=np.float64) * planned - _ROUNDING)
         return np.where(planned > 0, np.maximum(share.astype(np.int64), 1), 0)
 
-    def single_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1) -> BoolArray:
-        """Return which clients do one step on all their samples, and no other, of the shape of ``samples``."""
-        fitting = np.asarray(samples, dtype=np.int64) <= self.batch_size
-        return np.asarray(fitting & (self.batches(samples, work, smallest_batch) == 1))
-
     def whole_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1, *, up: bool) -> FloatArray:
-        """Return the nearest share of the work that is a whole number of batches, at least one; of the same shape."""
+        """Return the nearest share of the work that is a whole number of batches, at least one."""
         planned = self.batches(samples, 1.0, smallest_batch)
         done = self.batches(samples, work, smallest_batch)
         wished = np.asarray(work, dtype=np.float64) * planned
@@ -121,7 +115,7 @@ class LocalTraining(Settings):
         return np.asarray((done if up else np.maximum(below, 1)) / np.maximum(planned, 1), dtype=np.float64)
 
     def work_samples(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> FloatArray:
-        """Return how many samples each client passes through its model, of their shape."""
+        """Return how many samples each client passes through its model."""
         size = np.asarray(samples, dtype=np.int64)
         each = self.batches_per_epoch(size, smallest_batch)
         per_epoch = np.minimum(size, each * self.batch_size)
@@ -136,7 +130,6 @@ def probe_samples(samples: IntArray, most: int | None) -> FloatArray:
 
 
 def checked_probe(samples: int) -> int:
-    """Return the size of a probe's mini-batch, or raise `ValueError` if it is below 1."""
     if samples < 1:
         raise ValueError(f"samples: {samples!r} is not allowed; a probe takes at least 1 sample, or None for all")
     return samples

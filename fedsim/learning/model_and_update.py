@@ -1,4 +1,4 @@
-"""What a learner and a server hand one another: handles of models and of updates, and how an update is made private."""
+"""Handles of models and of updates, and how an update is made private."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -44,7 +44,6 @@ class ConstantRate(Schedule):
     """The learning rate of the settings, always."""
 
     def factors(self, version: int, steps: int) -> FloatArray:
-        """Return ones."""
         return np.ones(steps)
 
 
@@ -63,7 +62,6 @@ class Decay(Schedule):
     by: By = "round"
 
     def factors(self, version: int, steps: int) -> FloatArray:
-        """Return ``factor ** (count // every)``."""
         return np.asarray(self.factor ** (_counted(self.by, version, steps) // self.every), dtype=np.float64)
 
 
@@ -84,7 +82,6 @@ class Cosine(Schedule):
     by: By = "round"
 
     def factors(self, version: int, steps: int) -> FloatArray:
-        """Return ``least + (1 - least) (1 + cos(pi count / over)) / 2``."""
         share = np.minimum(_counted(self.by, version, steps) / self.over, 1.0)
         return np.asarray(self.least + (1 - self.least) * (1 + np.cos(math.pi * share)) / 2, dtype=np.float64)
 

@@ -69,7 +69,7 @@ class LearnerSettings(Capable, Protocol):
         mechanism : object with ``release(update, epsilon, exempt, rng) -> update``, or None
             Makes updates private.
         store : optional
-            Where results of training are kept and looked up; see `fedsim.learning.store.choice.open_store`.
+            Where results of training are stored and looked up; see `fedsim.learning.store.choice.open_store`.
         data_dir : path, optional
             Where data sets are looked for; see `fedsim.learning.data_folder`.
         executor : ExecutorChoice, optional
@@ -164,7 +164,7 @@ class Supervised(Component):
         executor: ExecutorChoice | None = None,
         keeping: Keeping | None = None,
     ) -> Learner:
-        """Return a fresh learner; loads the data. What the store does not know of the model imports torch."""
+        """Return a fresh learner; loads the data, and imports torch unless the store knows the model."""
         from fedsim.learning.blueprint import prepare
         from fedsim.learning.supervised import SupervisedLearner
 
@@ -210,7 +210,6 @@ LEARNERS: Final = Registry(
 
 
 def _check_users(split: NaturalPartition, users: int, clients: int) -> None:
-    """Refuse more clients than there are users for them."""
     if users < clients:
         enough = f" with min_samples = {split.min_samples} training samples or more" if split.min_samples > 1 else ""
         raise ScenarioError(

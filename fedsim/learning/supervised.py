@@ -33,7 +33,6 @@ from fedsim.learning.lineage.handles import (
     Training,
 )
 from fedsim.learning.lineage.local_work import LocalWork
-from fedsim.learning.lineage.merging import MergedUpdates
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.recipes import Aggregation, Combination
 from fedsim.learning.lineage.updates import Updates, bases_of, digest_of_all, follow
@@ -60,12 +59,12 @@ class SupervisedLearner:
     mini-batch of a probe, ``("privacy-noise", client, index)``, ``("compression", client, version)`` draws of a
     compressor.
 
-    The stream of a training has the client and the version of its base as keys, so its draws do not depend on the other
-    clients, the order or the batch. Versions grow along every line of descent (a merged model's is beyond those of its
-    parents), so on no line does a client meet the same draws twice. A client that trains again from the very same model
-    repeats the same training (one digest, one result), unless ``repeat`` differs. Models of the same version in
-    different branches (edge servers, asynchronous rounds, another policy) are different bases: the digests of their
-    trainings differ, while the order of the batches is the same, so that branches can be compared in pairs.
+    The stream of a training has the client and the version of its base as keys, so that its draws do not depend on the
+    other clients, the order or the batch. Versions grow along every line of descent, so on no line does a client meet
+    the same draws twice. A client that trains again from the very same model repeats the same training (one digest, one
+    result), unless ``repeat`` differs. Models of the same version in different branches (edge servers, asynchronous
+    rounds, another policy) are different bases: the digests of their trainings differ, while the order of the batches
+    is the same, so that branches can be compared in pairs.
     """
 
     def __init__(
@@ -97,7 +96,6 @@ class SupervisedLearner:
         self._algorithm, self._messages.part = local, local.part
         more = self._messages, self.store, keeping or Keeping(), local
         self._results = Computation(layout, executor, rows, setup, numerics, streams, *more)
-        self._merging = MergedUpdates.of(self._results, rows, streams, setup.local, local)
         self._setup, self._flops_per_sample, self._smallest_batch = setup, flops_per_sample, layout.smallest_batch
         self._local, self._server, self._mechanism = setup.local, server, mechanism
         whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
@@ -127,42 +125,34 @@ class SupervisedLearner:
 
     @property
     def work(self) -> Work:
-        """What has been computed so far, and what was found."""
         return self._results.work
 
     @property
     def architecture(self) -> Architecture:
-        """The model without its numbers."""
         return Architecture(self._setup.model, self._setup.data.shape, self._setup.outputs)
 
     @property
     def data_digest(self) -> str:
-        """Digest of the data set."""
         return self._setup.data.digest
 
     @cached_property
     def label_counts(self) -> IntArray | None:
-        """Training samples of every client with each label, shape (K, labels); None without labels."""
         return label_counts(self._setup.data, self._rows)
 
     @cached_property
     def flops_per_sample(self) -> float:
-        """Floating-point operations to train on one sample, counted when they are first asked for."""
         from fedsim.learning.models.flops import training_flops
 
         return self._flops_per_sample or training_flops(self._setup.model, self._setup.data.shape, self._setup.outputs)
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
-        """Return how many samples each client passes through its model in one local training, shape (n,)."""
         share, samples = 1.0 if work is None else work, self.samples[client] if got is None else got
         return self._local.work_samples(samples, share, self._smallest_batch)
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        """Return the share of each client's work nearest to a wish that is a whole number of batches, shape (n,)."""
         return self._local.whole_steps(self.samples[client], work, self._smallest_batch, up=up)
 
     def initial(self) -> Model:
-        """Return the model of version 0."""
         return self._initial
 
     def updates(
@@ -175,12 +165,7 @@ class SupervisedLearner:
         level: IntArray | None = None,
         drawn: Drawn | None = None,
     ) -> Sequence[Update]:
-        """Return what each client of a cohort of shape (n,) would send; refuse releases without a mechanism.
-
-        With ``keep_optimizer_state`` each training goes on from the state that the client's last aggregated update
-        left, as of this call. With a compressor that remembers, it goes on from what the client's update of the call
-        before left.
-        """
+        """Return what each client of a cohort would send; refuse releases without a mechanism."""
         made = releases or {}
         if made and self._mechanism is None:
             raise ScenarioError("privacy: an update is to be released, but the learner has no mechanism")
@@ -189,12 +174,7 @@ class SupervisedLearner:
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
     ) -> Model:
-        """Return the next model from updates and their weights, shape (n,); refuse weights that are not finite.
-
-        It is the model itself where fewer updates have a weight than the aggregation needs.
-        Differences are combined: what was sent, or with ``of = "model"`` what was sent plus the client's base minus
-        ``model``, rounded to float32.
-        """
+        """Return the next model, or ``model`` where fewer updates have a weight than the aggregation needs."""
         check_of(of)
         current, delivered = cast(ModelHandle, model), cast(Sequence[Training], updates)
         chosen = checked_weights(weights, len(delivered), "updates")
@@ -216,7 +196,6 @@ class SupervisedLearner:
             chosen,
             self._messages.sent,
             moved=moved,
-            merging=self._merging,
             sum_of=None if self._algorithm.plain else self._algorithm.sum_of(delivered),
             noise=self._messages.server_noise(delivered, chosen),
         )
@@ -227,7 +206,6 @@ class SupervisedLearner:
         return following
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
-        """Return the mean of models with weights of shape (n,), which are refused unless at least 0 and of sum 1."""
         merged = [cast(ModelHandle, model) for model in models]
         chosen = checked_weights(weights, len(merged), "models", of_a_mean=True)
 
@@ -239,7 +217,6 @@ class SupervisedLearner:
         return self._made(digest, after, Combination(merged, combine), merged)
 
     def trained(self, base: Model, update: Update) -> Model:
-        """Return a client's own model: the one that it started from plus what it sent; computes nothing."""
         start, sent = cast(ModelHandle, base), cast(Training, update)
         self._updates.aggregated([sent])
 
@@ -251,7 +228,6 @@ class SupervisedLearner:
         return self._made(digest, start.version + 1, Combination([start], combine, sent), [start], 1)
 
     def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
-        """Return the server optimiser's step from a server's model with the update ``mean - model``."""
         current, target, rule = cast(ModelHandle, model), cast(ModelHandle, mean), optimizer or self._server
         if rule.adds_update:
             return mean
@@ -264,7 +240,6 @@ class SupervisedLearner:
         return self._made(digest, target.version, Combination([current, target], combine), [current, target])
 
     def with_state_of(self, model: Model, previous: Model) -> Model:
-        """Return a model with the state that the server optimiser had in another one; computes nothing."""
         current, last = cast(ModelHandle, model), cast(ModelHandle, previous)
         if self._server.adds_update or current is last:
             return model
@@ -276,48 +251,40 @@ class SupervisedLearner:
         return self._made(digest, current.version, Combination([current, last], combine), [current, last])
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
-        """Return measurements of delivered updates; trainings that have not run are run."""
         return measure(self._results, cast(Sequence[Training], updates), needs)
 
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
-        """Return REFL's Lambda_s of each stale update, shape (len(stale),)."""
         new, old = cast(Sequence[Training], fresh), cast(Sequence[Training], stale)
         return deviations(self._results, new, fresh_weights, old)
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
-        """Return the mean loss of a model on each client's own data, or on a mini-batch of it, shape (n,)."""
         most = None if samples is None else checked_probe(samples)
         losses = self._results.probe_losses(cast(ModelHandle, model), client.tolist(), most, round_)
         return np.array(losses, dtype=np.float64)
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        """Return the work of a probe as a number of samples trained on, shape (n,)."""
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation:
-        """Return loss and metrics of a model on the whole test set, running the trainings that it descends from."""
         return self.start_evaluation(model).result()
 
     def start_evaluation(self, model: Model) -> PendingEvaluation:
-        """Run the trainings that a model needs, and begin its evaluation on the test set."""
         return self._results.start_evaluation(cast(ModelHandle, model))
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations:
-        """Return accuracy and loss on the training samples of each client, with its own layers if it keeps any."""
         return evaluate_clients(
             self._results, cast(ModelHandle, model), self.samples, self._algorithm, self._updates.states
         )
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
-        """Return a model's arrays under the names in its module, training what is needed; the store has it then."""
+        """Return a model's arrays under the names in its module; the store has the model then."""
         vector = self.vector(model)
         self._results.kept.put(cast(ModelHandle, model))
         return self._results.layout.named(vector)
 
     def flush(self) -> None:
-        """Put into the store what waits to be put there."""
         self._results.flush()
 
     def vector(self, model: Model) -> Vector:

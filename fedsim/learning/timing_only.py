@@ -73,7 +73,6 @@ class NoLearning(Component):
         executor: ExecutorChoice | None = None,
         keeping: Any = None,
     ) -> Learner:
-        """Return a learner that only counts versions; of the arguments clients and streams matter."""
         samples = np.zeros(clients, dtype=np.int64)
         if self.samples_per_client is not None:
             samples[:] = values_of(self, "samples_per_client", clients, streams, "learning")
@@ -89,15 +88,11 @@ class NoLearning(Component):
 
 
 class TimingModel(NamedTuple):
-    """A model without numbers."""
-
     digest: str
     version: int
 
 
 class TimingUpdate(NamedTuple):
-    """An update without numbers."""
-
     digest: str
 
 
@@ -120,22 +115,18 @@ class TimingLearner:
 
     @property
     def work(self) -> Work:
-        """No work."""
         return Work()
 
     @property
     def architecture(self) -> None:
-        """None."""
         return None
 
     @property
     def label_counts(self) -> IntArray | None:
-        """None: there is no data."""
         return None
 
     @property
     def data_digest(self) -> None:
-        """None."""
         return None
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
@@ -148,7 +139,6 @@ class TimingLearner:
         return work
 
     def initial(self) -> Model:
-        """Return version 0."""
         return TimingModel("timing-0", 0)
 
     def updates(
@@ -161,34 +151,28 @@ class TimingLearner:
         level: IntArray | None = None,
         drawn: Drawn | None = None,
     ) -> list[Update]:
-        """Return one handle n times for a cohort of shape (n,), so that it costs nothing per client."""
+        """Return one handle n times, so that a cohort costs nothing per client."""
         return [TimingUpdate(f"{model.digest}-update")] * len(client)
 
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
     ) -> Model:
-        """Return the next version; weights of shape (n,) are not read."""
         check_of(of)
         return _version(model.version + 1)
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
-        """Return the version that is given, or one after the highest; weights of shape (n,) are not read."""
         return _version(max(model.version for model in models) + 1 if version is None else version)
 
     def trained(self, base: Model, update: Update) -> Model:
-        """Return a model one version after the base."""
         return _version(base.version + 1)
 
     def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
-        """Return the mean."""
         return mean
 
     def with_state_of(self, model: Model, previous: Model) -> Model:
-        """Return the model: without numbers there is no state."""
         return model
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
-        """Return NaN for every number, and for ``"update"`` vectors of no coordinates, shape (n, 0)."""
         check_needs(needs)
         empty = np.empty((len(updates), 0), dtype=np.float32)
         return {need: empty if need == "update" else np.full(len(updates), np.nan) for need in needs}
@@ -196,35 +180,28 @@ class TimingLearner:
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
-        """Return zero for every stale update, shape (len(stale),)."""
         return np.zeros(len(stale))
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
-        """Return NaN for every client, shape (n,)."""
         return np.full(len(client), np.nan)
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        """Return a third of the samples that a probe takes of each client, shape (n,)."""
+        """Return a third of the samples of each client's probe, shape (n,)."""
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation | None:
-        """Return None."""
         return None
 
     def start_evaluation(self, model: Model) -> PendingEvaluation | None:
-        """Return None."""
         return None
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations | None:
-        """Return None."""
         return None
 
     def flush(self) -> None:
-        """Do nothing."""
         return
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
-        """Return None."""
         return None
 
 

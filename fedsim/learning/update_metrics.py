@@ -1,6 +1,6 @@
 """Measurements of delivered updates, `fedsim.measurements.MEASUREMENTS`, and deviations of stale ones from fresh.
 
-What is measured is kept: a report under the digest of its training, norms, scores and deviations under digests of their
+Measurements are stored: a report under the digest of its training, norms, scores and deviations under digests of their
 own, update vectors as arrays. A training runs only if something that is asked for has never been measured.
 """
 
@@ -28,7 +28,7 @@ _MODELS_AT_ONCE: Final = 32
 def measure(results: Computation, updates: Updates, needs: Collection[str]) -> dict[str, NDArray[Any]]:
     """Return each measure asked for, one element (or row) per update.
 
-    If trainings run, the models that the updates have gone into are worked out with them: so each update is added up as
+    Models that the updates have gone into are computed along with their trainings, so that each update is added up as
     soon as it is there, and let go of.
     """
     check_needs(needs)
@@ -47,8 +47,8 @@ def measure(results: Computation, updates: Updates, needs: Collection[str]) -> d
 def deviations(results: Computation, fresh: Updates, fresh_weights: FloatArray | None, stale: Updates) -> FloatArray:
     """Return REFL's Lambda_s of each stale update, shape (len(stale),).
 
-    The rule ``|(u + n m) / (n + 1) - m|^2 / |m|^2`` is worked out as ``|u - m|^2 / ((n + 1)^2 |m|^2)``, which loses
-    no digits where u and m are close.
+    The rule ``|(u + n m) / (n + 1) - m|^2 / |m|^2`` is worked out as ``|u - m|^2 / ((n + 1)^2 |m|^2)``, which loses no
+    digits where u and m are close.
     """
     weights = np.ones(len(fresh)) if fresh_weights is None else np.asarray(fresh_weights, dtype=np.float64)
     if weights.shape != (len(fresh),) or not np.all(np.isfinite(weights) & (weights >= 0)):
@@ -78,7 +78,7 @@ def _deviations(results: Computation, fresh: Updates, weights: FloatArray, stale
 
 
 class _Measured:
-    """The measures of updates: those that are kept, and the others, which are taken as the trainings run."""
+    """The measures of updates: the stored ones, and the others, which are taken as the trainings run."""
 
     def __init__(self, results: Computation, updates: Updates, needs: Collection[str]) -> None:
         self._results, self._updates = results, updates
@@ -146,7 +146,7 @@ class _Measured:
                 self._score(self._scores_of(i), vectors, training.client)
 
     def finish(self) -> None:
-        """Wait for what has been begun, and keep it."""
+        """Wait for measurements under way, and store them."""
         self._start_scores()
         for digests, running in self._running:
             found = running.results()
@@ -156,7 +156,6 @@ class _Measured:
             self._results.kept.put_records({digest: self._records[digest] for digest in taken})
 
     def values(self, need: str) -> NDArray[Any]:
-        """Return one measure of all updates."""
         if need == "update":
             return self._vectors
         return np.array([self._value(need, i) for i in range(len(self._updates))], dtype=np.float64)

@@ -5,7 +5,6 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from fedsim.answers import unchecked
 from fedsim.arrays import FloatArray
 from fedsim.learning import (
     MLP,
@@ -21,7 +20,7 @@ from fedsim.learning import (
     TrainingResult,
     TrainingSetup,
 )
-from fedsim.learning.executors.contracts import SEQUENTIAL, MergedJob, Merging, Precision
+from fedsim.learning.executors.contracts import SEQUENTIAL, Precision
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.schedules import ConstantRate, Decay
@@ -64,8 +63,7 @@ def check_executor(
     * do the share of the work that a job asks for, go on from the state that it brings, draw from its generator, and
       add its offset and the pull of the setup to gradients, with its learning rates,
     * leave the arrays of the jobs alone (they are read-only), and draw from no global generator,
-    * agree with the sequential executor: bit by bit with its fingerprint, else within the tolerance,
-    * give, if it works out sums of single steps, the sum of what it gives one by one, within the tolerance.
+    * agree with the sequential executor: bit by bit with its fingerprint, else within the tolerance.
 
     Parameters
     ----------
@@ -129,25 +127,6 @@ class _Trial(Examination):
         self._compare(first, list(reference.train(self._jobs())), fault, tolerance)
         self._compare(further, list(reference.train(self._jobs(first))), fault, tolerance)
         self._compare_scores(scored, reference.evaluate(self._evaluations), fault, tolerance)
-
-        self._check_sum()
-
-    def _check_sum(self) -> None:
-        """Compare a weighted sum of single steps with the steps."""
-        executor, local = unchecked(self._executor), self._setup.local
-        if not (isinstance(executor, Merging) and executor.merges):
-            return
-        jobs = [job._replace(base=self._base, rows=job.rows[: local.batch_size]) for job in self._jobs()]
-        # The share of the work that is one batch.
-        shares = [1.0 / int(local.batches(job.rows.size)) for job in jobs]
-        weights = np.linspace(-0.5, 1.0, len(jobs))
-        single = self._train([job._replace(work=share) for job, share in zip(jobs, shares, strict=True)])
-        wanted = sum(one.difference * weight for one, weight in zip(single, weights, strict=True))
-        fresh = [job.rng for job in self._jobs()]
-        sums = MergedJob(self._base, [job.rows for job in jobs], weights, lambda: fresh)
-        found = self.ask("train_sum", executor.train_sum, sums)
-        near = np.shape(found) == self._base.shape and np.allclose(found, wanted, rtol=0, atol=self._tolerance)
-        self.law(near, "train_sum is not the weighted sum of the results of train")
 
     def _layout(self) -> ModelLayout:
         """Return the layout of the model, with its initial numbers."""

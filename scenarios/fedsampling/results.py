@@ -160,7 +160,7 @@ def run(name: str, runs: Sequence[PaperRun], arguments: argparse.Namespace) -> t
 
 def main() -> None:
     parser = options("FedSampling, Table 1 and Figures 3 to 6.", "runs/fedsampling", list(LABELS))
-    parser.set_defaults(executor="merged")  # most clients do one step, on one sample
+    parser.set_defaults(executor="stacked")  # most clients do one step, on one sample
     parser.add_argument("experiments", nargs="+", choices=EXPERIMENTS, metavar="EXPERIMENT")
     parser.add_argument("--data", choices=DATA, default="here", help="other data than those of the experiment's file")
     parser.add_argument("--thin", action="store_true", help="remove a run's longest tables when its numbers are known")

@@ -26,7 +26,7 @@ from torch.nn import functional
 from fedsim import Component, Scenario
 from fedsim.learning import Dataset
 from fedsim.learning.executors.choice import ExecutorChoice
-from fedsim.learning.models.rebuilding import rebuilt
+from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.settings import Supervised
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.simulation import Simulation
@@ -75,7 +75,7 @@ def of_clients(executor: str) -> float:
 def plain(size: int) -> float:
     """Return the processor time of a plain loop over all samples, a number of them at a time."""
     learner, data = learner_with("sequential"), Drawn().load()
-    module = rebuilt(learner.architecture, learner.export(learner.initial()))
+    module = TrainedModel(learner.architecture, learner.export(learner.initial())).module()
     x, y = torch.from_numpy(data.train_x.copy()), torch.from_numpy(data.train_y.copy())
 
     def passes() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from fedsim.errors import ContractError, FedsimError
 from fedsim.learning import Evaluation
-from fedsim.learning.executors.merged.executor import MergedExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.testing import check_executor
 
@@ -120,13 +119,6 @@ class Double(SequentialExecutor):
         return [found._replace(difference=found.difference.astype(np.float64)) for found in super().train(jobs)]
 
 
-class WrongSum(MergedExecutor):
-    """Forgets the weights of a sum."""
-
-    def train_sum(self, job):
-        return super().train_sum(job._replace(weights=np.ones(len(job.rows))))
-
-
 @pytest.mark.parametrize("sound", ["sequential", OneByOne, Nearly])
 def test_sound_executors_pass(sound):
     assert check_executor(sound) is None
@@ -150,7 +142,6 @@ def test_sound_executors_pass(sound):
         (OnlyTheTestSet, "results of evaluate are not those of the sequential executor"),
         (AlwaysOne, "evaluate returned 1 results for 4 jobs"),
         (Double, "an array of float64"),
-        (WrongSum, "train_sum is not the weighted sum"),
     ],
 )
 def test_broken_executors_are_refused_for_their_fault(broken, fault):

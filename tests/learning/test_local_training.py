@@ -299,17 +299,3 @@ def test_training_is_bit_by_bit_that_of_torchs_cross_entropy(tiny: Dataset, one_
     np.testing.assert_array_equal(
         result.difference, vector.add(slope, alpha=-0.3).numpy() - executor.flat.layout.initial
     )
-
-
-@given(
-    st.integers(1, 40),
-    st.integers(1, 30),
-    st.integers(1, 3),
-    st.sampled_from([0.2, 0.5, 1.0, 2.0]),
-    st.none() | st.integers(1, 3),
-)
-def test_a_single_step_is_one_batch_of_all_samples(samples, batch_size, epochs, work, most):
-    local = LocalTraining(batch_size=batch_size, epochs=epochs, max_batches=most)
-    single = bool(local.single_steps(np.array([samples]), np.array([work]))[0])
-    assert single == (local.batches(samples, work) == 1 and local.work_samples(samples, work) >= samples)
-    assert not local.single_steps(np.array([0]), np.array([work]))[0]

@@ -12,34 +12,31 @@ from fedsim.learning.aggregation.contracts import AGGREGATION, AGGREGATIONS, Agg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZER, ServerOptimizer, ServerState, sum_of
 
 Of = Literal["difference", "model"]
-"""What an aggregation combines: the clients' differences, or their whole models."""
+"""What an aggregation combines: differences, or whole models."""
 _OF: Final = get_args(Of)
 
 _SUM_TOLERANCE: Final = 1e-9
-"""By how much weights of a mean may miss 1, far above the rounding of a sum of thousands."""
+"""By how much the sum of a mean's weights may miss 1."""
 
 
 class Incoming(Protocol):
-    """Updates that come one after the other, and what a server makes of them."""
+    """Takes the updates of one aggregation, one after the other."""
 
-    def add(self, difference: Vector, weight: float) -> None:
-        """Add an update of shape (d,)."""
-        ...
+    def add(self, difference: Vector, weight: float) -> None: ...
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
-        """Return the next model and state of the server."""
+        """Return the next model and state of the server optimiser."""
         ...
 
 
 def incoming(aggregator: Aggregator, optimizer: ServerOptimizer, model: Vector, count: int) -> Incoming:
-    """Return what takes the updates of one aggregation."""
     if aggregator.adds_up:
         return WeightedSum(optimizer, model)
     return Gathered(aggregator, optimizer, model.size, count)
 
 
 class WeightedSum:
-    """A sum of updates with weights, in float64 and in the order in which they are added."""
+    """A weighted sum of updates, in float64 and in the order in which they are added."""
 
     def __init__(self, optimizer: ServerOptimizer, model: Vector) -> None:
         self._optimizer = optimizer
@@ -47,7 +44,6 @@ class WeightedSum:
         self._weighted = np.empty(model.size)
 
     def add(self, difference: Vector, weight: float) -> None:
-        """Add an update of shape (d,)."""
         # Cast first: a product of arrays of two types is worked out in pieces, through a buffer.
         weighted = self._weighted
         weighted[:] = difference
@@ -55,11 +51,10 @@ class WeightedSum:
         self._total += weighted
 
     def add_whole(self, addend: FloatArray) -> None:
-        """Add what the server adds to its model, shape (d,)."""
+        """Add what has no weight, such as the server's noise, shape (d,)."""
         self._total += addend
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
-        """Return the next model and state of the server."""
         total = self._total.astype(np.float32)
         if self._optimizer.adds_update:
             return total, None
@@ -67,10 +62,7 @@ class WeightedSum:
 
 
 class Gathered:
-    """Updates that are kept until all are there, for a rule that needs them at once; those without a weight are not.
-
-    At least one has a weight (`has_enough`).
-    """
+    """The updates of an aggregation for a rule that needs them all at once; those without a weight are left out."""
 
     def __init__(self, aggregator: Aggregator, optimizer: ServerOptimizer, size: int, count: int) -> None:
         self._aggregator, self._optimizer = aggregator, optimizer
@@ -78,13 +70,11 @@ class Gathered:
         self._weights: list[float] = []
 
     def add(self, difference: Vector, weight: float) -> None:
-        """Keep an update of shape (d,)."""
         if weight > 0:
             self._updates[len(self._weights)] = difference
             self._weights.append(weight)
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
-        """Return the next model and state of the server; the parameters are those of `Incoming.stepped`."""
         weights = np.array(self._weights)
         share = float(weights.sum())
         updates = self._updates[: weights.size]
@@ -97,7 +87,6 @@ class Gathered:
 
 
 def has_enough(aggregator: Aggregator, weights: FloatArray) -> bool:
-    """Return whether as many updates have a weight as an aggregation needs."""
     if aggregator.adds_up:
         return True
     if np.any(weights < 0):
@@ -111,20 +100,20 @@ def has_enough(aggregator: Aggregator, weights: FloatArray) -> bool:
 def stepped(
     optimizer: ServerOptimizer, parameters: int, model: Vector, update: Vector, state: ServerState | None
 ) -> tuple[Vector, ServerState]:
-    """Return the next model and state after one update."""
+    """Return the next model and state after one update; only parameters are stepped on, buffers are averaged."""
     rule = SERVER_OPTIMIZER.checked(optimizer)
     before = rule.init(parameters) if state is None else state
     found, after = rule.step(_read_only(model[:parameters]), _read_only(update[:parameters]), before)
     buffers = sum_of(model[parameters:], update[parameters:])
-    # A checked answer is a copy: what an optimiser writes on later does not reach models of other lines of descent.
+    # A copy, so that an optimiser that writes on its result later does not change other models.
     kept = {name: _read_only(values) for name, values in after.items()}
     return np.concatenate([np.asarray(found, dtype=np.float32), buffers]), kept
 
 
 def difference_from(current: Vector, base: Vector, sent: Vector) -> Vector:
-    """Return how far base + sent is from the current model, in float64 and rounded to float32 once.
+    """Return ``base + sent - current``, in float64 and rounded to float32 once.
 
-    Where both are the same model it is what was sent, bit by bit. All arrays have shape (d,).
+    Where base and current are the same model it is ``sent``, bit by bit.
     """
     if np.array_equal(base, current):
         return sent
@@ -132,7 +121,7 @@ def difference_from(current: Vector, base: Vector, sent: Vector) -> Vector:
 
 
 def weighted_mean(vectors: Sequence[Vector], weights: FloatArray) -> Vector:
-    """Return the weighted mean of whole models: sums in float64, in their order, rounded to float32 once."""
+    """Return the weighted mean of models: sums in float64, in their order, rounded to float32 once."""
     total = np.zeros(vectors[0].size)
     for vector, weight in zip(vectors, weights.tolist(), strict=True):
         total += weight * vector.astype(np.float64)
@@ -140,7 +129,6 @@ def weighted_mean(vectors: Sequence[Vector], weights: FloatArray) -> Vector:
 
 
 def checked_weights(weights: FloatArray, count: int, what: str, *, of_a_mean: bool = False) -> FloatArray:
-    """Return a copy of weights, or refuse them."""
     chosen = np.array(weights, dtype=np.float64)
     if chosen.shape != (count,) or not all_of(np.isfinite(chosen)):
         raise ValueError(f"weights: {weights!r}; one finite number for each of {count} {what}")
@@ -156,6 +144,5 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_of(of: str) -> None:
-    """Refuse an unknown way to aggregate."""
     if of not in _OF:
         raise ValueError(f"of: {of!r} is not allowed; it must be one of {', '.join(_OF)}")

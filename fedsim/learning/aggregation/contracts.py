@@ -1,8 +1,7 @@
-"""What an aggregation is: how the updates of a cohort become one.
+"""The contract of an aggregation: how the updates of a cohort become one.
 
-Its answer takes the place of the weighted mean. So a server moves its model by the sum of the weights times the answer,
-which is the answer itself where the weights are those of a mean, and a server optimiser steps with that
-(`fedsim.learning.server_optimizers.contracts`).
+Its result takes the place of the weighted mean: it is multiplied by the sum of the weights, and the server optimiser
+steps with that.
 """
 
 from abc import ABC, abstractmethod
@@ -71,10 +70,9 @@ class Aggregator(Component, ABC):
 
 
 class _OneUpdate:
-    """Finite or not, as many numbers as an update has."""
+    """An array of shape (d,), whose numbers need not be finite."""
 
     def __call__(self, answer: object, given: Given) -> Vector:
-        """Return a copy."""
         found, size = np.asarray(answer), given["updates"].shape[1]
         if found.dtype.kind != "f" or found.shape != (size,):
             raise AnswerError(in_words(answer), f"floating-point numbers of shape ({size},)")

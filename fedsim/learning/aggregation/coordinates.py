@@ -11,7 +11,7 @@ from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.aggregation.contracts import Aggregator, Updates
 
 _AT_ONCE: Final = 2**20
-"""Numbers that are sorted at a time, beside the updates in memory."""
+"""Numbers that are sorted at a time."""
 _ROUNDING: Final = 1e-9
 
 
@@ -25,11 +25,9 @@ class Median(Aggregator):
 
     @property
     def least_updates(self) -> int:
-        """Three."""
         return 3
 
     def combine(self, updates: Updates, weights: FloatArray, parameters: int) -> Vector:
-        """Return the medians, shape (d,)."""
         cut = (len(updates) - 1) // 2
         return _middle_means(updates, cut)
 
@@ -51,17 +49,15 @@ class TrimmedMean(Aggregator):
 
     @property
     def least_updates(self) -> int:
-        """``ceil(1 / share)``."""
         return math.ceil(1 / self.share - _ROUNDING)
 
     def combine(self, updates: Updates, weights: FloatArray, parameters: int) -> Vector:
-        """Return the means of what is left, shape (d,)."""
         # A product such as 0.29 * 100 is a little below its whole number.
         return _middle_means(updates, math.floor(self.share * len(updates) + _ROUNDING))
 
 
 def _middle_means(updates: Updates, cut: int) -> Vector:
-    """Return the mean of each column without its ``cut`` smallest and largest numbers, shape (d,)."""
+    """Return the mean of each column without its ``cut`` smallest and largest numbers."""
     count = len(updates)
     low, high = cut, count - cut
 
@@ -73,7 +69,7 @@ def _middle_means(updates: Updates, cut: int) -> Vector:
 
 
 def _by_columns(updates: Updates, rule: Callable[[Updates], FloatArray]) -> Vector:
-    """Return a rule's answers for some columns after others, shape (d,)."""
+    """Apply a rule to a few columns at a time, so that sorting needs little memory."""
     size = updates.shape[1]
     found = np.empty(size, dtype=np.float32)
     step = max(1, _AT_ONCE // len(updates))

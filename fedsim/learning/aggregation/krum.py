@@ -28,11 +28,9 @@ class Krum(Aggregator):
 
     @property
     def least_updates(self) -> int:
-        """``2 f + 3``."""
         return 2 * self.byzantine + 3
 
     def combine(self, updates: Updates, weights: FloatArray, parameters: int) -> Vector:
-        """Return the winner, shape (d,)."""
         return np.array(updates[_best(updates[:, :parameters], self.byzantine)[0]])
 
 
@@ -56,11 +54,9 @@ class MultiKrum(Aggregator):
 
     @property
     def least_updates(self) -> int:
-        """``2 f + 3``, or m if that is more."""
         return max(2 * self.byzantine + 3, self.averaged)
 
     def combine(self, updates: Updates, weights: FloatArray, parameters: int) -> Vector:
-        """Return the mean of the best, shape (d,)."""
         best = np.sort(_best(updates[:, :parameters], self.byzantine)[: self.averaged])
         total = np.zeros(updates.shape[1])
         for place in best.tolist():
@@ -69,7 +65,7 @@ class MultiKrum(Aggregator):
 
 
 def _best(vectors: Updates, byzantine: int) -> IntArray:
-    """Return the places of vectors by their scores, the smallest first, shape (n,)."""
+    """Return the indices of vectors by ascending score, shape (n,)."""
     count = len(vectors)
     squares = np.zeros((count, count))
     for one in range(count):

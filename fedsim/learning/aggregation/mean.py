@@ -23,5 +23,4 @@ class Mean(Aggregator):
     adds_up: ClassVar[bool] = True
 
     def combine(self, updates: Updates, weights: FloatArray, parameters: int) -> Vector:
-        """Return the weighted mean, shape (d,)."""
         return np.asarray(weights @ updates, dtype=np.float32)

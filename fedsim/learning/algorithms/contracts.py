@@ -1,7 +1,7 @@
 """The contract of a local algorithm: what it changes in a client's training, its messages and the server's step.
 
-An algorithm is written with NumPy alone. It says what a training starts from and what it leaves, as whole vectors; the
-executors add to every gradient the pull and the offset that it states. So it works under every executor.
+An algorithm is written with NumPy alone, so that it works under every executor: executors add to each gradient the pull
+and the offset that it states.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Mask, Number, OptionalOf, in_words, refuse_uncalled
-from fedsim.arrays import BoolArray, FloatArray, Vector
-from fedsim.learning.algorithms.loss_of_batch import LossOfBatch
+from fedsim.arrays import BoolArray, FloatArray, TensorLike, Vector
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.registry import Component
 
 Memory = Mapping[str, Vector]
-"""What a client keeps from one training to its next, or the server from one step to its next: arrays by name."""
+"""State of an algorithm between two trainings of a client, or between two steps of the server: arrays by name."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Start(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What an algorithm's own loss is made of: torch's tensors, of n samples."""
+    """What an algorithm's own loss of a batch is made of: tensors of torch, of n samples."""
 
     data: Any
     scores: Any
@@ -68,7 +67,7 @@ class Gathered:
 
 
 class Stepped(NamedTuple):
-    """What a server adds to its model, float64 of shape (d,), and what it keeps for the algorithm from then on."""
+    """What a server adds to its model, float64 of shape (d,), and the algorithm's next state on the server."""
 
     update: FloatArray
     shared: Memory
@@ -176,12 +175,12 @@ class LocalAlgorithm(Component):
 
         Parameters
         ----------
-        task : the model, and what client and server have kept
+        task : the model, and the states of client and server
         """
         return Start(task.model)
 
     def loss(self, batch: Batch) -> Any:
-        """Return the loss of a batch, a scalar of torch; by default that of the data. Clients tell the latter alone.
+        """Return the loss of a batch, a scalar of torch; by default that of the data, which alone is reported.
 
         Parameters
         ----------
@@ -220,10 +219,9 @@ class LocalAlgorithm(Component):
 
 @dataclass(frozen=True)
 class _Start:
-    """A model, and an offset where the algorithm corrects gradients."""
+    """A model, and an offset only if the algorithm corrects gradients."""
 
     def __call__(self, answer: object, given: Given) -> Start:
-        """Return it as float32."""
         task: LocalTask = given["task"]
         if not isinstance(answer, Start):
             raise AnswerError(in_words(answer), "a Start")
@@ -236,34 +234,42 @@ class _Start:
 
 @dataclass(frozen=True)
 class _OwnModel:
-    """A model."""
-
     def __call__(self, answer: object, given: Given) -> Vector:
-        """Return it as float32."""
         return _vector(answer, given["model"].size)
 
 
 @dataclass(frozen=True)
 class _Memory:
-    """Arrays by their names."""
-
     def __call__(self, answer: object, given: Given) -> dict[str, Vector]:
-        """Return them, writable by their owner alone."""
         return _memory(answer)
 
 
 @dataclass(frozen=True)
 class _Stepped:
-    """An update and a memory."""
-
     def __call__(self, answer: object, given: Given) -> Stepped:
-        """Return them."""
         if not isinstance(answer, Stepped):
             raise AnswerError(in_words(answer), "a Stepped")
         update = np.asarray(answer.update)
         if update.dtype.kind != "f" or update.shape != given["gathered"].update.shape:
             raise AnswerError(in_words(answer.update), f"numbers of shape {given['gathered'].update.shape}")
         return Stepped(update.astype(np.float64), _memory(answer.shared))
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """A scalar tensor with a gradient with respect to the scores."""
+
+    def __call__(self, answer: Any, given: Given) -> Any:
+        allowed = "a tensor of one floating-point number, made of the scores, which are not detached"
+        if not isinstance(answer, TensorLike):
+            raise AnswerError(in_words(answer), allowed)
+        if any(length != 1 for length in answer.shape):
+            raise AnswerError(f"numbers of shape {tuple(answer.shape)}", allowed)
+        if not answer.is_floating_point():
+            raise AnswerError(f"a number of type {answer.dtype}", allowed)
+        if given["batch"].scores.requires_grad and not answer.requires_grad:
+            raise AnswerError("a loss without a gradient", allowed)
+        return answer
 
 
 def _vector(values: object, size: int) -> Vector:
@@ -302,7 +308,7 @@ ALGORITHM: Final = Contract(
         "personal": Flag(),
         "own_model": _OwnModel(),
         "has_loss": Flag(),
-        "loss": LossOfBatch(),
+        "loss": _Loss(),
         "begin": _Start(),
         "end": _Memory(),
         "drift_weight": Number(least=0),

@@ -41,24 +41,19 @@ class FedDyn(LocalAlgorithm):
 
     @property
     def pull(self) -> float:
-        """Alpha."""
         return self.alpha
 
     def begin(self, task: LocalTask) -> Start:
-        """Return the server's model, and minus the memory of the gradient."""
         return Start(task.model, -task.memory["gradient"] if task.memory else None)
 
     def end(self, task: LocalTask, difference: Vector) -> Memory:
-        """Return the client's next memory of its gradient."""
         before = task.memory["gradient"].astype(np.float64) if task.memory else 0.0
         return {"gradient": (before - self.alpha * difference[: task.layout.parameters]).astype(np.float32)}
 
     def drift_weight(self, steps: int, learning_rate: float) -> float:
-        """Return 1: the server adds differences up as they are."""
         return 1.0
 
     def step(self, gathered: Gathered) -> Stepped:
-        """Return the mean of the differences minus ``h / alpha``, and h."""
         parameters = gathered.layout.parameters
         before = gathered.shared["h"].astype(np.float64) if gathered.shared else np.zeros(parameters)
         h = before - self.alpha / gathered.clients * gathered.drift[:parameters]

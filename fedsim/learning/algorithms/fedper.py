@@ -39,7 +39,6 @@ class FedPer(LocalAlgorithm):
     layers: Annotated[int, Field(ge=1)] = 1
 
     def part(self, layout: ModelLayout) -> BoolArray:
-        """Return which numbers are shared, shape (d,)."""
         layers = layout.layers
         weights = [entry for entry in layers if len(entry.shape) > 1]
         if len(weights) <= self.layers:
@@ -54,11 +53,9 @@ class FedPer(LocalAlgorithm):
         return shared
 
     def begin(self, task: LocalTask) -> Start:
-        """Return the server's shared layers with the client's own."""
         return Start(self.own_model(task.layout, task.model, task.memory))
 
     def own_model(self, layout: ModelLayout, model: Vector, memory: Memory) -> Vector:
-        """Return the server's shared layers with the client's own."""
         if not memory:
             return model
         own = model.copy()
@@ -66,7 +63,6 @@ class FedPer(LocalAlgorithm):
         return own
 
     def end(self, task: LocalTask, difference: Vector) -> Memory:
-        """Return the client's own layers."""
         personal = ~self.part(task.layout)
         before = task.memory["personal"] if task.memory else task.model[personal]
         return {"personal": before + difference[personal]}

@@ -30,5 +30,4 @@ class FedProx(LocalAlgorithm):
 
     @property
     def pull(self) -> float:
-        """Mu."""
         return self.mu

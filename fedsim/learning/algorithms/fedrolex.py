@@ -17,5 +17,4 @@ class FedRolex(SubModels):
     """
 
     def shift(self, version: int) -> int:
-        """Return the version: the window rolls by one channel a round."""
         return version

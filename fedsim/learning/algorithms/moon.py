@@ -43,13 +43,11 @@ class Moon(LocalAlgorithm):
     temperature: Annotated[float, Field(gt=0)] = 0.5
 
     def begin(self, task: LocalTask) -> Start:
-        """Return the server's model, and the models to compare with."""
         if not task.memory:
             return Start(task.model)
         return Start(task.model, anchors={"server": task.model, "last": task.memory["model"]})
 
     def end(self, task: LocalTask, difference: Vector) -> Memory:
-        """Return the client's own model."""
         return {"model": task.model + difference}
 
     def loss(self, batch: Batch) -> Any:

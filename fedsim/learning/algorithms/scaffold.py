@@ -32,18 +32,15 @@ class Scaffold(LocalAlgorithm):
     changes_messages: ClassVar[bool] = True
 
     def numbers_more(self, layout: ModelLayout) -> int:
-        """Return the size of a control variate."""
         return layout.parameters
 
     def begin(self, task: LocalTask) -> Start:
-        """Return the server's model, and the difference of the control variates."""
         if not task.shared and not task.memory:
             return Start(task.model)
         zero = np.zeros(task.layout.parameters, dtype=np.float32)
         return Start(task.model, task.shared.get("control", zero) - task.memory.get("control", zero))
 
     def end(self, task: LocalTask, difference: Vector) -> Memory:
-        """Return the client's next control variate."""
         parameters = task.layout.parameters
         before, common = (kept.get("control", np.zeros(parameters)) for kept in (task.memory, task.shared))
         drift = difference[:parameters] * self.drift_weight(task.steps, task.learning_rate)
@@ -54,7 +51,6 @@ class Scaffold(LocalAlgorithm):
         return 1.0 / (steps * learning_rate) if learning_rate > 0 else 0.0
 
     def step(self, gathered: Gathered) -> Stepped:
-        """Return the update as it is, and the server's next control variate."""
         parameters = gathered.layout.parameters
         before = gathered.shared.get("control", np.zeros(parameters)).astype(np.float64)
         changes = -gathered.count * before - gathered.drift[:parameters]

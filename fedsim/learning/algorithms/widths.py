@@ -37,10 +37,8 @@ class SubModels(LocalAlgorithm):
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """The allowed widths."""
         return self.widths
 
     @property
     def given_widths(self) -> tuple[float, ...] | None:
-        """The widths that are given."""
         return self.client_widths

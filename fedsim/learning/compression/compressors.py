@@ -1,8 +1,7 @@
-"""What makes an update smaller: the bits of the message, and what the server reads out of it.
+"""The contract of a compressor: the bits of the message, and what the server reads out of it.
 
-The size of a message depends on the sizes of the model's tensors alone, never on the numbers: so simulated times are
-known without any training. A compressor works on parameters; buffers of batch normalisation are sent whole, with 32
-bits each.
+The size of a message depends on the sizes of the model's tensors alone, never on the numbers, so that simulated times
+are known without any training. A compressor works on parameters; buffers of batch normalisation are sent whole.
 """
 
 import math
@@ -97,11 +96,9 @@ class NoCompression(Compressor):
     lossless: ClassVar[bool] = True
 
     def bits(self, tensors: Sequence[int]) -> float:
-        """Return 32 bits for each parameter."""
         return float(BITS_PER_FLOAT32 * sum(tensors))
 
     def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
-        """Return the update, shape (p,)."""
         return update
 
 

@@ -17,8 +17,8 @@ class QSGD(Compressor):
     """Round each number at random to a multiple of the bucket's norm over ``levels``, unbiased.
 
     A number v of a bucket with norm N becomes ``sign(v) N l / s``, where s is ``levels`` and l one of the two whole
-    numbers around ``s |v| / N``, drawn so that the mean is v (Alistarh, Grubic, Li, Tomioka and Vojnovic, "QSGD:
-    Communication-efficient SGD via gradient quantization and encoding", NIPS 2017, section 3.1). With the Euclidean
+    numbers around ``s |v| / N``, drawn so that the mean is v. See Alistarh, Grubic, Li, Tomioka and Vojnovic, "QSGD:
+    Communication-efficient SGD via gradient quantization and encoding", NIPS 2017, section 3.1. With the Euclidean
     norm of a bucket of n numbers the mean squared error is at most ``min(n / s^2, sqrt(n) / s)`` times the squared norm
     of the bucket (Lemma 3.1).
 
@@ -48,7 +48,6 @@ class QSGD(Compressor):
     norm: Literal["l2", "max"] = "l2"
 
     def bits(self, tensors: Sequence[int]) -> float:
-        """Return the bits of norms, signs and levels."""
         each = 1 + math.ceil(math.log2(self.levels + 1))
         buckets = len(self._starts(tensors)) - 1
         return float(each * sum(tensors) + BITS_PER_FLOAT32 * buckets)
@@ -63,7 +62,6 @@ class QSGD(Compressor):
         return found
 
     def _rounded(self, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], draws: object) -> Vector:
-        """Return the numbers of a bucket, shape (n,), rounded by draws from [0, 1), shape (n,)."""
         size = np.abs(values)
         exact = np.sqrt(np.square(values).sum()) if self.norm == "l2" else size.max()
         norm = np.float32(exact)

@@ -1,7 +1,7 @@
-"""Sparsification: few numbers of an update are sent, with their places.
+"""Sparsification: few numbers of an update are sent, with their indices.
 
-Without scaling what is sent is never farther from the update than nothing is, so that error feedback holds what is left
-out within bounds (Stich, Cordonnier and Jaggi, "Sparsified SGD with memory", NeurIPS 2018).
+Without scaling the message is never farther from the update than zero is, so that error feedback stays bounded (Stich,
+Cordonnier and Jaggi, "Sparsified SGD with memory", NeurIPS 2018).
 """
 
 from collections.abc import Sequence
@@ -43,16 +43,13 @@ class TopK(Compressor):
 
     @property
     def remembers(self) -> bool:
-        """Whether clients keep what they did not send."""
         return self.error_feedback
 
     def bits(self, tensors: Sequence[int]) -> float:
-        """Return the bits of the numbers and of their places."""
         size = sum(tensors)
         return float(_kept(self.share, size) * (BITS_PER_FLOAT32 + _place_bits(size)))
 
     def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
-        """Return the update with zeros in place of what is not sent, shape (p,)."""
         count = _kept(self.share, update.size)
         size = np.abs(update)
         size[np.isnan(size)] = np.inf
@@ -92,11 +89,9 @@ class RandomK(Compressor):
 
     @property
     def remembers(self) -> bool:
-        """Whether clients keep what they did not send."""
         return self.error_feedback
 
     def bits(self, tensors: Sequence[int]) -> float:
-        """Return the bits of the numbers, and of their places or of the seed."""
         size = sum(tensors)
         count = _kept(self.share, size)
         if self.shared_seed:
@@ -104,7 +99,6 @@ class RandomK(Compressor):
         return float(count * (BITS_PER_FLOAT32 + _place_bits(size)))
 
     def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
-        """Return the update with zeros in place of what is not sent, shape (p,)."""
         count = _kept(self.share, update.size)
         places: IntArray = rng.choice(update.size, count, replace=False, shuffle=False)
         scale = 1.0 if self.error_feedback else update.size / count
@@ -119,5 +113,5 @@ def _kept(share: float, size: int) -> int:
 
 
 def _place_bits(size: int) -> int:
-    """Return the bits of one of ``size`` places."""
+    """Return the bits of an index below ``size``."""
     return (size - 1).bit_length()

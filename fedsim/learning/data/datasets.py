@@ -1,8 +1,4 @@
-"""The data sets that models learn from, as plain arrays; those in files are in the modules beside this one.
-
-Samples keep the type of their files; what a module takes is made of them by `fedsim.learning.models.inputs` alone. A
-set of your own is a `fedsim.Component` with a method ``load(data_dir) -> Dataset``.
-"""
+"""Data sets as plain arrays; `fedsim.learning.models.inputs` alone makes of samples what a module takes."""
 
 import functools
 import gzip
@@ -32,7 +28,7 @@ _DIGITS_SIDE: Final = 8
 _AXES_OF_IMAGES: Final = 4
 _AXES_OF_TEXTS: Final = 2
 _KINDS: Final = "biuf"
-"""Of NumPy's types: truth values, whole numbers with and without a sign, floating-point numbers."""
+"""Of NumPy's types: truth values, whole numbers, floating-point numbers."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,6 @@ class Dataset:
 
     @property
     def form(self) -> Form:
-        """What the samples are."""
         if self.vocabulary is not None:
             return "tokens" if self.vectors is None else "vectors"
         if self.pixel_max is not None:
@@ -92,7 +87,6 @@ class Dataset:
 
     @property
     def targets_in_words(self) -> str:
-        """Type and shape of the targets."""
         of = self.train_y
         known = "" if self.classes is None else f", labels of {self.classes} classes"
         return f"{of.dtype} of shape ({', '.join(map(str, ('n', *of.shape[1:])))}){known}"
@@ -110,7 +104,6 @@ class Dataset:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Hash of everything in it."""
         digest = hashlib.blake2b(f"{self.classes} {self.pixel_max}".encode(), digest_size=16)
         more = {"users": self.train_users, "vectors": self.vectors}
         arrays = {str(place): x for place, x in enumerate((self.train_x, self.train_y, self.test_x, self.test_y))}
@@ -190,22 +183,20 @@ class DatasetPart(Protocol):
 
 
 class PublishedPart(DatasetPart, Protocol):
-    """A data set with published content, of which ``fedsim data`` tells."""
+    """A data set with published content, which ``fedsim data`` lists."""
 
     source: ClassVar[str]
 
     def where(self) -> str:
-        """Return its file or folder in the data folder, or what it is a part of."""
+        """Return its file or folder in the data folder, or the library that it is a part of."""
         ...
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return what of it is there, with the options that name it; nothing if no options could load it."""
+        """Return which parts of it are there, with the options that name them."""
         ...
 
 
 class FetchedPart(PublishedPart, Protocol):
-    """A data set that is downloaded when a user asks for it."""
-
     def download(self, data_dir: Path | None = None) -> None:
         """Download it, unless it is there already."""
         ...
@@ -226,14 +217,13 @@ class Limited(Component):
     Attributes
     ----------
     train_limit : int >= 1, optional
-        Number of training samples kept, the first ones in the order of the files (2,000 of MNIST's 60,000 in
+        Number of training samples, the first ones in the order of the files (2,000 of MNIST's 60,000 in
         the PAUSE authors' ICASSP paper); the test set stays whole.
     """
 
     train_limit: Annotated[int, Field(ge=1)] | None = None
 
     def limited(self, data: Dataset) -> Dataset:
-        """Return a set with the first training samples only."""
         limit = self.train_limit
         if limit is None:
             return data
@@ -251,15 +241,12 @@ class PartOfScikitLearn(Limited):
     source: ClassVar[str] = "part of scikit-learn"
 
     def where(self) -> str:
-        """Return the library."""
         return "scikit-learn"
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return the library."""
         return (self.where(),)
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return True: the set is part of scikit-learn."""
         return True
 
 
@@ -280,7 +267,6 @@ class Digits(PartOfScikitLearn):
     """
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set."""
         return self.limited(_read_digits())
 
 
@@ -326,6 +312,6 @@ DATASETS: Final = Registry(
     foreign="fedsim.learning.data.handed:HandedData",
 )
 PUBLISHED: Final = tuple(kind for kind in DATASETS.builtin if kind != "idx-files")
-"""Kinds of which ``fedsim data`` tells: each is a `PublishedPart` with its default options."""
+"""Kinds that ``fedsim data`` lists: each is a `PublishedPart` with its default options."""
 FETCHED: Final = ("mnist", "fashion-mnist", "cifar-10", "cifar-100")
 """Kinds that are downloaded on request: each is a `FetchedPart`."""

@@ -30,7 +30,6 @@ class Diabetes(PartOfScikitLearn):
     """
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set."""
         return self.limited(_read())
 
 
@@ -45,6 +44,6 @@ def _read() -> Dataset:
 
 
 def _standard(columns: FloatArray, of: BoolArray) -> NDArray[np.float32]:
-    """Return columns of which the chosen rows have mean 0 and variance 1, as float32."""
+    """Shift and scale columns so that the chosen rows have mean 0 and variance 1."""
     scaled = (columns - columns[of].mean(axis=0)) / columns[of].std(axis=0)
     return np.asarray(scaled, dtype=np.float32)

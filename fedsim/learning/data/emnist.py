@@ -36,15 +36,12 @@ class EMNIST(InFiles):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Nothing: the files do not name writers."""
         return frozenset()
 
     def where(self) -> str:
-        """Return the folder."""
         return "EMNIST/raw"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
-        """Return images and labels for training, then for testing."""
         return tuple(
             (f"EMNIST/raw/emnist-{self.division}-{part}-{what}-ubyte",)
             for part in ("train", "test")
@@ -52,16 +49,13 @@ class EMNIST(InFiles):
         )
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return the divisions."""
         divisions = [self.model_copy(update={"division": name}) for name in _CLASSES]
         return tuple(f"division = '{one.division}'" for one in divisions if one.available(data_dir))
 
     def files(self, place: Path) -> tuple[Path, ...]:
-        """Return images and labels for training, then for testing."""
         return existing(*(place / name for (name,) in self.wanted()))
 
     def read(self, place: Path) -> Dataset:
-        """Return the set."""
         files = self.files(place)
         return Dataset(*self._part(*files[:2]), *self._part(*files[2:]), classes=_CLASSES[self.division], pixel_max=255)
 

@@ -1,4 +1,4 @@
-"""Data sets of other kinds: arrays, and datasets of torch, handed over in Python or named in a file."""
+"""Data sets handed over in Python or named by their class or function in a file: arrays, datasets of torch."""
 
 import inspect
 import sys
@@ -18,7 +18,7 @@ from fedsim.learning.data.rows import Rows, array_of, padded
 from fedsim.registry import Component
 
 TARGET_FILL: Final = "target_fill"
-"""Option of a class or function in a file: with what targets of several lengths are filled up."""
+"""Option of a class or function in a file: the number that fills up targets of several lengths."""
 
 _TEST_EVERY: Final = 5
 _PAIR, _FOUR = 2, 4
@@ -31,15 +31,11 @@ _ALLOWED: Final = (
 
 @runtime_checkable
 class MapStyle(Protocol):
-    """A dataset as torch has it: its items are pairs of a sample and its target."""
+    """A dataset of torch whose items are pairs of a sample and its target."""
 
-    def __len__(self) -> int:
-        """Return how many items there are."""
-        ...
+    def __len__(self) -> int: ...
 
-    def __getitem__(self, index: int, /) -> Any:
-        """Return an item."""
-        ...
+    def __getitem__(self, index: int, /) -> Any: ...
 
 
 class HandedData(Foreign):
@@ -47,7 +43,7 @@ class HandedData(Foreign):
 
     @classmethod
     def of_object(cls, value: Any) -> Self:
-        """Return the part of an object, which is read now and has the digest of its content, or of what gives one.
+        """Return the part of an object, which is read now and identified by the digest of its content.
 
         A class or function that a file can name is the part that the file would name; any other one is called now.
         """
@@ -67,7 +63,6 @@ class HandedData(Foreign):
 
     @classmethod
     def _of_call(cls, place: str, found: Callable[..., Any]) -> Self:
-        """Return the part of a class or function that was handed over itself."""
         further = [name for name in required_of(found) if name not in ("data_dir", "train")]
         if further:
             raise ValueError(
@@ -78,7 +73,7 @@ class HandedData(Foreign):
 
     @classmethod
     def of_place(cls, place: str, found: Any, options: Mapping[str, Any]) -> Self:
-        """Return the part that a class or function makes with options, ``target_fill`` beside its own ones."""
+        """Return the part that a class or function makes with options, ``target_fill`` among them."""
         fill = 0 if TARGET_FILL in parameters_of(found) else options.get(TARGET_FILL, 0)
         if isinstance(fill, bool) or not isinstance(fill, int | float):
             raise ValueError(f"{TARGET_FILL}: {fill!r} is not allowed; allowed: a number")
@@ -88,7 +83,7 @@ class HandedData(Foreign):
 
     @property
     def stands_for(self) -> object:
-        """The class or function whose code counts; the content tells all of an object."""
+        """The class or function whose code counts in digests; None for an object, whose content counts."""
         return None if self.content else super().stands_for
 
     def load(self, data_dir: Path | None = None) -> Dataset:
@@ -111,18 +106,17 @@ class HandedData(Foreign):
 
     @property
     def _for_call(self) -> dict[str, Any]:
-        """The options for the class or function."""
         known = parameters_of(self.found)
         return {name: value for name, value in self.options.items() if name != TARGET_FILL or name in known}
 
 
 def dataset_of(value: Any, *, target_fill: float = 0, noun: str = "the data set") -> Dataset:
-    """Return a data set made of what a user has.
+    """Return a data set made of arrays, lists of samples or datasets of torch.
 
     Floating-point numbers become float32. uint8 of shape (n, h, w) or (n, h, w, channels) are images. Whole numbers of
     shape (n, length) are tokens. Samples of different lengths are filled up with 0 at their end, their targets with
     ``target_fill``, which a task may take for padding. Targets that are whole numbers of shape (n,) are labels; numbers
-    of shape (n,) become one of shape (n, 1); truth values become uint8.
+    of shape (n,) become (n, 1); truth values become uint8.
     """
     if isinstance(value, Dataset):
         return value
@@ -144,12 +138,12 @@ def dataset_of(value: Any, *, target_fill: float = 0, noun: str = "the data set"
 
 
 def _is_array(value: Any) -> bool:
-    """Return whether something is an array or a tensor, or a list of samples, and no dataset of pairs."""
+    """Return whether a value is an array, a tensor or a list of samples, and no dataset of pairs."""
     return isinstance(value, list | Shaped)
 
 
 def _is_split(value: Any) -> bool:
-    """Return whether something is a list of two datasets, as `torch.utils.data.random_split` gives it."""
+    """Return whether a value is a list of two datasets, as `torch.utils.data.random_split` gives it."""
     return (
         isinstance(value, list)
         and len(value) == _PAIR
@@ -167,7 +161,6 @@ def _array(rows: Rows, fill: float = 0) -> NDArray[Any]:
 
 
 def _read(value: Any, noun: str) -> tuple[Rows, Rows]:
-    """Return samples and targets of a dataset of torch, or of a pair of arrays."""
     if isinstance(value, tuple) and len(value) == _PAIR and all(map(_is_array, value)):
         return _pair(value)
     torch_data = sys.modules.get("torch.utils.data")
@@ -191,7 +184,6 @@ def _read(value: Any, noun: str) -> tuple[Rows, Rows]:
 
 
 def _whole(train: tuple[Rows, Rows], test: tuple[Rows, Rows], target_fill: float) -> Dataset:
-    """Return the data set of training and test samples, whose types say what they are."""
     train_x, test_x = _alike(train[0], test[0])
     train_y, test_y = (_targets(one) for one in _alike(train[1], test[1], target_fill))
     more: dict[str, Any] = {}
@@ -210,7 +202,7 @@ def _whole(train: tuple[Rows, Rows], test: tuple[Rows, Rows], target_fill: float
 
 
 def _alike(one: Rows, other: Rows, fill: float = 0) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return two arrays of one type, floating-point numbers as float32; rows of several lengths have one afterwards."""
+    """Return two arrays of one type; rows of several lengths have one length afterwards."""
     if isinstance(one, list) and isinstance(other, list):
         both = padded([*one, *other], fill)
         first, second = both[: len(one)], both[len(one) :]

@@ -18,14 +18,14 @@ LARGEST_SIDE: Final = 1024
 """Height and width of the largest image."""
 
 FILES: Final = tuple(f"{part}-{what}-ubyte" for part in ("train", "t10k") for what in ("images-idx3", "labels-idx1"))
-"""Names of the files of a set: images and labels for training, and for testing."""
+"""Names of a set's files: images and labels for training, and for testing."""
 
 _BYTES: Final = 0x08
-"""IDX's code of numbers of one byte each, without a sign."""
+"""IDX's code of unsigned bytes."""
 
 
 class Header(NamedTuple):
-    """What the header of an IDX file says: the lengths of its axes."""
+    """Lengths of the axes of an IDX file."""
 
     lengths: tuple[int, ...]
 
@@ -60,7 +60,6 @@ def read_header(path: Path, axes: int) -> Header:
 
 
 def check_pair(images: Path, labels: Path) -> None:
-    """Refuse files of images and labels that are damaged or do not belong together."""
     count, labelled = read_header(images, 3).lengths[0], read_header(labels, 1).lengths[0]
     if count != labelled:
         raise DataError(f"{images}: has {count} images, and {labels.name} has {labelled} labels; allowed: one for each")
@@ -78,7 +77,6 @@ def read_pair(images: Path, labels: Path) -> tuple[Images, IntArray]:
 
 
 def md5(path: Path) -> str:
-    """Return the MD5 of a file, by which data sets are published."""
     content = read_bytes(path, MAX_BYTES, DataError)
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 

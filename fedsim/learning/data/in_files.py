@@ -1,4 +1,4 @@
-"""A data set in public files, which a user has fetched and put into the data folder."""
+"""A data set in public files that a user has put into the data folder."""
 
 import functools
 from abc import abstractmethod
@@ -27,7 +27,7 @@ class InFiles(Limited):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Users: most sets say to whom a sample belongs; one that does not says so."""
+        """Users: most sets give the user of each sample; one that does not overrides this."""
         return frozenset({USERS})
 
     @abstractmethod
@@ -36,14 +36,14 @@ class InFiles(Limited):
 
     @abstractmethod
     def wanted(self) -> tuple[tuple[str, ...], ...]:
-        """Return patterns of the paths in the data folder that the set needs; of those of one tuple, any."""
+        """Return patterns of the needed paths in the data folder; any one of each tuple suffices."""
 
     def missing(self, place: Path) -> list[str]:
-        """Return the patterns of which a data folder has no file, in words."""
+        """Return the patterns that no file of a data folder matches, in words."""
         return [" or ".join(ways) for ways in self.wanted() if not any(any(place.glob(way)) for way in ways)]
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return what of the set is in a data folder, whatever the options; their content is not read."""
+        """Return which parts of the set are in a data folder, whatever the options; no content is read."""
         return (self.where(),) if self.available(data_dir) else ()
 
     @abstractmethod
@@ -55,11 +55,9 @@ class InFiles(Limited):
         """Return the whole set in a data folder, or raise `DataError` that names a damaged file."""
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return whether the set's files exist; their content is not read."""
         return bool(self.files(data_folder(data_dir)))
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set from its files."""
         place = data_folder(data_dir)
         files = self.files(place)
         if not files:
@@ -74,20 +72,15 @@ class InFiles(Limited):
 
 @functools.lru_cache(maxsize=2)
 def _read(part: InFiles, place: Path, _stamp: tuple[tuple[int, int], ...]) -> Dataset:
-    """Return a whole set; kept, since studies load the same one for every run."""
+    """Return a whole set; cached, since studies load the same one for every run."""
     return part.read(place)
 
 
 def existing(*paths: Path) -> tuple[Path, ...]:
-    """Return the paths if all are files, else none."""
     return paths if all(path.is_file() for path in paths) else ()
 
 
 def first_ones(samples: int, share: float) -> BoolArray:
-    """Return which samples are for training: the first ones of their order, at least one for each purpose.
-
-    >>> first_ones(5, 0.8).tolist()
-    [True, True, True, True, False]
-    """
+    """Return which samples are for training: the first ones of their order, at least one for each purpose."""
     train = min(max(1, int(share * samples)), samples - 1)
     return np.asarray(np.arange(samples) < train)

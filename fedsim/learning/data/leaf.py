@@ -25,8 +25,8 @@ _CLASSES: Final = 62
 class FEMNIST(InFiles):
     """FEMNIST: handwritten digits and letters by writer, 28 x 28 grey, 62 classes (Caldas et al. 2018, LEAF).
 
-    LEAF's numbers between 0 and 1 are pixels over 255, to which they are rounded. Every writer is a user. LEAF's own
-    division into training and test is kept: by samples (``-t sample``), where a writer has samples for both, or by
+    LEAF's numbers between 0 and 1 are pixels over 255, to which they are rounded. Every writer is a user. The division
+    into training and test is LEAF's: by samples (``-t sample``), where a writer has samples for both, or by
     users (``-t user``), where writers for testing are others.
 
     Attributes
@@ -46,20 +46,16 @@ class FEMNIST(InFiles):
     users: Annotated[int, Field(ge=1)] | None = None
 
     def where(self) -> str:
-        """Return the folder."""
         return "femnist"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
-        """Return files of both parts."""
         return ("femnist/train/*.json",), ("femnist/test/*.json",)
 
     def files(self, place: Path) -> tuple[Path, ...]:
-        """Return all files of samples."""
         parts = [sorted((place / "femnist" / part).glob("*.json")) for part in ("train", "test")]
         return (*parts[0], *parts[1]) if all(parts) else ()
 
     def read(self, place: Path) -> Dataset:
-        """Return the set."""
         files = self.files(place)
         train, test = ([path for path in files if path.parent.name == part] for part in ("train", "test"))
         train_x, train_y, user, names = _part(train, self.users)
@@ -75,7 +71,7 @@ class FEMNIST(InFiles):
 def _part(
     paths: Sequence[Path], most: int | None, only: Collection[str] | None = None
 ) -> tuple[Images, IntArray, IntArray, list[str]]:
-    """Return images, labels, the number of each one's writer, and the writers' names."""
+    """Return images, labels, the number of each sample's writer, and the writers' names."""
     images, labels, user, names = [], [], [], list[str]()
     for path in paths:
         for name, x, y in _users(path, only):
@@ -95,7 +91,7 @@ def _part(
 
 
 def _users(path: Path, only: Collection[str] | None) -> Iterator[tuple[str, Images, IntArray]]:
-    """Yield name, images and labels of each writer with samples in one of LEAF's files; of some alone if named."""
+    """Yield name, images and labels of each writer in one of LEAF's files; of some alone if named."""
     try:
         content = json.loads(read_text(path, DataError, max_bytes=MAX_BYTES))
         names = content["users"]
@@ -125,7 +121,7 @@ def _users(path: Path, only: Collection[str] | None) -> Iterator[tuple[str, Imag
 
 
 def _numbers(rows: Any, width: int) -> NDArray[np.float64]:
-    """Return rows of numbers of at least 0 as an array of shape (n, width); those of a width of more are at most 1."""
+    """Return rows of numbers of at least 0 as an array of shape (n, width); images are at most 1."""
     found = np.asarray(rows, dtype=np.float64).reshape(len(rows), -1)
     if found.size and (found.shape[1] != width or not 0 <= found.min() <= found.max() <= (1 if width > 1 else 1e9)):
         raise ValueError(f"{found.shape[1]} numbers from {found.min()} to {found.max()}")

@@ -19,9 +19,9 @@ from fedsim.learning.data.text.in_words import numbered
 
 _MAX_BYTES: Final = 1 << 26
 _MOST: Final = 100_000
-"""Members of an archive at most."""
+"""Most members of an archive."""
 _LARGEST: Final = 1 << 16
-"""Bytes of a drawing at most."""
+"""Most bytes of a drawing."""
 _SIDE: Final = 105
 _DRAWING: Final = re.compile(r"[^/]+/([^/]+)/(character\d+)/\d+_(\d\d)\.png")
 
@@ -61,24 +61,19 @@ class Omniglot(InFiles):
     side: Annotated[int, Field(ge=1, le=_SIDE)] = 28
 
     def where(self) -> str:
-        """Return the archive."""
         return f"omniglot/images_background{'' if self.part == 'full' else '_' + self.part}.zip"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
-        """Return the archive."""
         return ((self.where(),),)
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return each part with its archive."""
         parts = [self.model_copy(update={"part": part}) for part in get_args(_Part)]
         return tuple(f"part = '{one.part}': {one.where()}" for one in parts if one.available(data_dir))
 
     def files(self, place: Path) -> tuple[Path, ...]:
-        """Return the archive."""
         return existing(place / self.where())
 
     def read(self, place: Path) -> Dataset:
-        """Return the set."""
         path = place / self.where()
         drawings = list(self._drawings(path))
         train = np.array([int(drawing.drawer) % 5 != 0 for drawing in drawings], dtype=bool)

@@ -36,7 +36,7 @@ def _one_file(value: str) -> str:
 FolderName = Annotated[str, AfterValidator(_one_name)]
 """A name in the data folder, without a path."""
 FileName = Annotated[str, AfterValidator(_one_file)]
-"""The same of a file, without its ending."""
+"""The same for a file, without its ending."""
 
 
 class IdxFiles(Limited):
@@ -51,7 +51,7 @@ class IdxFiles(Limited):
     classes : int, 2 to 256
         Number of labels, which are 0 to classes - 1.
     users : bool
-        Whether a fifth file of the folder, ``train-users.csv``, tells the user of each training sample, such as its
+        Whether a fifth file of the folder, ``train-users.csv``, gives the user of each training sample, such as its
         writer: a table with a column ``user`` of whole numbers from 0 and one row for each sample, in their order.
     digest : str, optional
         32 hexadecimal digits that the digest of the content must be; it is then part of the experiment.
@@ -74,15 +74,12 @@ class IdxFiles(Limited):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Users, if a file tells them."""
         return frozenset({USERS} if self.users else ())
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return whether all files of the set exist; their content is not read."""
         return not self._missing(data_folder(data_dir))
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set from its files."""
         folder = data_folder(data_dir) / self.name / "raw"
         if missing := self._missing(data_folder(data_dir)):
             raise DataError(f"{self.name} is not in {folder} ({', '.join(missing)} missing)")
@@ -106,7 +103,6 @@ def found_sets(data_dir: Path | None = None) -> tuple[str, ...]:
 
 
 def _users(path: Path, samples: int) -> IntArray:
-    """Return the user of each training sample from a file, shape (samples,)."""
     columns = read_columns(path)
     if "user" not in columns:
         raise DataError(f"{path} has no column 'user'; its columns: {', '.join(columns) or 'none'}")

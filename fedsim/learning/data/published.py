@@ -1,4 +1,4 @@
-"""Published data sets, read from files whose checksums are the published ones; a download happens on request only.
+"""Published data sets, whose files must have the published checksums; a download happens on request only.
 
 The files lie where torchvision puts them. Pickles of torchvision's own (``processed/*.pt``) are never read.
 """
@@ -18,7 +18,7 @@ from fedsim.learning.data.idx import FILES, check_pair, md5, read_pair
 
 _CIFAR_FILES: Final = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch", "batches.meta")
 _IDX_HINT: Final = f"{', '.join(f'{name}.gz' for name in FILES)}, in"
-"""Names of the files of MNIST and Fashion-MNIST, which a download unpacks where they are there packed."""
+"""Names of the files of MNIST and Fashion-MNIST; a download unpacks packed ones."""
 
 
 class _Published(Limited):
@@ -31,19 +31,15 @@ class _Published(Limited):
     files: ClassVar[tuple[str, ...]]
 
     def where(self) -> str:
-        """Return the folder."""
         return self.folder
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return the folder if all files of the set exist."""
         return (self.folder,) if self.available(data_dir) else ()
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return whether all files of the set exist; their content is not read."""
         return not self._missing(data_folder(data_dir))
 
     def download(self, data_dir: Path | None = None) -> None:
-        """Download the set, unless its files exist already."""
         place = data_folder(data_dir)
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -52,7 +48,6 @@ class _Published(Limited):
             raise DataError(f"{self.kind} cannot be downloaded to {place}: {error}") from error
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set from its files."""
         place = data_folder(data_dir)
         missing = self._missing(place)
         if missing:
@@ -220,7 +215,7 @@ class CIFAR100(_Pickled):
 
 @functools.lru_cache(maxsize=2)
 def _read_idx(folder: Path, published: tuple[tuple[str, str], ...], _stamp: tuple[int, ...]) -> Dataset:
-    """Return a set from its files; kept, since studies load the same one for every run."""
+    """Return a set from its files; cached, since studies load the same one for every run."""
     for images, labels in (FILES[:2], FILES[2:]):
         check_pair(folder / images, folder / labels)
     for name, checksum in published:

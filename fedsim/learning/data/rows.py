@@ -34,7 +34,7 @@ def padded(rows: Sequence[Any], fill: float = 0) -> NDArray[Any]:
 
 
 def array_of(value: Any) -> NDArray[Any]:
-    """Return an array or a tensor as an array; bfloat16, which NumPy has not, becomes float32."""
+    """Return an array or a tensor as an array; bfloat16, which NumPy lacks, becomes float32."""
     torch = sys.modules.get("torch")  # who hands over a tensor has imported it
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu()
@@ -43,7 +43,7 @@ def array_of(value: Any) -> NDArray[Any]:
 
 
 def _of_kind(fill: float, kind: np.dtype[Any]) -> Any:
-    """Return a value as one of a type, whole numbers exactly."""
+    """Convert a value to a type, whole numbers exactly."""
     exact = kind.kind == "f" and np.isfinite(fill)
     if kind.kind in "iu" and np.isfinite(fill) and fill == int(fill):
         exact = np.iinfo(kind).min <= fill <= np.iinfo(kind).max

@@ -1,38 +1,34 @@
-"""Shapes of samples, as models are told of them."""
+"""Shapes of samples, as models get them."""
 
 import math
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 Shape = tuple[int, ...]
-"""Channels, height and width of an image; lengths of the axes of other numbers, as a `TypedShape` where they are not of
-float32; `TokenShape` of a text."""
+"""Channels, height and width of an image; lengths of the axes of other numbers; `TokenShape` of a text."""
 
 
 class TokenShape(NamedTuple):
-    """Of a text: numbers of words or characters, the same count for all; 0 fills up what is shorter."""
+    """Shape of texts of the same length; token 0 fills up shorter ones."""
 
     length: int
     vocabulary: int
 
 
 class TypedShape(tuple[int, ...]):
-    """Of a tensor that is not of float32: lengths of its axes."""
+    """Lengths of the axes of a tensor that is not of float32, with its type."""
 
     dtype: str
 
     def __new__(cls, sizes: Iterable[int], dtype: str) -> Self:
-        """Return a shape with a type."""
         made = super().__new__(cls, sizes)
         made.dtype = dtype
         return made
 
     def __getnewargs__(self) -> tuple[tuple[int, ...], str]:
-        """Return what a copy is made of."""
         return tuple(self), self.dtype
 
     def __repr__(self) -> str:
-        """Return lengths and type."""
         return f"{tuple(self)} of {self.dtype}"
 
 

@@ -59,25 +59,20 @@ class Synthetic(Limited):
     seed: Annotated[int, Field(ge=0)] = 0
 
     def where(self) -> str:
-        """Return that it is made."""
         return "made when it is loaded"
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return where it is."""
         return (self.where(),)
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return True: the set is made."""
         return True
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set."""
         return self.limited(_made(self.model_copy(update={"train_limit": None})))
 
 
 @functools.lru_cache(maxsize=2)
 def _made(of: Synthetic) -> Dataset:
-    """Return a whole set."""
     streams = Streams(of.seed)
     x, y, user, train = [], [], [], []
     spread = np.arange(1, of.features + 1) ** -0.6  # the standard deviation: variances are j^-1.2

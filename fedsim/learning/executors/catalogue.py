@@ -17,9 +17,6 @@ STACKED: Final = "stacked"
 STACKED_COMPILED: Final = "stacked-compiled"
 """The same with its steps compiled to machine code."""
 
-MERGED: Final = "merged"
-"""The kind that computes clients of one plain step each as one batch."""
-
 CANDIDATES: Final = (SEQUENTIAL, PROCESSES, STACKED)
 """The kinds that `AUTO` compares. Of two that are about as fast it takes the first."""
 
@@ -31,7 +28,6 @@ EXECUTORS: Final = Registry(
         AUTO: "fedsim.learning.executors.auto.auto:AutoExecutor",
         SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor",
         PROCESSES: "fedsim.learning.executors.processes:ProcessesExecutor",
-        MERGED: "fedsim.learning.executors.merged.executor:MergedExecutor",
         STACKED: "fedsim.learning.executors.stacked.executor:StackedExecutor",
         STACKED_COMPILED: "fedsim.learning.executors.stacked.compiled:StackedCompiledExecutor",
     },

@@ -26,8 +26,6 @@ MakeExecutor = Callable[[TrainingSetup, str], Executor]
 
 @dataclass(frozen=True)
 class ExecutorChoice:
-    """An executor that has not been built yet."""
-
     executor: str | MakeExecutor = SEQUENTIAL
     device: str = "cpu"
     precision: Precision = "float32"
@@ -57,11 +55,9 @@ class ExecutorChoice:
         return cls.of(used.kind, used.device, cast(Precision, used.precision))
 
     def build(self, setup: TrainingSetup) -> Executor:
-        """Return a fresh executor; raises as `prepare`."""
         return self.prepare(setup).executor
 
     def prepare(self, setup: TrainingSetup, samples: IntArray | None = None) -> "Prepared":
-        """Return a fresh executor with its description."""
         make = _load(self.executor) if isinstance(self.executor, str) else self.executor
         expected = None
         if samples is not None and self.rounds is not None:

@@ -1,4 +1,4 @@
-"""Evaluation in chunks of a fixed size, so that a result depends neither on who shares the chunks nor on other jobs."""
+"""Evaluation in chunks of a fixed size, so that a result does not depend on how chunks are shared among threads."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ from fedsim.learning.tasks.scores import Scores
 
 # Small enough for a chunk's activations to stay in the cache of one core.
 SIZE: Final = 200
-"""Samples of a chunk, of which a job's last may have fewer."""
+"""Samples of a chunk; a job's last one may have fewer."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A model and some of the samples that it is evaluated on."""
+    """A model and some of its samples."""
 
     model: Vector
     rows: IntArray | None
@@ -28,7 +28,6 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """Number of samples."""
         return self.stop - self.start
 
 
@@ -38,10 +37,7 @@ def evaluated(
     scores: Scores,
     score: Callable[[Sequence[Chunk]], Sequence[FloatArray]],
 ) -> list[Evaluation]:
-    """Return loss and metrics of each job from the sums over its chunks, which are added in their order.
-
-    The parts of a job share its chunks, and each has the sums over its samples.
-    """
+    """Return loss and metrics of each job from the sums over its chunks, added in their order."""
     if not jobs:
         return []
     sizes = [test_samples if job.rows is None else job.rows.size for job in jobs]
@@ -57,7 +53,6 @@ def evaluated(
 
 
 def added(rows: Iterable[FloatArray], width: int) -> FloatArray:
-    """Return the sum of rows of a width, added in their order."""
     total = np.zeros(width)
     for row in rows:
         total += row
@@ -65,14 +60,12 @@ def added(rows: Iterable[FloatArray], width: int) -> FloatArray:
 
 
 def of_parts(each: FloatArray, parts: IntArray, scores: Scores) -> Evaluation:
-    """Return the evaluation of samples with those of their parts."""
     sums = np.add.reduceat(each, np.cumsum(parts) - parts, axis=0)
     of_each = [scores.evaluation(one, size) for one, size in zip(sums, parts.tolist(), strict=True)]
     return replace(scores.evaluation(added(sums, scores.width), len(each)), parts=tuple(of_each))
 
 
 def _chunks(job: EvaluationJob, size: int) -> list[Chunk]:
-    """Return the chunks of one job of a number of samples."""
     places = [(start, min(start + SIZE, size)) for start in range(0, size, SIZE)]
     if job.rows is None:
         return [Chunk(job.model, None, start, stop) for start, stop in places]

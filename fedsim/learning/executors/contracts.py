@@ -1,13 +1,13 @@
-"""What trains and evaluates: batches of jobs in, results out, in the jobs' order.
+"""The contract of an executor: batches of jobs in, results out, in the jobs' order.
 
-An executor knows neither rounds nor clients nor handles. It is chosen outside the scenario, and a result does not
-depend on which one computes it, up to the tolerance that its ``fingerprint`` stands for.
+An executor knows neither rounds nor clients nor handles. It is chosen outside the scenario; a result does not depend on
+it, up to the tolerance that its ``fingerprint`` stands for.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,10 +28,10 @@ SEQUENTIAL: Final = "sequential"
 """The fingerprint of the executor that trains one client after the other, and of all that give the same bits."""
 
 Precision = Literal["float32", "bfloat16"]
-"""Of the numbers inside layers; parameters, gradients, losses and optimiser states are float32 in any case."""
+"""Of the numbers inside layers; parameters, gradients, losses and optimiser states are always float32."""
 
 OptimizerState = Mapping[str, Vector]
-"""State of a client's optimiser between two trainings, under the names that torch gives its arrays."""
+"""State of a client's optimiser between two trainings, under torch's names."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,6 @@ class TrainingSetup:
 
     @cached_property
     def scores(self) -> Scores:
-        """How sums become evaluations."""
         return Scores(self.task, self.outputs)
 
     @property
@@ -76,8 +75,6 @@ _NOTHING: Final[Mapping[str, Vector]] = {}
 
 
 class TrainingJob(NamedTuple):
-    """All that is needed to train one client."""
-
     base: Vector
     rows: IntArray
     work: float
@@ -88,18 +85,7 @@ class TrainingJob(NamedTuple):
     rates: FloatArray | None = None
 
 
-class MergedJob(NamedTuple):
-    """Trainings of one plain step each, from one model, of which nothing is asked for but the sum of differences."""
-
-    base: Vector
-    rows: Sequence[IntArray]
-    weights: FloatArray
-    generators: Callable[[], Sequence[np.random.Generator]]
-
-
 class TrainingResult(NamedTuple):
-    """What a training gave."""
-
     difference: Vector
     loss: float
     loss_rms: float
@@ -107,13 +93,12 @@ class TrainingResult(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Memory that it takes, bytes."""
         return self.difference.nbytes + sum(values.nbytes for values in self.state.values())
 
 
 @dataclass(frozen=True)
 class EvaluationJob:
-    """A model and the samples that it is evaluated on, in evaluation mode."""
+    """A model and the samples that it is evaluated on: of the test set without ``rows``, else of the training set."""
 
     model: Vector
     rows: IntArray | None = None
@@ -121,14 +106,13 @@ class EvaluationJob:
 
 
 def check_cpu(executor: str, device: str) -> None:
-    """Refuse another device than the CPU for an executor, which is named."""
     if device != "cpu":
         raise FedsimError(f"device: {device!r} is not allowed with the executor {executor!r}; allowed: 'cpu'")
 
 
 def check_mapped(executor: str, algorithm: LocalAlgorithm, task: Task) -> None:
-    """Refuse what an executor, which is named, cannot map over clients: own losses of algorithms, and made batches."""
-    allowed = "allowed: the executors 'sequential', 'processes' and 'merged'"
+    """Refuse what an executor cannot map over clients: own losses of algorithms, and made batches."""
+    allowed = "allowed: the executors 'sequential' and 'processes'"
     if algorithm.has_loss:
         raise FedsimError(
             f"learning.algorithm: {type(algorithm).__name__} has a loss of its own, which the executor {executor!r} "
@@ -142,7 +126,6 @@ def check_mapped(executor: str, algorithm: LocalAlgorithm, task: Task) -> None:
 
 
 def fingerprint_with(precision: Precision, fingerprint: str) -> str:
-    """Return the fingerprint of an executor's results in a precision, of that in float32."""
     return fingerprint if precision == "float32" else f"{fingerprint}-{precision}"
 
 
@@ -197,29 +180,11 @@ class Executor(Protocol):
         ...
 
 
-@runtime_checkable
-class Merging(Protocol):
-    """An executor that also works out sums of single steps, without each step by itself."""
-
-    @property
-    def merges(self) -> bool:
-        """Whether it does so for the trainings of this setup."""
-        ...
-
-    def train_sum(self, job: MergedJob) -> FloatArray:
-        """Return the weighted sum of the differences that `Executor.train` gives, up to rounding, shape (d,).
-
-        It may be called while results of `Executor.train` are read, between two of them.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class _Trained:
-    """One result for each job, in their order."""
+    """One result for each job, in their order, each checked as it is read."""
 
     def __call__(self, answer: object, given: Given) -> Iterator[TrainingResult]:
-        """Return them, each checked as it is read."""
         if not isinstance(answer, Iterable):
             raise AnswerError(in_words(answer), "results of trainings")
         return _checked_results(answer, given["jobs"], given["executor"])
@@ -228,7 +193,6 @@ class _Trained:
 def _checked_results(
     results: Iterable[TrainingResult], jobs: Sequence[TrainingJob], executor: str
 ) -> Iterator[TrainingResult]:
-    """Yield results that fit their jobs."""
     read, count = iter(results), 0
     while True:
         try:

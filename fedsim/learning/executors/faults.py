@@ -1,4 +1,4 @@
-"""What a user's own part raises in a training or evaluation, as an error that names the part."""
+"""Errors that name the user's own part that has failed in a training or evaluation."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from fedsim.learning.tasks.contracts import TASK
 
 @contextmanager
 def named_faults(setup: TrainingSetup, place: int | None = None) -> Iterator[None]:
-    """Raise what a part of the user's own raises in here as the error about this part.
+    """Raise a failure in here as the error about the user's part.
 
     Where no frame of the traceback is that of such a part, as with layers of torch in a row, it is the model's if that
     is the user's, or else that of the task's losses or of the algorithm's loss.
@@ -37,7 +37,7 @@ def named_faults(setup: TrainingSetup, place: int | None = None) -> Iterator[Non
 
 
 def _own_member(setup: TrainingSetup) -> tuple[str, str] | None:
-    """Return the first part of the user's own that the numbers of a batch come from, and its member; None for none."""
+    """Return the first of the user's own parts that the numbers of a batch come from, and its member."""
     if (name := own_name(setup.model)) is not None:
         return f"model {name}", "forward"
     if not is_builtin(type(setup.task)):

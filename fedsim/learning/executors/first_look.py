@@ -21,17 +21,16 @@ from fedsim.learning.tasks.contracts import TASKS
 from fedsim.learning.tasks.of_labels import Classification
 
 _TRIED: Final = 2
-"""Samples whose scores are tried: with one alone, a row for the whole batch would pass for that of the sample."""
+"""Samples whose scores are tried: a row for a batch of one would pass for that of the sample."""
 _TOGETHER: Final = 200
 """Samples that are tried at once."""
 
 
 def check_fit(setup: TrainingSetup) -> None:
-    """Refuse a task whose loss or metrics cannot be made of the scores of the model, or whose loss has no gradient.
+    """Refuse a task whose loss or metrics cannot be made of the model's scores, or whose loss has no gradient.
 
-    A classification with metrics of fedsim's by a model of fedsim's always fits, and is not tried. A model of the
-    user's own is tried on the smallest and the largest tokens too: mapped over clients, torch does not check them, and
-    an embedding that is too small would read the numbers of another client.
+    A model of the user's own is tried on the smallest and the largest tokens too: mapped over clients, torch does not
+    check indices, and an embedding that is too small would read the numbers of another client.
     """
     width = setup.scores.width
     known = type(setup.task) is Classification and all(is_builtin(type(one)) for one in setup.task.metrics)
@@ -70,7 +69,7 @@ def check_fit(setup: TrainingSetup) -> None:
 
 
 def _extremes(data: Dataset) -> Iterator[NDArray[Any]]:
-    """Yield samples with the smallest and the largest whole number at each place, or of all that are no rows."""
+    """Yield samples with the smallest and the largest whole number at each place."""
     for samples in (data.train_x, data.test_x) if data.form in ("tokens", "tensors") else ():
         if samples.dtype.kind in "iu":
             inner = tuple(range(1, samples.ndim)) if samples.ndim > 2 else ()

@@ -15,17 +15,15 @@ from fedsim.learning.tasks.contracts import METRIC, TASK
 from fedsim.learning.tasks.of_labels import Accuracy, Classification
 
 Seen = Any
-"""What is kept of a batch for the losses of its samples."""
+"""What the losses of a batch's samples are made of."""
 
 _TRIED: Final = 8
 """Samples on which a loss is tried."""
 
 
 class TrainingLoss(Protocol):
-    """The loss that a training lowers."""
-
     def __call__(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Seen]:
-        """Return the mean loss of a batch, and what is kept of it."""
+        """Return the mean loss of a batch, and what `losses` needs of it."""
         ...
 
     def losses(self, seen: Sequence[Seen]) -> Tensor:
@@ -34,15 +32,13 @@ class TrainingLoss(Protocol):
 
 
 class SoftmaxLoss:
-    """Cross-entropy, as the two steps of torch's own function, bit by bit; squares of losses need the first."""
+    """Cross-entropy in the two steps of torch's own function, bit by bit, since `losses` needs the first."""
 
     def __call__(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Seen]:
-        """Return the mean loss of a batch, and its log-probabilities with its labels."""
         log_probabilities = functional.log_softmax(scores, dim=1)
         return functional.nll_loss(log_probabilities, targets), (log_probabilities.detach(), targets)
 
     def losses(self, seen: Sequence[Seen]) -> Tensor:
-        """Return the loss of each sample of some batches, shape (n,)."""
         log_probabilities, labels = (torch.cat(parts) for parts in zip(*seen, strict=True))
         return functional.nll_loss(log_probabilities, labels, reduction="none")
 
@@ -54,23 +50,19 @@ class TaskLoss:
         self._objective = objective
 
     def __call__(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Seen]:
-        """Return the mean loss of a batch, and the losses of its samples."""
         losses = self._objective.losses(scores, targets)
         return losses.mean(), losses.detach()
 
     def losses(self, seen: Sequence[Seen]) -> Tensor:
-        """Return the loss of each sample of some batches, shape (n,)."""
         return torch.cat(list(seen))
 
 
 def tried(count: int) -> IntArray:
-    """Return on which of ``count`` samples a loss is tried: some from all over them."""
+    """Return indices of the samples on which a loss is tried, spread evenly."""
     return np.linspace(0, count - 1, _TRIED).astype(np.int64)
 
 
 class Objective:
-    """Losses and sums of metrics of samples, by the task of a run."""
-
     def __init__(self, setup: TrainingSetup) -> None:
         self._task = TASK.checked(setup.task)
         self._metrics = [METRIC.checked(METRIC.checked(one).bound(setup.task)) for one in setup.task.metrics]
@@ -80,14 +72,13 @@ class Objective:
         self.training: TrainingLoss = SoftmaxLoss() if self.is_softmax else TaskLoss(self)
 
     def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """Return the loss of each sample, shape (n,)."""
         found: Tensor = self._task.losses(scores, targets)
         return found
 
     def mixes_samples(self, scores: Tensor, targets: Tensor) -> bool:
-        """Return whether the losses of some samples depend on what is beside them in a batch, or on how much.
+        """Return whether the losses of some samples depend on the others of a batch, or on their number.
 
-        A task of fedsim's is not tried: none does.
+        No task of fedsim's does, so these are not tried.
         """
         if not self._is_own:
             return False

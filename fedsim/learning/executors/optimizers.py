@@ -1,4 +1,4 @@
-"""A client's optimiser on one flat parameter, with the state that it goes on from."""
+"""A client's optimiser on one flat parameter, with the state of the client's last training."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -13,27 +13,21 @@ from fedsim.learning.models.flat_module import FlatModule
 
 
 class Optimizer(Protocol):
-    """Steps on the parameters of a flat module by its gradient."""
-
     def start(self, state: OptimizerState) -> None:
-        """Go on from a state, from a fresh one if it is empty, with the learning rate of the settings."""
+        """Begin with a state, a fresh one if it is empty, and the learning rate of the settings."""
         ...
 
-    def set_rate(self, rate: float) -> None:
-        """Take another learning rate from now on."""
-        ...
+    def set_rate(self, rate: float) -> None: ...
 
-    def step(self) -> None:
-        """Make one step."""
-        ...
+    def step(self) -> None: ...
 
     def state(self) -> OptimizerState:
-        """Return a copy of the state, under the names that torch gives its arrays."""
+        """Return a copy of the state, under torch's names."""
         ...
 
 
 class SGD:
-    """The steps of ``torch.optim.SGD``, bit by bit, without what that does around each step."""
+    """The steps of ``torch.optim.SGD``, bit by bit, without its overhead around each step."""
 
     def __init__(self, flat: FlatModule, learning_rate: float, momentum: float) -> None:
         self._flat, self._rate, self._momentum, self._first_rate = flat, learning_rate, momentum, learning_rate
@@ -42,17 +36,14 @@ class SGD:
         self._moving = False
 
     def start(self, state: OptimizerState) -> None:
-        """Go on from a state; from a fresh one if it is empty."""
         self._rate, self._moving = self._first_rate, bool(state)
         if self._buffer is not None and state:
             self._buffer.copy_(_inward(self._flat, state)["momentum_buffer"])
 
     def set_rate(self, rate: float) -> None:
-        """Take another learning rate from now on."""
         self._rate = rate
 
     def step(self) -> None:
-        """Make one step."""
         direction = self._flat.gradient
         if self._buffer is not None:
             if self._moving:
@@ -64,7 +55,6 @@ class SGD:
         self._weights.add_(direction, alpha=-self._rate)
 
     def state(self) -> OptimizerState:
-        """Return a copy of the state."""
         if self._buffer is None or not self._moving:
             return {}
         return _outward(self._flat, {"momentum_buffer": self._buffer})
@@ -79,30 +69,26 @@ class Adam:
         self.step = self._optimizer.step
 
     def start(self, state: OptimizerState) -> None:
-        """Go on from a state; from a fresh one if it is empty."""
         self._optimizer.state.clear()
         self.set_rate(self._first_rate)
         if state:
             self._optimizer.state[self._flat.parameters] = _inward(self._flat, state)
 
     def set_rate(self, rate: float) -> None:
-        """Take another learning rate from now on."""
         self._optimizer.param_groups[0]["lr"] = rate
 
     def state(self) -> OptimizerState:
-        """Return a copy of the state."""
         return _outward(self._flat, self._optimizer.state[self._flat.parameters])
 
 
 def optimizer_of(local: LocalTraining, flat: FlatModule) -> Optimizer:
-    """Return the optimiser of a local training."""
     if local.optimizer == "adam":
         return Adam(flat, local.learning_rate)
     return SGD(flat, local.learning_rate, local.momentum)
 
 
 def _inward(flat: FlatModule, state: OptimizerState) -> dict[str, Tensor]:
-    """Return copies of arrays as tensors; what has a number for each parameter gets the order of the flat vector."""
+    """Return copies of arrays as tensors, those of p numbers in the order of the flat vector."""
     shape = (flat.layout.parameters,)
     return {
         name: torch.from_numpy(flat.inward(values) if values.shape == shape else values.copy())

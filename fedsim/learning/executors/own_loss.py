@@ -14,7 +14,7 @@ _LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 class OwnLoss:
-    """Gives the algorithm what its loss is made of: scores, labels and representations."""
+    """Gives the algorithm's loss scores, labels and representations."""
 
     def __init__(self, setup: TrainingSetup, flat: FlatModule) -> None:
         self._algorithm = ALGORITHM.checked(setup.algorithm)
@@ -27,7 +27,6 @@ class OwnLoss:
         self._job: TrainingJob | None = None
 
     def start(self, job: TrainingJob) -> None:
-        """Begin a client's training."""
         self._job = job
 
     def __call__(self, data: Tensor, scores: Tensor, images: Tensor, labels: Tensor) -> Tensor:
@@ -43,7 +42,7 @@ class OwnLoss:
 
 
 class _Representation:
-    """What enters the dense or convolutional layer of a module that is executed last, in its last pass."""
+    """The input of the dense or convolutional layer that is executed last, in the module's last pass."""
 
     def __init__(self, flat: FlatModule) -> None:
         self._found: Tensor | None = None
@@ -53,7 +52,7 @@ class _Representation:
             layers[-1].register_forward_pre_hook(keep)
 
     def taken(self) -> Tensor | None:
-        """Return it, shape (n, features), and forget it; None for a module without such a layer."""
+        """Return it, shape (n, features), and let go of it; None for a module without such a layer."""
         found, self._found = self._found, None
         return None if found is None else found.flatten(1).float()
 

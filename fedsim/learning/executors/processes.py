@@ -33,10 +33,10 @@ from fedsim.learning.executors.workers.pool import pool
 from fedsim.learning.executors.workers.segments import Segment, raw
 
 ENVIRONMENT_VARIABLE: Final = "FEDSIM_WORKERS"
-"""How many workers; by default one for each core that this process may use."""
+"""Number of workers; by default one for each core that this process may use."""
 
 _WINDOW_BYTES: Final = 1 << 26
-"""Results that may wait for their turn, in memory; two for each worker in any case."""
+"""Memory of results that wait for their turn; two for each worker in any case."""
 
 _NUMBERS = itertools.count()
 _DATA: dict[int, tuple[Segment, SharedData]] = {}
@@ -79,12 +79,10 @@ class ProcessesExecutor:
         self._training, self._scoring = Rate(), Rate()
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:
-        """Return what each client learns, as it is read."""
         call = _TrainCall(self._setup, jobs, self._costs(jobs), self._training, self.workers, self._window(jobs))
         return pool().results(call)
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        """Return loss and metrics of each job; workers share the chunks."""
         return evaluated(jobs, self._test_samples, self._made_of, self._scores)
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
@@ -97,14 +95,14 @@ class ProcessesExecutor:
         return [float(cost) for cost in samples + self._local.batch_size]
 
     def _window(self, jobs: Sequence[TrainingJob]) -> int:
-        """Return how many results of jobs may wait for their turn."""
+        """Return how many results may wait for their turn."""
         arrays = 3 if self._local.keep_optimizer_state else 1
         largest = max((1, *(job.base.nbytes for job in jobs)))
         return max(2 * self.workers, _WINDOW_BYTES // (arrays * largest))
 
 
 class _TrainCall(Call):
-    """Clients to train; the models that several start from are shared."""
+    """Trainings; models that several of them start from are shared."""
 
     def __init__(
         self, setup: Setup, jobs: Sequence[TrainingJob], costs: list[float], rate: Rate, workers: int, window: int
@@ -114,7 +112,6 @@ class _TrainCall(Call):
         self._jobs, self._common = list(jobs), common
 
     def work(self, indices: Sequence[int]) -> Trainings:
-        """Return the message about some jobs."""
         bases = [self._common.places.get(id(self._jobs[i].base)) for i in indices]
         jobs = [self._jobs[i] for i in indices]
         empty = np.empty(0, dtype=np.float32)
@@ -133,7 +130,6 @@ class _ScoreCall(Call):
         self._chunks, self._common = chunks, common
 
     def work(self, indices: Sequence[int]) -> Scores:
-        """Return the message about some chunks."""
         chosen = [self._chunks[i] for i in indices]
         return Scores(
             models=[self._common.places[id(chunk.model)] for chunk in chosen],
@@ -157,7 +153,6 @@ class _Shared:
 
 
 def worker_count() -> int:
-    """Return how many workers the environment asks for."""
     asked = os.environ.get(ENVIRONMENT_VARIABLE)
     if not asked:
         return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
@@ -167,7 +162,7 @@ def worker_count() -> int:
 
 
 def _sent(setup: TrainingSetup) -> Setup:
-    """Return a setup as workers are told of it; its data are shared by all setups that have them."""
+    """Return a setup for workers; its data are shared by all setups that have them."""
     segment, data = _shared_data(setup.data)
     try:
         settings = by_value(
@@ -195,7 +190,7 @@ def _shared_data(data: Dataset) -> tuple[Segment, SharedData]:
 
 
 def _share(arrays: Sequence[NDArray[Any]]) -> tuple[Segment, list[SharedArray]]:
-    """Return a new segment that holds copies of arrays, and what tells where."""
+    """Copy arrays into a new segment; return it with their places."""
     segment, places = Segment.holding([raw(array) for array in arrays])
     return segment, [
         SharedArray(segment.number, place, array.shape, array.dtype.str)

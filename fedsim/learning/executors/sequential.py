@@ -1,4 +1,4 @@
-"""The executor "one at a time": trains one client after the other in this process."""
+"""The executor "sequential": trains one client after the other in this process."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -59,19 +59,18 @@ class SequentialExecutor:
         return self._trainer.flat
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:
-        """Yield what each client learns; a client is trained when its result is asked for."""
+        """Yield what each client learns; a client is trained when its result is read."""
         for place, job in enumerate(jobs):
             with one_thread(), named_faults(self._setup, place):
                 result = self._trainer.train(job)
             yield result
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        """Return loss and metrics of each job; threads share the chunks, each of which one thread computes."""
         with named_faults(self._setup):
             return evaluated(jobs, self._test_samples, self._made_of, self._scores)
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
-        """Return the sums of each chunk, or of each of its samples."""
+        """Return the sums of each chunk; threads share the chunks, each of which one thread computes."""
         threads = min(torch.get_num_threads(), len(chunks))
         found: list[FloatArray] = []
         with one_thread(), ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:

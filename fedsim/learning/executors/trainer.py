@@ -3,7 +3,6 @@
 import contextlib
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Final
 
@@ -12,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.executors.objective import Objective, Seen, tried
+from fedsim.learning.executors.objective import Objective, Seen
 from fedsim.learning.executors.optimizers import Optimizer, optimizer_of
 from fedsim.learning.executors.own_loss import OwnLoss
 from fedsim.learning.models.flat_module import build_flat
@@ -25,7 +24,7 @@ from fedsim.learning.tasks.contracts import TASK
 
 _TURN: Final = threading.RLock()
 _OF_BATCHES: Final = 0x5DEECE66D
-"""Makes another seed of one."""
+"""Makes the seed of made batches of that of dropout."""
 
 
 class Trainer:
@@ -35,7 +34,7 @@ class Trainer:
     """
 
     def __init__(self, setup: TrainingSetup) -> None:
-        data, self.setup, self.samples = setup.data, setup, len(setup.data.train_y)
+        data, self.setup = setup.data, setup
         self._data, self._local, self._inputs, self._pull = data, setup.local, Inputs(data), setup.pull
         self.flat = build_flat(setup.model, data.shape, setup.outputs, setup.seed, channels_last=True)
         pool_before_relu(self.flat.module)
@@ -50,7 +49,6 @@ class Trainer:
         return optimizer_of(self._local, self.flat)
 
     def train(self, job: TrainingJob) -> TrainingResult:
-        """Return what a client learns."""
         with torch.random.fork_rng(devices=[]):
             seed = int(job.rng.integers(2**63))
             torch.default_generator.manual_seed(seed)
@@ -67,33 +65,8 @@ class Trainer:
         state = self._optimizer.state() if self._local.keep_optimizer_state else {}
         return TrainingResult(difference, loss, loss_rms, state)
 
-    def begin(self, model: Vector) -> None:
-        """Take over the model whose gradients `gradient_of` gives, shape (d,)."""
-        self.flat.load(model)
-        self.flat.module.train()
-
-    def gradient_of(self, rows: IntArray, weights: Vector, drawing: AbstractContextManager[object]) -> Tensor:
-        """Return the gradient of a weighted sum of losses, shape (p,), which holds until the next call."""
-        self.flat.gradient.zero_()
-        with drawing:
-            scores = self.forward(self.inputs_of(rows))
-        losses = self._objective.losses(scores, torch.from_numpy(self._data.train_y[rows]))
-        torch.autograd.backward(losses @ torch.from_numpy(weights))
-        return self.flat.gradient
-
-    def mixes_losses(self) -> bool:
-        """Return whether losses of some samples depend on the others, by the model of `begin`."""
-        rows = tried(self.samples)
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            scores = self.forward(self.inputs_of(rows))
-            return self._objective.mixes_samples(scores, torch.from_numpy(self._data.train_y[rows]))
-
-    def inputs_of(self, rows: IntArray) -> Tensor:
-        """Return what the module takes of samples of the training set."""
-        return self._inputs.of(torch.from_numpy(self._data.train_x[rows]))
-
     def load(self, model: Vector) -> None:
-        """Take over the model that `score` is about, shape (d,)."""
+        """Load the model that `score` is about, shape (d,)."""
         self.flat.load(model)
         self.flat.module.eval()
 
@@ -151,14 +124,14 @@ class Trainer:
         return total / passed, float(loss_of.losses(seen).double().square().mean().sqrt())
 
     def _offset(self, job: TrainingJob) -> Tensor | None:
-        """Return what is added to every gradient, in the order of the flat vector, and 0 for what is frozen."""
+        """Return the offset of every gradient, in the order of the flat vector, and 0 for frozen parameters."""
         if job.offset is None:
             return None
         offset = torch.from_numpy(self.flat.inward(job.offset))
         return offset if self.flat.frozen is None else offset.masked_fill_(self.flat.frozen, 0.0)
 
     def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
-        """Return float32 scores; convolutions and dense layers compute in bfloat16, and so do their gradients."""
+        """Return float32 scores; convolutions, dense layers and their gradients compute in bfloat16."""
         with torch.autocast("cpu", torch.bfloat16):
             scores: Tensor = self.flat.module(images)
         return scores.float()
@@ -178,12 +151,10 @@ class Trainer:
             left -= now
 
     def _made(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return a batch as the task makes it."""
         found: tuple[Tensor, Tensor] = self._task.batch(inputs, targets, self._draws)
         return found
 
     def _samples(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
-        """Return inputs and labels of a chunk."""
         data = self._data
         if chunk.rows is None:
             place = slice(chunk.start, chunk.stop)
@@ -197,7 +168,7 @@ class Trainer:
 def one_thread() -> Iterator[None]:
     """Let torch compute on one thread; one caller of this process at a time.
 
-    The number of threads belongs to the whole process, so a caller that sets it back would change the sums of another.
+    The number of threads belongs to the whole process, so that a concurrent caller that sets it back would change sums.
     """
     with _TURN:
         before = torch.get_num_threads()

@@ -1,4 +1,4 @@
-"""Where handles become numbers: what the store has is looked up, the rest goes to the executor in batches."""
+"""Where handles become numbers: looked up in the store, or computed by the executor in batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -30,7 +30,7 @@ from fedsim.learning.tasks.of_labels import Classification
 from fedsim.streams import Streams
 
 ARITHMETIC: Final = 2
-"""Number of fedsim's own arithmetic in digests: one more whenever a change of the code changes a result's bits."""
+"""Version of fedsim's arithmetic in digests: one more whenever a change of the code changes a result's bits."""
 
 _LONGEST_LINE: Final = 64
 _FEW_WAITING: Final = 512
@@ -40,16 +40,13 @@ _MOST_WAITING: Final = 2**18
 """Trainings on one line that may wait for their turn, in about 130 MB; more are run."""
 
 _GROUP: Final = 32
-"""Trainings that wait at most before a model is evaluated: with asynchronous servers those of many models run together.
-"""
+"""Most trainings that wait for a model's evaluation: with asynchronous servers those of many models run together."""
 
 _GROUP_BYTES: Final = 2**28
-"""Models that may wait for their evaluation, in memory."""
+"""Bytes of models that may wait for their evaluation."""
 
 
 class Computation:
-    """The numbers behind the handles of one learner."""
-
     def __init__(
         self,
         layout: ModelLayout,
@@ -101,7 +98,7 @@ class Computation:
                 self._in_use += 1
 
     def materialize(self, wanted: Sequence[Node], heard: Heard | None = None) -> None:
-        """Work out handles with all that they descend from."""
+        """Compute handles with all their ancestors."""
         for node in wanted if heard is not None else ():
             if isinstance(node, Training) and node.materialized and heard is not None:
                 heard(node)
@@ -112,7 +109,7 @@ class Computation:
             self.runs.heard = None
 
     def look_up(self, node: Node) -> bool:
-        """Take what is kept of a model's numbers, or of the state before a training; return whether it has them."""
+        """Load a model's numbers, or the state before a training, from the store; return whether it has them."""
         if isinstance(node, ModelHandle):
             return self.kept.load(node)
         if node.previous is not None and node.previous.value is None:
@@ -120,7 +117,6 @@ class Computation:
         return False
 
     def run(self, trainings: Sequence[Training]) -> Iterator[Sequence[Training]]:
-        """Run trainings; see `TrainingRuns.run`."""
         return self.runs.run(trainings)
 
     def add_up(self, model: ModelHandle, cohort: Cohort) -> None:
@@ -128,13 +124,12 @@ class Computation:
         model.add(self.runs.differences(cohort))
 
     def combine(self, model: ModelHandle) -> None:
-        """Give a model its numbers."""
         model.materialize()
         self.kept.put_if_due(model)
         self._evaluate(model)
 
     def shorten(self, model: ModelHandle, states: Iterable[StateHandle]) -> None:
-        """Keep a line of models without numbers short: take the numbers that are kept; a very long one is run."""
+        """Keep a line of models without numbers short: load those that are stored; run a very long one."""
         if model.depth <= _LONGEST_LINE or model.waiting <= _FEW_WAITING:
             return
         if self.kept.load(model):
@@ -150,7 +145,7 @@ class Computation:
         return model.vector
 
     def start_evaluation(self, model: ModelHandle) -> PendingEvaluation:
-        """Look up accuracy and loss of a model on the test set, or begin to work them out."""
+        """Look up the evaluation of a model on the test set, or begin it."""
         if model.evaluation is not None:
             return model.evaluation
         digest = self._evaluation_digest(model)
@@ -167,7 +162,7 @@ class Computation:
         return waiting
 
     def begin_evaluations(self) -> None:
-        """Work out the models that wait for their evaluation, and begin it."""
+        """Compute the models that wait for their evaluation, and begin it."""
         models = list(self._to_evaluate)
         for model in models:
             if model.materialized:
@@ -178,7 +173,7 @@ class Computation:
         self._evaluator.settle()
 
     def flush(self) -> None:
-        """Put into the store what waits to be put there, and the results of evaluations under way."""
+        """Put into the store what waits, and the results of evaluations under way."""
         self._evaluator.settle(0)
         self.kept.flush()
 
@@ -189,7 +184,7 @@ class Computation:
                 training.report = found
 
     def probe_losses(self, model: ModelHandle, client: Sequence[int], samples: int | None, round_: int) -> list[float]:
-        """Return the mean loss of a model on clients' data, or on a mini-batch of it; looked up where it is kept."""
+        """Return the mean loss of a model on clients' data, or on a mini-batch of it; looked up where it is stored."""
         most = [samples if samples is not None and samples < self._rows[one].size else None for one in client]
         digests = [self.score_digest(model.digest, one, count, round_) for one, count in zip(client, most, strict=True)]
         losses = {digest: record["loss"] for digest, record in self.kept.records(digests).items()}
@@ -212,7 +207,7 @@ class Computation:
         return self._evaluator.start(jobs, self._keep_evaluations(list(scores)))
 
     def score_together(self, model: Vector, scores: Mapping[str, int]) -> list[Evaluation]:
-        """Evaluate one model on all data of several clients, which pass through it together where the executor can."""
+        """Evaluate one model on all data of several clients in common batches, where the executor can."""
         self._probed += len(scores)
         parts = [self._rows[client] for client in scores.values()]
         sizes = np.array([part.size for part in parts], dtype=np.int64)
@@ -227,7 +222,6 @@ class Computation:
         return digest_of("score", self.basis, model, self.shards[client], samples, batch, *self._judged)
 
     def found_probes(self, count: int) -> None:
-        """Count scores that were found."""
         self._probes_found += count
 
     def _evaluation_digest(self, model: ModelHandle) -> str:

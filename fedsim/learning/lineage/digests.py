@@ -19,13 +19,12 @@ def digest_of(*ingredients: str | bytes | float | None) -> str:
 
 
 class CohortDigests(NamedTuple):
-    """What the digests of the trainings of a cohort are made of; they are worked out when they are read."""
+    """Ingredients of the digests of a cohort's trainings, which are computed when they are read."""
 
     start: "blake2b"
     named: Sequence[bytes]
 
     def each(self, part: slice = slice(None)) -> list[str]:
-        """Return the digest of each training of a part."""
         found = []
         for name in self.named[part]:
             hashed = self.start.copy()

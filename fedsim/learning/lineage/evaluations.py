@@ -22,16 +22,15 @@ class Running:
         self._told = False
 
     def done(self) -> bool:
-        """Return whether the results are there."""
         return self._future.done()
 
     def wait(self) -> None:
-        """Wait for the end of the call; what it has raised is left to those that ask for the results."""
+        """Wait for the end of the call; `results` raises its error."""
         if self._future.exception() is None:
             self.results()
 
     def results(self) -> Found:
-        """Return the results, waiting for them if need be; raise what the call has raised."""
+        """Return the results, or raise the call's error; waits if need be."""
         found = self._future.result()
         if not self._told:
             self._told = True
@@ -39,7 +38,6 @@ class Running:
         return found
 
     def result(self) -> Evaluation:
-        """Return the one result of a call with one job."""
         (found,) = self.results()
         return found
 
@@ -52,7 +50,6 @@ class Waiting:
         self.running: Running | None = None
 
     def done(self) -> bool:
-        """Return whether the result is there."""
         return self.running is not None and self.running.done()
 
     def result(self) -> Evaluation:
@@ -65,7 +62,7 @@ class Waiting:
 
 
 class Evaluator:
-    """Gives jobs to the executor, whose calls to evaluate do not overlap one another."""
+    """Evaluates jobs by the executor, one call at a time."""
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
@@ -86,11 +83,10 @@ class Evaluator:
         return running
 
     def run(self, jobs: Sequence[EvaluationJob]) -> Found:
-        """Return the evaluations of jobs."""
         self.settle(0)
         return self.executor.evaluate(jobs)
 
     def settle(self, most: int = _MOST_UNDER_WAY) -> None:
-        """Wait until no more calls than a number are under way."""
+        """Wait until at most a number of calls are under way."""
         while len(self._under_way) > most:
             self._under_way.popleft().wait()

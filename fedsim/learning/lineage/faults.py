@@ -1,4 +1,4 @@
-"""Of which client and round a failing part of the user's own was at work."""
+"""Errors of a user's own part that name the client and the round."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,6 @@ from fedsim.learning.lineage.handles import Training
 
 @contextmanager
 def named_faults(trainings: Sequence[Training]) -> Iterator[None]:
-    """Name client and round in the error about a part of the user's own that fails in a training."""
     try:
         yield
     except PartError as fault:
@@ -19,7 +18,6 @@ def named_faults(trainings: Sequence[Training]) -> Iterator[None]:
 
 @contextmanager
 def of_training(training: Training) -> Iterator[None]:
-    """Name client and round in the error about a part of the user's own that is asked about one training alone."""
     try:
         yield
     except PartError as fault:
@@ -30,7 +28,6 @@ def of_training(training: Training) -> Iterator[None]:
 
 @contextmanager
 def of_clients(clients: Sequence[int]) -> Iterator[None]:
-    """Name the clients in the error about a part of the user's own that is asked about them."""
     try:
         yield
     except PartError as fault:
@@ -41,7 +38,6 @@ def of_clients(clients: Sequence[int]) -> Iterator[None]:
 
 @contextmanager
 def of_model(version: int) -> Iterator[None]:
-    """Name the round in the error about a part of the user's own that fails as a model is made."""
     try:
         yield
     except PartError as fault:
@@ -51,7 +47,7 @@ def of_model(version: int) -> Iterator[None]:
 
 
 def name_fault(fault: PartError, trainings: Sequence[Training]) -> None:
-    """Name client and round in an error: the round is the one after the version that the training started from."""
+    """Name client and round in an error: the round after the version that the training started from."""
     fault.name_clients([one.client for one in trainings])
     chosen = trainings if fault.at is None else trainings[fault.at : fault.at + 1]
     rounds = {one.base.version + 1 for one in chosen}

@@ -1,10 +1,10 @@
-"""Handles: what a number would be, before it is needed.
+"""Handles: descriptions of numbers that have not been computed yet.
 
 A model descends from the model before it and from updates, or from several models of which it is the mean; an update
-from a training; a training from a model and, where optimiser state is kept, from the client's state before. Each has a
+from a training; a training from a model and, where optimiser state lasts, from the client's state before. Each has a
 digest of everything that determines its numbers. A model that has its numbers lets go of its parents, and so does the
-state of an optimiser, so that memory does not grow with the rounds. An update keeps the model alive that its training
-starts from, as long as the update itself lives: a stale update may yet be combined with it.
+state of an optimiser, so that memory does not grow with the rounds. An update holds the model that its training starts
+from as long as the update itself lives, since a stale update may yet be combined with it.
 """
 
 import weakref
@@ -24,14 +24,14 @@ LEFT_OUT: Final = "left-out"
 """Name of a client's memory of what compression took from its messages, among the arrays of its state."""
 
 OWN: Final = "algorithm."
-"""Beginning of the names of what a local algorithm keeps, in the state of a client and in that of a server."""
+"""Prefix of the names of a local algorithm's state, on a client and on a server."""
 
 Combined = tuple[Vector, ServerState | None]
-"""Numbers of a model, shape (d,), and the state of the server optimiser that made it; None for none."""
+"""Numbers of a model, shape (d,), and the state of the server optimiser that made it, if any."""
 
 
 class Outgoing:
-    """What is sent of a training whose client remembers what compression takes from its messages."""
+    """The message of a client that remembers what compression took from its messages."""
 
     __slots__ = ("release", "sent")
 
@@ -41,9 +41,9 @@ class Outgoing:
 
 
 class StateHandle:
-    """What a training leaves to the client's next one, of its optimiser and of its messages.
+    """State that a training leaves to the client's next one, of its optimiser and of its messages.
 
-    It keeps the training alive only until its value is known.
+    It holds the training only until its value is known.
     """
 
     __slots__ = ("__weakref__", "_after", "training", "value")
@@ -55,7 +55,7 @@ class StateHandle:
 
     @property
     def digest(self) -> str:
-        """Hash of the training that leaves it; worked out when it is read."""
+        """Hash of the training that leaves it; computed when it is read."""
         return digest_of("state", self._after)
 
     def take(self, value: OptimizerState) -> None:
@@ -66,8 +66,8 @@ class StateHandle:
 class Training:
     """One client's local training, which runs when its result is needed, and the update that is sent of it.
 
-    Its difference is let go of when all models that wait for it have it; if it is needed once more, the training
-    runs once more.
+    Its difference is let go of when all models that wait for it have it; if it is needed once more, the training runs
+    once more.
     """
 
     # Most trainings keep these values; to write them into each of a cohort would take as long as to digest it.
@@ -92,12 +92,11 @@ class Training:
 
     @property
     def materialized(self) -> bool:
-        """Whether its difference is in memory."""
         return self.difference is not None
 
     @property
     def ready(self) -> bool:
-        """Whether it can run: all that it starts from is in memory."""
+        """Whether all that it starts from is in memory."""
         return self.base.materialized and (self.previous is None or self.previous.value is not None)
 
     @property
@@ -110,7 +109,7 @@ class Training:
 
     @property
     def left_out(self) -> Vector | None:
-        """What the client's earlier messages left out, shape (p,); None before the first one."""
+        """What compression took from the client's earlier messages, shape (p,); None before the first one."""
         before = self.previous
         return None if before is None or before.value is None else before.value.get(LEFT_OUT)
 
@@ -122,7 +121,7 @@ class Training:
         return self.base, before.training
 
     def taken(self) -> None:
-        """Note that a model has the difference, or does not need it any more; the last one lets go of it."""
+        """Note that a model has the difference, or does not need it; the last one lets go of it."""
         self.waiting -= 1
         if not self.waiting:
             self.forget_unless_awaited()
@@ -138,8 +137,7 @@ class Training:
 class Cohort(Sequence[Training]):
     """Trainings of different clients from one model, as columns until one of them is asked for by itself.
 
-    Most cohorts are added up and nothing else is asked of them: no training gets an object then. A cohort that is
-    opened has them from there on.
+    Most cohorts are added up and nothing else is asked of them, so that no training needs an object.
     """
 
     __slots__ = (
@@ -171,7 +169,6 @@ class Cohort(Sequence[Training]):
 
     @property
     def trainings(self) -> list[Training]:
-        """The trainings themselves."""
         if self._opened is None:
             columns = zip(self.digests.each(), self.clients, self.work, strict=True)
             self._opened = [Training(digest, self.base, client, share) for digest, client, share in columns]
@@ -182,7 +179,6 @@ class Cohort(Sequence[Training]):
         return self._opened
 
     def __len__(self) -> int:
-        """Return n."""
         return len(self.clients)
 
     @overload
@@ -190,11 +186,9 @@ class Cohort(Sequence[Training]):
     @overload
     def __getitem__(self, place: slice) -> list[Training]: ...
     def __getitem__(self, place: int | slice) -> Training | list[Training]:
-        """Return a training, or several."""
         return self.trainings[place]
 
     def __iter__(self) -> Iterator[Training]:
-        """Return an iterator over the trainings."""
         return iter(self.trainings)
 
 
@@ -202,19 +196,17 @@ class Recipe(Protocol):
     """How the numbers of a model are made of those of its parents."""
 
     def cohort(self) -> Cohort | None:
-        """Return the trainings whose differences make the model together with their base alone, as columns; or None."""
+        """Return the trainings whose differences alone make the model of their base, as columns; or None."""
         ...
 
     def add(self, differences: Iterable[Vector]) -> None:
         """Take the differences of `cohort` in their order, each of shape (d,)."""
         ...
 
-    def parents(self) -> "Sequence[ModelHandle | Training]":
-        """Return the models and trainings that it is made of."""
-        ...
+    def parents(self) -> "Sequence[ModelHandle | Training]": ...
 
     def take(self) -> None:
-        """Take what is there already and need not be in memory any longer; the other parents follow."""
+        """Take the parents whose numbers are there already, so that these need not stay in memory."""
         ...
 
     def combined(self) -> Combined:
@@ -227,7 +219,7 @@ class Recipe(Protocol):
 
 
 class ModelHandle:
-    """A server's model: its numbers once they are needed, its ancestors before."""
+    """A server's model: its ancestors until its numbers are needed, then the numbers."""
 
     __slots__ = (
         "__weakref__",
@@ -263,7 +255,6 @@ class ModelHandle:
 
     @property
     def materialized(self) -> bool:
-        """Whether its numbers are known."""
         return self._vector is not None
 
     @property
@@ -279,20 +270,17 @@ class ModelHandle:
         return self._server_state
 
     def parents(self) -> "Sequence[ModelHandle | Training]":
-        """Return what must have its numbers before it can."""
         return () if self._recipe is None else self._recipe.parents()
 
     def cohort(self) -> Cohort | None:
-        """Return the trainings that alone make it of their base, as long as none of them is asked for by itself."""
+        """Return the trainings that alone make it of its base, as long as none of them is asked for by itself."""
         return None if self._recipe is None else self._recipe.cohort()
 
     def add(self, differences: Iterable[Vector]) -> None:
-        """Take the differences of `cohort` in their order, each of shape (d,)."""
         if self._recipe is not None:
             self._recipe.add(differences)
 
     def take(self) -> None:
-        """Take what its parents have already."""
         if self._recipe is not None:
             self._recipe.take()
 
@@ -304,7 +292,7 @@ class ModelHandle:
         self._forget()
 
     def load(self, vector: Vector, server_state: ServerState | None) -> None:
-        """Take numbers that have been kept, and let go of the parents."""
+        """Take stored numbers, and let go of the parents."""
         if self._recipe is not None:
             self._recipe.forget()
         self._vector, self._server_state = vector, server_state

@@ -1,11 +1,11 @@
 """What a run puts into the store, and when: so seldom that it takes at most a fiftieth of the run's time.
 
 Records wait together, and are found while they wait. A model is put when the store is due for one, with the newest
-states of clients' optimisers, where these are kept from training to training. So a killed run loses the work of two
-seconds at most, beside what it was at. A model that is exported, as a run's last one is, is put at once.
+states of clients' optimisers, where these last from training to training. So a killed run loses the work of two seconds
+at most, beside the present one. A model that is exported, as a run's last one is, is put at once.
 
-With a rule other than "all" what has been superseded is removed: what this run has put there, the rule does not want,
-and no handle stands for any longer.
+With a rule other than "all" a model that this run has put there is removed once the rule does not want it and no handle
+stands for it.
 """
 
 import time
@@ -48,7 +48,7 @@ class Kept:
         self._superseded: deque[str] = deque()
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
-        """Return the records that are kept under some of these digests, or wait to be."""
+        """Return the records under some of these digests, also those that wait to be put."""
         while self._reports:
             made, part, reports = self._reports.pop()
             self._records.update(zip(made.each(part), reports, strict=True))
@@ -58,14 +58,13 @@ class Kept:
         return waiting
 
     def put_reports(self, digests: CohortDigests, part: slice, reports: Sequence[Record]) -> None:
-        """Keep what trainings of a cohort report."""
+        """Put the reports of a cohort's trainings."""
         if self._alone:
             self._reports.append((digests, part, reports))
         else:
             self.put_records(dict(zip(digests.each(part), reports, strict=True)))
 
     def put_records(self, records: Mapping[str, Record]) -> None:
-        """Keep records."""
         self._records.update(records)
         if not self._alone and self._records_due.come:
             self.flush()
@@ -78,7 +77,7 @@ class Kept:
             self._records = {}
 
     def load(self, model: ModelHandle) -> bool:
-        """Give a model the numbers that are kept of it; return whether there are any.
+        """Give a model its stored numbers; return whether there are any.
 
         The arrays stay in memory as long as the model does, so that nothing is lost when the store lets go of them.
         """
@@ -92,14 +91,14 @@ class Kept:
         return True
 
     def load_state(self, state: StateHandle) -> bool:
-        """Give an optimiser state the value that is kept of it; return whether there is one."""
+        """Give an optimiser state its stored value; return whether there is one."""
         arrays = self._store.arrays(state.digest)
         if arrays is not None:
             state.take(arrays)
         return arrays is not None
 
     def put_if_due(self, model: ModelHandle) -> None:
-        """Put a model that has been worked out into the store, if the store is due for one or the rule names it."""
+        """Put a computed model into the store, if the store is due for one or the rule names it."""
         every = self._keeping.every
         if self._alone:
             return
@@ -121,16 +120,14 @@ class Kept:
                 self._store.remove_arrays(self._superseded.popleft())
 
     def note_state(self, training: Training) -> None:
-        """Take note that a training has run, whose optimiser state goes into the store with the next model."""
+        """Note a training whose optimiser state goes into the store with the next model."""
         if training.state is not None and not self._alone:
             self._states[training.client] = training.state
 
     def arrays(self, digest: str) -> Arrays | None:
-        """Return the arrays kept under a digest; None if they are not kept."""
         return self._store.arrays(digest)
 
     def put_arrays(self, digest: str, arrays: Arrays) -> None:
-        """Keep arrays."""
         self._store.put_arrays(digest, arrays)
 
     def _put(self, digest: str, arrays: Arrays, handle: ModelHandle | StateHandle, *, stays: bool) -> None:
@@ -139,7 +136,7 @@ class Kept:
             self._handles[digest] = weakref.ref(handle, self._when_gone(digest))
 
     def _when_gone(self, digest: str) -> Callable[[object], None]:
-        """Return what notes that no handle stands for a digest any longer; with the next model it is removed."""
+        """Return a callback that notes that no handle stands for a digest; with the next model it is removed."""
         handles, superseded = self._handles, self._superseded
 
         def gone(_: object) -> None:
@@ -150,7 +147,7 @@ class Kept:
 
 
 class _Turn:
-    """When a store may be written again: what is done within it shall take a small share of the time."""
+    """When a store may be written again, so that writing takes a small share of the time."""
 
     def __init__(self) -> None:
         self._began = self._due = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What a local algorithm makes of trainings: what each starts from, what it leaves, and how the server adds up."""
+"""What a local algorithm makes of trainings: their starts, the clients' states, and the server's sum."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -21,12 +21,10 @@ from fedsim.learning.server_optimizers.contracts import ServerOptimizer, ServerS
 from fedsim.units import BITS_PER_FLOAT32
 
 _MOST_PARTS: Final = 256
-"""Parts of the model that are kept in memory."""
+"""Parts of the model that stay in memory."""
 
 
 class LocalWork:
-    """The local algorithm of one run."""
-
     def __init__(
         self,
         algorithm: LocalAlgorithm,
@@ -89,7 +87,7 @@ class LocalWork:
         return found
 
     def left(self, training: Training, difference: Vector) -> tuple[Vector, OptimizerState]:
-        """Return what a training adds to the model, shape (d,), and what its client keeps, by name."""
+        """Return what a training adds to the model, shape (d,), and the client's state, by name."""
         memory = self.algorithm.end(self._task(training), difference) if self.algorithm.remembers else {}
         part = self.part(training)
         if part is not None:
@@ -160,7 +158,6 @@ class OverlappingSum(WeightedSum):
         self._differences, self._held, self._weight = np.zeros(model.size), np.zeros(model.size), 0.0
 
     def add(self, difference: Vector, weight: float) -> None:
-        """Add an update of shape (d,)."""
         part = self._parts[self._added]
         self._added += 1
         self._weight += weight
@@ -169,7 +166,6 @@ class OverlappingSum(WeightedSum):
         self._differences += difference.astype(np.float64) * held
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
-        """Return the next model and state of the server; arguments as of `WeightedSum.stepped`."""
         scale = np.divide(self._weight, self._held, out=np.zeros(model.size), where=self._held != 0)
         self.add_whole(self._differences * scale)
         return super().stepped(parameters, model, state)
@@ -192,7 +188,6 @@ class GatheringSum(WeightedSum):
         self._update, self._drift, self._added = np.zeros(model.size), np.zeros(model.size), 0
 
     def add(self, difference: Vector, weight: float) -> None:
-        """Add an update of shape (d,)."""
         super().add(difference, weight)
         whole: FloatArray = difference.astype(np.float64)
         self._update += whole * weight
@@ -200,7 +195,6 @@ class GatheringSum(WeightedSum):
         self._added += 1
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
-        """Return the next model and state of the server; arguments as of `WeightedSum.stepped`."""
         before = state or {}
         rest = {name: values for name, values in before.items() if not name.startswith(OWN)}
         gathered = Gathered(self._update, self._drift, self._added, _own(before), self._layout, self._clients)
@@ -212,5 +206,5 @@ class GatheringSum(WeightedSum):
 
 
 def _own(state: OptimizerState | ServerState) -> Memory:
-    """Return what the algorithm has put into a state, by its own names."""
+    """Return the algorithm's part of a state, by its own names."""
     return {name.removeprefix(OWN): values for name, values in state.items() if name.startswith(OWN)}

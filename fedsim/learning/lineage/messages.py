@@ -20,14 +20,14 @@ from fedsim.units import BITS_PER_FLOAT32
 
 @runtime_checkable
 class _StatesNoise(Protocol):
-    """A privacy mechanism that tells the expected squared norm of its noise (`fedsim.privacy.StatedNoise`)."""
+    """A privacy mechanism that states the expected squared norm of its noise (`fedsim.privacy.StatedNoise`)."""
 
     def noise_energy(self, epsilon: float, buffers: Mask) -> float: ...
 
 
 @runtime_checkable
 class _TellsClipping(Protocol):
-    """A privacy mechanism that tells a release without its noise (`fedsim.privacy.TellsClipping`)."""
+    """A privacy mechanism that gives a release without its noise (`fedsim.privacy.TellsClipping`)."""
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector: ...
 
@@ -49,8 +49,8 @@ class _AddsAtServer(Protocol):
 class Messages:
     """The messages of one run.
 
-    A release is made first, and compressed then: nothing that is done with a private release makes it less private.
-    Buffers of the model are sent as they are.
+    A release is made first, and compressed then: no processing of a private release makes it less private. Buffers of
+    the model are sent as they are.
     """
 
     part: Callable[[Training], Mask | None]
@@ -67,7 +67,6 @@ class Messages:
         self.bits: Final = self._compressor.bits(self._tensors) + buffers
 
     def digest(self, training: Training) -> str:
-        """Return the digest of what is sent of a training."""
         digest, release = training.work_digest, training.release
         if release is not None:
             noise = self._streams.digest("privacy-noise", training.client, release.index)
@@ -93,7 +92,7 @@ class Messages:
         return released if self.lossless else self._compressed(training, released)
 
     def settle(self, training: Training, difference: Vector) -> OptimizerState:
-        """Work out the message of a client that remembers what was left out; return its memory after that, by name."""
+        """Make the message of a client that remembers what was left out; return its memory after that, by name."""
         outgoing = training.outgoing
         if outgoing is None:
             return {}
@@ -105,10 +104,7 @@ class Messages:
         return {LEFT_OUT: parameters - outgoing.sent[: self._layout.parameters]}
 
     def noise_energy(self, update: Training) -> float:
-        """Return the expected squared norm of the noise in the parameters of an update; NaN if it is not stated.
-
-        That is before the release is compressed.
-        """
+        """Return the expected squared norm of the noise in an update before compression; NaN if it is not stated."""
         release, part = update.release, self.part(update)
         if release is None:
             return 0.0
@@ -143,7 +139,6 @@ class Messages:
 
     @property
     def tells_clipping(self) -> bool:
-        """Whether `before_noise` is known of private updates."""
         return self._mechanism is None or isinstance(self._mechanism, _TellsClipping)
 
     def before_noise(self, update: Training) -> tuple[Vector, bool]:
@@ -172,7 +167,6 @@ class Messages:
         return found
 
     def _compressed(self, training: Training, update: Vector) -> Vector:
-        """Return an update of shape (d,) as the server reads it."""
         rng = self._streams.generator("compression", training.client, training.base.version, training.repeat)
         shown = update[: self._layout.parameters].view()
         shown.flags.writeable = False

@@ -1,9 +1,9 @@
 """The order in which handles get their numbers: ancestors first, and trainings that are ready together.
 
-Before a node's ancestors are looked at, the store is asked for its numbers, so that the work begins at the nearest
-ancestors that are kept. Large batches serve executors that stack trainings or share them among processes; early use of
-results saves memory. So trainings that are ready go together, from all branches of the lineage, those first that are
-needed first. A model takes each training's result as soon as it is there.
+The store is asked for a node's numbers before its ancestors are visited, so that the work begins at the nearest stored
+ancestors. Large batches serve executors that stack trainings or share them among processes, and early use of results
+saves memory. So trainings that are ready go together, from all branches of the lineage, those first that are needed
+first. A model takes each training's result as soon as it is there.
 """
 
 import heapq
@@ -18,14 +18,11 @@ class Worker(Protocol):
     """What gives nodes their numbers."""
 
     def look_up(self, node: Node) -> bool:
-        """Take what is kept of a node's numbers, and of the state before a training; return whether it has them."""
+        """Load a node's stored numbers, or the state before a training; return whether it has them."""
         ...
 
     def run(self, trainings: Sequence[Training]) -> Iterable[Sequence[Training]]:
-        """Run trainings whose parents have their numbers, and give each back when it has its result.
-
-        Those whose results come together are given back together.
-        """
+        """Run trainings whose parents have their numbers, and yield together those whose results come together."""
         ...
 
     def add_up(self, model: ModelHandle, cohort: Cohort) -> None:
@@ -66,13 +63,12 @@ def materialize(wanted: Sequence[Node], worker: Worker, max_batch: int) -> None:
 
 
 def _add_up(model: ModelHandle, cohort: Cohort, worker: Worker) -> None:
-    """Give a model its numbers, of a cohort that alone makes it of a model that has them."""
     worker.add_up(model, cohort)
     worker.combine(model)
 
 
 def _line(wanted: Sequence[Node], worker: Worker) -> deque[tuple[ModelHandle, Cohort]]:
-    """Return the models without numbers that descend from one another by a cohort each, the newest being wanted.
+    """Return the models without numbers that descend from one another by a cohort each, up to the one wanted.
 
     As long as no client's update is asked for by itself, these are all models of a synchronous server.
     """
@@ -88,7 +84,7 @@ def _line(wanted: Sequence[Node], worker: Worker) -> deque[tuple[ModelHandle, Co
 
 
 class _Waiting:
-    """The nodes without numbers; one that gets them is forgotten, so that it can let go of its memory."""
+    """The nodes without numbers; one that gets them is removed, so that its memory can be freed."""
 
     def __init__(self, order: Sequence[Node], worker: Worker) -> None:
         self._worker = worker
@@ -134,7 +130,6 @@ class _Waiting:
             self.done([model])
 
     def done(self, nodes: Sequence[Node]) -> None:
-        """Take note that nodes have their numbers."""
         come: dict[Node, int] = {}
         heirs = self._heirs
         for node in nodes:

@@ -7,14 +7,13 @@ from fedsim.learning.aggregation.combining import Incoming, WeightedSum, differe
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.lineage.faults import of_model, of_training
 from fedsim.learning.lineage.handles import Cohort, Combined, ModelHandle, Node, Sent, Training
-from fedsim.learning.lineage.merging import MergedUpdates
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 
 
 class Aggregation:
     """A model and weighted updates, which are taken in their order and let go of as soon as they are.
 
-    So of a cohort no more updates are in memory than have come before their turn, unless the aggregator keeps them.
+    So no more updates of a cohort are in memory than have come before their turn, unless the aggregator needs all.
     """
 
     def __init__(
@@ -28,7 +27,6 @@ class Aggregation:
         sent: Sent,
         *,
         moved: bool,
-        merging: MergedUpdates | None = None,
         sum_of: Callable[[ServerOptimizer, Vector], Incoming] | None = None,
         noise: Callable[[], FloatArray] | None = None,
     ) -> None:
@@ -39,10 +37,7 @@ class Aggregation:
         self._weights, self._sent, self._moved = weights.tolist(), sent, moved
         self._sum_of, self._noise = sum_of, noise
         self._taken: Incoming | None = None
-        self._added, self._divided = 0, False
-        adds_up = aggregator.adds_up and sum_of is None and noise is None and not moved
-        self._merging = merging if adds_up else None
-        self._merged, self._merged_weights = list[Training](), list[float]()
+        self._added = 0
         if self._cohort is not None:
             self._cohort.waiting += 1
         else:
@@ -54,10 +49,9 @@ class Aggregation:
         cohort = self._cohort
         if cohort is None or cohort.opened or cohort.waiting > 1 or cohort.base is not self._current:
             return None
-        return cohort if self._taken is None and self._merging is None else None
+        return cohort if self._taken is None else None
 
     def add(self, differences: Iterable[Vector]) -> None:
-        """Take the differences of the cohort in their order."""
         taken = self._begin(self._current.vector)
         for difference, weight in zip(differences, self._weights, strict=True):
             taken.add(difference, weight)
@@ -66,32 +60,14 @@ class Aggregation:
             self._cohort.waiting -= 1
 
     def parents(self) -> Sequence[Node]:
-        """Return the model and the trainings of the updates that are not merged."""
-        self._divide()
         return [self._current, *self._updates]
 
-    def _divide(self) -> None:
-        """Tell apart the updates that are merged, whose trainings are no parents any longer."""
-        if self._merging is None or self._divided:
-            return
-        self._divided, updates, weights = True, self._updates, self._weights
-        places = self._merging.places(self._current, updates)
-        if places:
-            merged = set(places)
-            alone = [place for place in range(len(updates)) if place not in merged]
-            self._merged, self._merged_weights = [updates[i] for i in places], [weights[i] for i in places]
-            self._updates, self._weights = [updates[i] for i in alone], [weights[i] for i in alone]
-
     def take(self) -> None:
-        """Take the next updates that are there; the first that is not there stops it, as the order counts.
-
-        The sum of those that are merged is added last.
-        """
+        """Take the next updates that are there, up to the first that is not, as the order counts."""
         if not self._current.materialized:
             return
         current = self._current.vector
         taken = self._begin(current)
-        self._divide()
         updates, weights = self._updates, self._weights
         for place in range(self._added, len(updates)):
             update = updates[place]
@@ -117,12 +93,10 @@ class Aggregation:
         return self._taken
 
     def combined(self) -> Combined:
-        """Return the step of the server's rule with what the aggregator makes of the updates."""
         with of_model(self._current.version + 1):
             self.take()
             if self._taken is None or self._added < len(self._updates):
                 raise RuntimeError("an update is to be combined, but its training has not run")
-            self._add_merged()
             return self._taken.stepped(self._parameters, self._current.vector, self._current.server_state)
 
     def forget(self) -> None:
@@ -130,18 +104,7 @@ class Aggregation:
         if self._cohort is not None and not self._cohort.opened:
             self._cohort.waiting -= 1
             return
-        for update in [*self._updates[self._added :], *self._merged]:
-            update.taken()
-
-    def _add_merged(self) -> None:
-        """Add the sum of the updates that are merged, and let go of what is in memory of them."""
-        if self._merging is None or not self._merged:
-            return
-        found = self._merging.sum_of(self._merged, self._merged_weights)
-        if not isinstance(self._taken, WeightedSum):
-            raise TypeError(f"{type(self._taken).__name__} takes no sum of updates")
-        self._taken.add_whole(found)
-        for update in self._merged:
+        for update in self._updates[self._added :]:
             update.taken()
 
 
@@ -156,28 +119,22 @@ class Combination:
             training.waiting += 1
 
     def cohort(self) -> None:
-        """Return None: it is no sum of a cohort."""
         return
 
     def add(self, differences: Iterable[Vector]) -> None:
-        """Refuse differences: it takes its training itself."""
         raise TypeError(f"{type(self).__name__} takes no differences")
 
     def parents(self) -> Sequence[Node]:
-        """Return the models, and the training if there is one."""
         return self._models if self._training is None else [*self._models, self._training]
 
     def take(self) -> None:
-        """Take nothing: all parents are combined at once."""
         return
 
     def combined(self) -> Combined:
-        """Return the numbers."""
         found = self._combine()
         self.forget()
         return found
 
     def forget(self) -> None:
-        """Let go of the training."""
         if self._training is not None:
             self._training.taken()

@@ -1,5 +1,6 @@
-"""Trainings that can run now, as jobs for the executor, and what becomes of their results."""
+"""Trainings that can run now, as jobs for the executor, and the use of their results."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -9,9 +10,8 @@ from fedsim.arrays import IntArray, Vector
 from fedsim.errors import PartError
 from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingResult
-from fedsim.learning.lineage.drawing import nothing, rows_of, scaled, without_samples
 from fedsim.learning.lineage.faults import name_fault, named_faults, of_training
-from fedsim.learning.lineage.handles import Cohort, Training
+from fedsim.learning.lineage.handles import LEFT_OUT, Cohort, Training
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
@@ -21,12 +21,10 @@ from fedsim.streams import Streams
 _NOTHING: Final[OptimizerState] = {}
 
 Heard = Callable[[Training], None]
-"""Told of each training whose difference is in memory, before any model has taken it."""
+"""Called with each training whose difference is in memory, before any model has taken it."""
 
 
 class TrainingRuns:
-    """The runs of trainings of one learner."""
-
     def __init__(
         self,
         executor: Executor,
@@ -67,13 +65,10 @@ class TrainingRuns:
         cohort.reports = reports
 
     def run(self, trainings: Sequence[Training]) -> Iterator[Sequence[Training]]:
-        """Run trainings, each digest once, and give them back when they have their results.
-
-        Those of an executor that returns a list come together, all results being in memory.
-        """
-        if idle := without_samples(trainings):
+        """Run trainings, each digest once, and yield together those whose results come together."""
+        if idle := _without_samples(trainings):
             for training in idle:
-                self._give(training, nothing(training), _NOTHING)
+                self._give(training, _nothing(training), _NOTHING)
             trainings = [training for training in trainings if not training.materialized]
             yield idle
             if not trainings:
@@ -106,14 +101,14 @@ class TrainingRuns:
             difference, own = self._local.left(first, result.difference)
             result = result._replace(difference=difference)
         if first.draw is not None:
-            result = scaled(first, result)
+            result = _scaled(first, result)
         report = self._give(first, result, own)
         for training in alike[1:]:
             self._give(training, result, own)
         return report
 
     def _give(self, training: Training, result: TrainingResult, own: OptimizerState) -> Record:
-        """Give a training its result, with what its local algorithm keeps; return its report."""
+        """Give a training its result, with the state of its local algorithm; return its report."""
         report: Record = {"loss": result.loss, "loss_rms": result.loss_rms}
         training.difference, training.report = result.difference, report
         if training.outgoing is not None:
@@ -133,7 +128,7 @@ class TrainingRuns:
                 for one in trainings
             ]
         )
-        rows, jobs = rows_of(trainings, self._rows, self._draws), []
+        rows, jobs = _rows_of(trainings, self._rows, self._draws), []
         if not self._local.plain:
             for one, rng, start, mine in zip(trainings, generators, self._local.starts(trainings), rows, strict=True):
                 model, offset, anchors = start
@@ -148,3 +143,39 @@ class TrainingRuns:
             state = {} if one.previous is None else one.optimizer_state
             jobs.append(TrainingJob(vector, mine, one.work, rng, state))
         return jobs
+
+
+def _rows_of(trainings: Sequence[Training], rows: Sequence[IntArray], draws: SampleDraws) -> list[IntArray]:
+    """Return the samples of each training: its client's, or those that the client has drawn among them."""
+    found = [rows[one.client] for one in trainings]
+    together: dict[tuple[float, int], list[int]] = {}
+    for i, one in enumerate(trainings):
+        if one.draw is not None:
+            together.setdefault((one.draw.probability, one.draw.number), []).append(i)
+    for (probability, number), places in together.items():
+        client = np.array([trainings[i].client for i in places])
+        for i, drawn in zip(places, draws.places(client, probability, number), strict=True):
+            found[i] = found[i][drawn]
+    return found
+
+
+def _without_samples(trainings: Sequence[Training]) -> list[Training]:
+    return [training for training in trainings if training.draw is not None and not training.draw.taken]
+
+
+def _nothing(training: Training) -> TrainingResult:
+    """Return the result of a training without samples, which leaves the client's state as it was."""
+    zero = np.zeros_like(training.base.vector)
+    zero.flags.writeable = False
+    before = {} if training.previous is None else training.previous.value or {}
+    kept = {name: values for name, values in before.items() if name != LEFT_OUT}
+    return TrainingResult(zero, math.nan, math.nan, kept)
+
+
+def _scaled(training: Training, result: TrainingResult) -> TrainingResult:
+    """Return a result with the difference that the client sends."""
+    if training.draw is None or training.draw.scale == 1.0:
+        return result
+    difference = result.difference * np.float32(training.draw.scale)
+    difference.flags.writeable = False
+    return result._replace(difference=difference)

@@ -16,8 +16,6 @@ from fedsim.learning.model_and_update import Release
 
 
 class Updates:
-    """The updates of one learner's clients."""
-
     def __init__(self, task: str, shards: Sequence[str], messages: Messages, local: LocalWork, *, keeps: bool) -> None:
         self._task, self._shards, self._messages, self._algorithm = task, shards, messages, local
         self.states: dict[int, StateHandle] = {}
@@ -74,7 +72,7 @@ class Updates:
                     self.states[update.client] = update.state
 
     def _send(self, training: Training) -> None:
-        """Let a training leave its state to the client's next one, and what is sent of it have a digest of its own."""
+        """Link a training's state to the client's next one, and give its message a digest of its own."""
         if self._leaves_state:
             training.state = StateHandle(training)
             if self._messages.remembers:
@@ -83,7 +81,7 @@ class Updates:
             training.digest = self._messages.digest(training)
 
     def _named(self, client: int, share: float) -> bytes:
-        """Return what the digest of a training depends on of its client, and of the share of its work."""
+        """Return the part of a training's digest that depends on its client and its share of the work."""
         if share != 1.0:
             return f"{client} {self._shards[client]} {share!r} ".encode()
         if client not in self._whole:
@@ -97,7 +95,7 @@ def bases_of(updates: Sequence[Training]) -> list[ModelHandle]:
 
 
 def digest_of_all(updates: Sequence[Training]) -> str:
-    """Return a digest of what is sent by all updates, in their order."""
+    """Return a digest of the messages of all updates, in their order."""
     return updates.digests.whole() if isinstance(updates, Cohort) else "".join([update.digest for update in updates])
 
 

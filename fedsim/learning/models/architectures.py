@@ -10,7 +10,6 @@ _KERNEL, _POOL, _WIDE = 3, 2, 5
 
 
 def mlp(numbers: int, classes: int, hidden: Sequence[int]) -> nn.Module:
-    """Return a multilayer perceptron for samples that have a count of numbers each."""
     widths = [numbers, *hidden]
     layers: list[nn.Module] = [nn.Flatten()]
     for inputs, outputs in itertools.pairwise(widths):
@@ -19,7 +18,7 @@ def mlp(numbers: int, classes: int, hidden: Sequence[int]) -> nn.Module:
 
 
 def cnn3(shape: tuple[int, int, int], classes: int, ratio: float = 1.0) -> nn.Module:
-    """Return three convolution blocks and four dense layers; see `fedsim.learning.models.settings.CNN3`."""
+    """Return the module of `fedsim.learning.models.settings.CNN3`."""
     channels, height, width = shape
     layers: list[nn.Module] = []
     for filters in (math.ceil(width * ratio) for width in (32, 64, 128)):
@@ -41,7 +40,7 @@ def cnn3(shape: tuple[int, int, int], classes: int, ratio: float = 1.0) -> nn.Mo
 
 
 def cnn5(shape: tuple[int, int, int], classes: int, dropout: float) -> nn.Module:
-    """Return five convolutions and three dense layers; see `fedsim.learning.models.images.CNN5`."""
+    """Return the module of `fedsim.learning.models.images.CNN5`."""
     channels, height, width = shape
     layers: list[nn.Module] = []
     for number, (filters, kernel) in enumerate(((32, 3), (32, 3), (64, 3), (64, 3), (128, 4)), 1):
@@ -63,7 +62,7 @@ def cnn5(shape: tuple[int, int, int], classes: int, dropout: float) -> nn.Module
 
 
 def fedsampling_cnn(shape: tuple[int, int, int], classes: int, dropout: float) -> nn.Module:
-    """Return two convolutions and four dense layers; see `fedsim.learning.models.images.FedSamplingCNN`."""
+    """Return the module of `fedsim.learning.models.images.FedSamplingCNN`."""
     channels, height, width = shape
     layers: list[nn.Module] = []
     for filters in (32, 128):

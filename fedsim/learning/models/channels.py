@@ -12,7 +12,7 @@ from fedsim.learning.models.layout import ModelLayout
 
 @dataclass(frozen=True)
 class NarrowModel:
-    """A narrower model, as its own module says."""
+    """Sizes and costs of a narrower model, as its own module gives them."""
 
     ratio: float
     shapes: tuple[tuple[int, ...], ...]

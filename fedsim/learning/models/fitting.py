@@ -1,4 +1,4 @@
-"""Whether samples are what a model takes, in words."""
+"""Refusals of samples that a model does not take."""
 
 from fedsim.errors import ScenarioError
 from fedsim.learning.data.shapes import Shape, TokenShape, TypedShape
@@ -20,7 +20,6 @@ def of_images(shape: Shape, kind: str, least: int) -> tuple[int, int, int]:
 
 
 def of_numbers(shape: Shape, kind: str) -> Shape:
-    """Return the shape, or raise `ScenarioError` if samples are tokens."""
     if isinstance(shape, TokenShape):
         raise ScenarioError(
             f"learning.model: {kind} needs numbers, and these samples are {in_words(shape)}; allowed here: "

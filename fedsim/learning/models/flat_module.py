@@ -24,10 +24,10 @@ _COUNTER = "num_batches_tracked"
 class FlatModule:
     """A module laid out in one float32 vector: parameters first, then the buffers that training changes.
 
-    Parameters, gradients and buffers of the module become views of flat tensors; a step of an optimiser on
-    `parameters` is a step of the module. Buffers are the persistent floating-point ones (running means and
-    variances) and batch normalisation's counters, which float32 counts exactly up to 2**24 batches. Other
-    buffers are constants of the module and stay in it.
+    Parameters, gradients and buffers of the module become views of flat tensors; a step of an optimiser on `parameters`
+    is a step of the module. Buffers are the persistent floating-point ones (running means and variances) and batch
+    normalisation's counters, which float32 counts exactly up to 2**24 batches. Other buffers are constants of the
+    module and stay in it.
 
     With ``channels_last`` the weights of a convolution lie in the flat vector with the channels last, as torch wants
     them on a CPU; `load`, `numbers`, `inward` and `outward` translate. Otherwise every tensor lies in its own order,
@@ -84,14 +84,14 @@ class FlatModule:
         return self.outward(self._numbers)
 
     def inward(self, numbers: Vector) -> Vector:
-        """Return a copy of the first n numbers of a model, or of others of that shape, in the order of `vector`."""
+        """Return a copy of the first n numbers of a model in the order of `vector`."""
         found = numbers.copy()
         for place, shape in self._turned:
             _last(found[place], shape)[...] = numbers[place].reshape(shape)
         return found
 
     def outward(self, numbers: NDArray[Number]) -> NDArray[Number]:
-        """Return a copy of the first n coordinates of `vector`, or of others of that shape, in the order of a model."""
+        """Return a copy of the first n coordinates of `vector` in the order of a model."""
         found = numbers.copy()
         for place, shape in self._turned:
             found[place].reshape(shape)[...] = _last(numbers[place], shape)
@@ -133,8 +133,8 @@ class FlatModule:
 def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, channels_last: bool = False) -> FlatModule:
     """Return a fresh model with the initial weights of a seed, which torch draws by its default rules.
 
-    A model of the user's own is tried on a blank sample. What a layer of dropout draws does not depend on how the
-    numbers before it lie in memory.
+    A model of the user's own is tried on a blank sample. Draws of a dropout layer do not depend on the memory layout of
+    its inputs.
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
@@ -148,7 +148,7 @@ def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, chann
 
 
 def _in_their_order(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Let the numbers lie in memory as they follow one another, since torch draws in the order of the memory."""
+    """Make the inputs contiguous, since torch draws in the order of the memory."""
     return tuple(one.contiguous() for one in given)
 
 

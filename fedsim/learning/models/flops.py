@@ -1,4 +1,4 @@
-"""How many floating-point operations a model costs, counted on the model itself."""
+"""How many floating-point operations a model costs, counted on its module."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,12 +14,11 @@ from fedsim.learning.models.settings import ModelPart
 
 
 def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
-    """Return the floating-point operations of one sample in training: three times those forward.
+    """Return the floating-point operations of one sample in training: `FORWARD_AND_BACKWARD` times those forward.
 
-    Forward they are counted by torch while a blank sample passes through a fresh module: two for each multiply-add
-    of a dense, convolutional or recurrent layer and of the two products of attention. The rest is not counted, as is
-    usual: looking up the vector of a word costs nothing. For the three see
-    `fedsim.learning.local_training.FORWARD_AND_BACKWARD`.
+    Torch counts them while a blank sample passes through a fresh module: two for each multiply-add of a dense,
+    convolutional or recurrent layer and of the two products of attention. The rest is not counted, as is usual: looking
+    up the vector of a word costs nothing.
     """
     with torch.random.fork_rng(devices=[]):
         module = model.build(shape, classes).eval()
@@ -31,5 +30,5 @@ def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
 
 
 def _lstm_flops(inputs: Sequence[int], of_input: Sequence[int], of_state: Sequence[int], *_: Any, **__: Any) -> int:
-    """Return the operations of a layer of an LSTM on a CPU, of which torch's counter does not know."""
+    """Return the operations of a layer of an LSTM on a CPU, which torch's counter does not know."""
     return 2 * inputs[0] * inputs[1] * of_state[0] * (of_input[1] + of_state[1])

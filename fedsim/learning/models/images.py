@@ -31,7 +31,6 @@ class CNN5(Component):
     dropout: Dropout = 0.2
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if samples are no images of at least 32 x 32."""
         image = of_images(shape, "cnn5", 32)
         from fedsim.learning.models.architectures import cnn5
 
@@ -53,7 +52,6 @@ class FedSamplingCNN(Component):
     dropout: Dropout = 0.2
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if samples are no images of at least 16 x 16."""
         image = of_images(shape, "fedsampling-cnn", 16)
         from fedsim.learning.models.architectures import fedsampling_cnn
 
@@ -68,7 +66,6 @@ class ResNet18(Component):
     """
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if samples are no images of at least 28 x 28."""
         channels, _, _ = of_images(shape, "resnet-18", 28)
         from fedsim.learning.models.vision import resnet
 
@@ -79,7 +76,6 @@ class ResNet34(Component):
     """torchvision's ResNet-34 (He et al. 2016) with the stem of `ResNet18`; 21,282,122 parameters on CIFAR-10."""
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if samples are no images of at least 28 x 28."""
         channels, _, _ = of_images(shape, "resnet-34", 28)
         from fedsim.learning.models.vision import resnet
 
@@ -93,7 +89,6 @@ class MobileNetV2(Component):
     """
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if samples are no images of at least 28 x 28."""
         channels, _, _ = of_images(shape, "mobilenet-v2", 28)
         from fedsim.learning.models.vision import mobilenet
 
@@ -108,7 +103,6 @@ class ShuffleNetV2(Component):
     """
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if samples are no images of at least 28 x 28."""
         channels, _, _ = of_images(shape, "shufflenet-v2", 28)
         from fedsim.learning.models.vision import shufflenet
 

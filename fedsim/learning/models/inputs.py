@@ -22,7 +22,7 @@ class Inputs:
         self._vectors = None if data.vectors is None else tensor(data.vectors).to(device)
 
     def computed(self, samples: Tensor) -> Tensor:
-        """Return samples of shape (..., h, w, c) or (..., length) with other numbers, if they need any.
+        """Return samples of shape (..., h, w, c) or (..., length) as float32, or unchanged if they need no conversion.
 
         A pixel becomes ``(pixel / pixel_max - 0.5) / 0.5``.
         """
@@ -31,19 +31,19 @@ class Inputs:
         return samples if self._vectors is None else self._vectors[samples]
 
     def arranged(self, computed: Tensor) -> Tensor:
-        """Return what `computed` gave in the shape that a module takes.
+        """Return the result of `computed` in the shape that a module takes.
 
-        Images are a view with the channels last in memory. So torch convolves and pools about twice as fast on a CPU.
+        Images are a view with the channels last in memory, which torch convolves and pools about twice as fast on a
+        CPU.
         """
         return computed if self._scale is None else computed.movedim(-1, _CHANNELS)
 
     def of(self, samples: Tensor) -> Tensor:
-        """Return what a module takes of samples of shape (n, ...)."""
         return self.arranged(self.computed(samples))
 
 
 def tensor(array: NDArray[Any]) -> Tensor:
-    """Return an array as a tensor that is only read."""
+    """Return a read-only array as a tensor."""
     with warnings.catch_warnings():
         # torch warns of read-only arrays.
         warnings.simplefilter("ignore", UserWarning)
@@ -51,7 +51,7 @@ def tensor(array: NDArray[Any]) -> Tensor:
 
 
 def blank(shape: Shape) -> Tensor:
-    """Return one sample of a shape in which every number is 0, as a module takes it."""
+    """Return one sample of zeros, as a module takes it."""
     if isinstance(shape, TokenShape):
         return torch.zeros((1, shape.length), dtype=torch.int64)
     if isinstance(shape, TypedShape):

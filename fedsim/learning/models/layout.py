@@ -1,4 +1,4 @@
-"""What a model looks like as one vector, whatever computes with it."""
+"""A model as one vector, whatever computes with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

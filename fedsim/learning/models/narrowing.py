@@ -1,4 +1,4 @@
-"""Narrower models as their own modules say them; this imports torch."""
+"""Narrower models, measured on their own modules."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,6 @@ from fedsim.learning.models.settings import CanNarrow, ModelPart
 def narrow_models(
     model: ModelPart, layout: ModelLayout, shape: Shape, classes: int, seed: int, ratios: Sequence[float]
 ) -> tuple[NarrowModel, ...]:
-    """Return the model at each ratio of its width, bits and operations counted on modules of these widths."""
     shapes = tuple(entry.shape for entry in layout.entries)
     whole = NarrowModel(1.0, shapes, layout.initial.size, layout.parameters, 1.0)
     if len(ratios) == 1:

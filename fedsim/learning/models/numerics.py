@@ -15,7 +15,7 @@ def numerics() -> str:
 
 
 def _release() -> str:
-    """Return fedsim's release; a checkout that is not installed has none, and is told by `ARITHMETIC` alone."""
+    """Return fedsim's release; a checkout that is not installed has none, and `ARITHMETIC` alone counts."""
     try:
         return version("fedsim-des")
     except PackageNotFoundError:

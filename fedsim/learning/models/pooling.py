@@ -4,11 +4,11 @@ from torch import nn
 
 
 def pool_before_relu(module: nn.Module) -> None:
-    """Let every max-pooling layer come before the ReLU that stands before it, where only layers in a row can tell.
+    """Exchange each ReLU and the max-pooling behind it, in sequences of layers alone.
 
     The maximum of ReLUs is the ReLU of the maximum, bit by bit. So is the gradient: it goes to the first of the largest
-    inputs of a window if that is above 0, and else nowhere. Only sequences of layers are changed, at the top and within
-    one another; a module with a forward pass of its own may use single layers of a sequence, and is left alone.
+    inputs of a window if that is above 0, and else nowhere. A module with a forward pass of its own may use single
+    layers of a sequence, and is left alone.
     """
     if type(module) is not nn.Sequential:
         return

@@ -6,17 +6,15 @@ from torch.nn import functional
 
 
 def cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross-entropy of each label, of their shape."""
     return -functional.log_softmax(scores, dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
 
 
 def binary_cross_entropy(scores: Tensor, targets: Tensor) -> Tensor:
-    """Return ``log(1 + e^s) - t s`` for each score s and target t, of their shape."""
+    """Return ``log(1 + e^s) - t s`` for each score s and target t."""
     return functional.softplus(scores) - targets.to(scores.dtype) * scores
 
 
 def one_hot(labels: Tensor, classes: int) -> Tensor:
-    """Return 1 at the place of each label and 0 elsewhere, float32, shape (n, classes)."""
     return (labels[:, None] == torch.arange(classes, device=labels.device)).float()
 
 

@@ -66,7 +66,6 @@ class TextCNN(_OfWords):
     window: Annotated[int, Field(ge=1, le=1000)] = 3
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if samples are no texts."""
         vectors, width = self._vectors(shape, "text-cnn")
         from fedsim.learning.models.texts import Convolution, DropoutByFilter, text_classifier
 
@@ -90,7 +89,6 @@ class TextAttention(_OfWords):
     head_width: Annotated[int, Field(ge=1, le=1000)] = 20
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if samples are no texts."""
         vectors, width = self._vectors(shape, "text-attention")
         from torch import nn
 
@@ -114,8 +112,8 @@ class CharLSTM(Component):
     hidden : units of a layer
     layers : of the LSTM
     places : ``"last"`` or ``"each"``
-        Whether it tells what follows the last character of a sample, for labels, or what follows each one, for the task
-        `NextToken`.
+        Whether it predicts what follows the last character of a sample, for labels, or what follows each one, for
+        the task `NextToken`.
     """
 
     embedding: Width = 8
@@ -124,7 +122,6 @@ class CharLSTM(Component):
     places: Literal["last", "each"] = "last"
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if samples are no tokens."""
         if not isinstance(shape, TokenShape):
             raise ScenarioError(f"learning.model: char-lstm needs tokens, and these samples are {in_words(shape)}")
         from fedsim.learning.models.texts import NextCharacter

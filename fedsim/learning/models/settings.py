@@ -1,8 +1,4 @@
-"""The models that a scenario can name; torch is imported when one is built.
-
-A model of your own is a `fedsim.Component` with a method ``build(shape, classes)`` that returns a
-``torch.nn.Module``.
-"""
+"""The models that a scenario can name; torch is imported when one is built."""
 
 import math
 from dataclasses import dataclass
@@ -44,7 +40,6 @@ class Architecture:
     classes: int
 
     def build(self) -> "nn.Module":
-        """Return a fresh module."""
         return self.model.build(self.shape, self.classes)
 
 
@@ -69,7 +64,6 @@ class MLP(Component):
     hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = (32, 16)
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module."""
         from fedsim.learning.models.architectures import mlp
 
         return mlp(math.prod(of_numbers(shape, "mlp")), classes, self.hidden)
@@ -83,7 +77,6 @@ class LogisticRegression(Component):
     """Multinomial logistic regression: one dense layer from all numbers of a sample onto the classes."""
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if samples are tokens."""
         from fedsim.learning.models.architectures import mlp
 
         return mlp(math.prod(of_numbers(shape, "logistic-regression")), classes, ())
@@ -108,7 +101,6 @@ class CNN3(Component):
     """
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if images are smaller than 22 x 22."""
         image = of_images(shape, "cnn3", 22)
         from fedsim.learning.models.architectures import cnn3
 
@@ -125,7 +117,6 @@ class NarrowCNN3(Component):
     ratio: Annotated[float, Field(gt=0, le=1)]
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module."""
         from fedsim.learning.models.architectures import cnn3
 
         return cnn3(of_images(shape, "cnn3", 22), classes, self.ratio)

@@ -5,14 +5,13 @@ from torch import Tensor, nn
 
 
 class Vectors(nn.Module):
-    """Vectors of tokens: learned ones, or those that the data set gives."""
+    """Vectors of tokens: learned ones, or those of the data set."""
 
     def __init__(self, vocabulary: int | None, width: int) -> None:
         super().__init__()
         self.layer = None if vocabulary is None else nn.Embedding(vocabulary, width)
 
     def forward(self, samples: Tensor) -> Tensor:
-        """Return vectors, shape (n, length, width)."""
         if self.layer is None:
             return samples
         # Instead of ``padding_idx``, whose gradient torch maps wrongly over clients.
@@ -28,20 +27,18 @@ class Convolution(nn.Module):
         self.layer = nn.Conv1d(width, filters, window, padding="same")
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return a vector for each word, shape (n, length, filters)."""
         found: Tensor = self.layer(vectors.transpose(1, 2))
         return found.transpose(1, 2)
 
 
 class DropoutByFilter(nn.Module):
-    """Dropout of the vectors behind a convolution, drawn for one filter of a text after the other."""
+    """Dropout behind a convolution, drawn for one filter of a text after the other."""
 
     def __init__(self, share: float) -> None:
         super().__init__()
         self.layer = nn.Dropout(share)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return vectors of the same shape, (n, length, width)."""
         found: Tensor = self.layer(vectors.transpose(1, 2))
         return found.transpose(1, 2)
 
@@ -55,7 +52,6 @@ class SelfAttention(nn.Module):
         self.query, self.key, self.value = (nn.Linear(width, heads * head_width, bias=False) for _ in range(3))
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return a vector for each word, shape (n, length, heads * head width)."""
         shape = (*vectors.shape[:2], self._heads, self._head_width)
         query, key, value = (layer(vectors).view(shape).transpose(1, 2) for layer in (self.query, self.key, self.value))
         shares = torch.softmax(query @ key.transpose(2, 3) / self._head_width**0.5, dim=3)
@@ -64,14 +60,13 @@ class SelfAttention(nn.Module):
 
 
 class AttentivePooling(nn.Module):
-    """The mean of the words' vectors, with weights that a small network gives."""
+    """The mean of the words' vectors, with weights from a small network."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
         self.hidden, self.score = nn.Linear(width, hidden), nn.Linear(hidden, 1)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return a vector for each text, shape (n, width)."""
         shares = torch.softmax(self.score(torch.tanh(self.hidden(vectors))), dim=1)
         return (shares * vectors).sum(dim=1)
 
@@ -92,7 +87,7 @@ def text_classifier(
 
 
 class NextCharacter(nn.Module):
-    """A recurrent network that reads a text from its beginning, and a dense layer on its last state or on each."""
+    """A recurrent network over a text, and a dense layer on its last state or on each."""
 
     def __init__(
         self, vocabulary: int, classes: int, embedding: int, hidden: int, layers: int, *, at_each: bool

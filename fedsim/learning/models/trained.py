@@ -1,11 +1,13 @@
-"""A model with its numbers: what a run leaves behind. torch is imported when its module is built."""
+"""A model with its numbers; torch is imported when its module is built."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.errors import RunError
 from fedsim.learning.models.settings import Architecture
 
 if TYPE_CHECKING:
@@ -22,7 +24,14 @@ class TrainedModel:
     arrays: Mapping[str, NDArray[Any]]
 
     def module(self) -> "Module":
-        """Return a fresh module with these numbers, in evaluation mode."""
-        from fedsim.learning.models.rebuilding import rebuilt
+        """Return a fresh module with these numbers, in evaluation mode; torch's random state stays as it is."""
+        import torch
 
-        return rebuilt(self.architecture, self.arrays)
+        with torch.random.fork_rng(devices=[]):
+            module = self.architecture.build()
+        try:
+            module.load_state_dict({name: torch.from_numpy(np.array(values)) for name, values in self.arrays.items()})
+        except RuntimeError as error:
+            name = type(self.architecture.model).__name__
+            raise RunError(f"model: the arrays do not fit {name}: {error}") from None
+        return module.eval()

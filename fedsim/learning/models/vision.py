@@ -9,7 +9,6 @@ _RESNETS: Final = {18: resnet18, 34: resnet34}
 
 
 def resnet(channels: int, classes: int, layers: int) -> nn.Module:
-    """Return a residual network of 18 or 34 layers."""
     module = _RESNETS[layers](weights=None, num_classes=classes)
     module.conv1 = _stem(channels, module.conv1.out_channels)
     module.maxpool = nn.Identity()
@@ -17,14 +16,12 @@ def resnet(channels: int, classes: int, layers: int) -> nn.Module:
 
 
 def mobilenet(channels: int, classes: int) -> nn.Module:
-    """Return MobileNetV2 of width 1."""
     module = mobilenet_v2(weights=None, num_classes=classes)
     module.features[0][0] = _stem(channels, module.features[0][0].out_channels)
     return cast(nn.Module, module)
 
 
 def shufflenet(channels: int, classes: int) -> nn.Module:
-    """Return ShuffleNetV2 of width 1."""
     module = shufflenet_v2_x1_0(weights=None, num_classes=classes)
     module.conv1[0] = _stem(channels, module.conv1[0].out_channels)
     module.maxpool = nn.Identity()
@@ -32,7 +29,7 @@ def shufflenet(channels: int, classes: int) -> nn.Module:
 
 
 def _stem(channels: int, filters: int) -> nn.Conv2d:
-    """Return a first layer that keeps height and width, with the initial weights of torchvision's residual networks."""
+    """Return a first layer that preserves height and width, initialised as torchvision's residual networks."""
     layer = nn.Conv2d(channels, filters, 3, padding=1, bias=False)
     nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     return layer

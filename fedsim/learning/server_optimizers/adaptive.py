@@ -14,7 +14,7 @@ of the bias towards these values, and neither is there one by default. With ``bi
 ``1 - beta_1^t`` and v by ``1 - beta_2^t`` in the last line, t being the number of the step from 1 (Kingma and Ba,
 "Adam", ICLR 2015, whose v starts at 0). A sum has no bias: FedAdagrad's v is not divided.
 
-Numbers are computed in float64 and kept as float32.
+Numbers are computed in float64 and rounded to float32.
 """
 
 from abc import abstractmethod
@@ -37,7 +37,6 @@ class _Adaptive(ServerOptimizer):
     bias_correction: bool = False
 
     def init(self, parameters: int) -> ServerState:
-        """Return a mean of zero, the first squares, and no steps."""
         first = self.tau**2 if self.initial is None else self.initial
         return {
             "mean": np.zeros(parameters, dtype=np.float32),
@@ -46,7 +45,6 @@ class _Adaptive(ServerOptimizer):
         }
 
     def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
-        """Return the model moved by the mean over the root of the squares, and the new state, all of shape (p,)."""
         steps = state["steps"] + 1
         count = int(steps[0]) if self.bias_correction else None
         moved, mean, squares = (np.empty(model.shape, dtype=np.float32) for _ in range(3))
@@ -69,7 +67,7 @@ class _Adaptive(ServerOptimizer):
 
     @abstractmethod
     def _squares(self, before: FloatArray, square: FloatArray) -> FloatArray:
-        """Return the next v from the last one and the squared update, both of shape (p,)."""
+        """Return the next v from the last one and the squared update."""
 
     def _lacking(self, steps: int) -> float:
         """Return what v is divided by after a number of steps."""

@@ -25,7 +25,6 @@ class FedAvg(ServerOptimizer):
     adds_update: ClassVar[bool] = True
 
     def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
-        """Return the model plus the update, shape (p,)."""
         return sum_of(model, update), {}
 
 
@@ -56,11 +55,9 @@ class FedAvgM(ServerOptimizer):
     learning_rate: Annotated[float, Field(gt=0)] = 1.0
 
     def init(self, parameters: int) -> ServerState:
-        """Return a velocity of zero."""
         return {"velocity": np.zeros(parameters, dtype=np.float32)}
 
     def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
-        """Return the model moved by the new velocity, and this, both of shape (p,)."""
         moved, velocity = (np.empty(model.shape, dtype=np.float32) for _ in range(2))
         for at in blocks(model.size):
             velocity[at] = self.momentum * state["velocity"][at].astype(np.float64) + update[at]

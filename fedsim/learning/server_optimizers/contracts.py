@@ -1,9 +1,8 @@
-"""How a server goes from its model and one aggregated update to its next model.
+"""The contract of a server optimiser: from a model and one aggregated update to the next model.
 
 Federated optimisation as a pair of pure functions (Reddi et al., "Adaptive Federated Optimization", ICLR 2021,
-Algorithm 1, SERVEROPT): `ServerOptimizer.init` gives the state before the first step, `ServerOptimizer.step` one model
-and one update to the next model and the next state. The update is what federated averaging would add to the model of
-the server that steps; the page of this room says what that is for each kind of server, and where the state is kept.
+Algorithm 1, SERVEROPT). The update is what federated averaging would add to the model of the server that steps; the
+room's page says what that is for each kind of server.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +18,7 @@ from fedsim.arrays import Vector
 from fedsim.registry import Component, Registry
 
 ServerState = Mapping[str, NDArray[Any]]
-"""What an optimiser keeps between two steps: arrays under names of its own; read-only once a step has returned them."""
+"""State of an optimiser between two steps: arrays by name; read-only once a step has returned them."""
 
 
 class ServerOptimizer(Component, ABC):
@@ -28,7 +27,7 @@ class ServerOptimizer(Component, ABC):
     Attributes
     ----------
     adds_update : bool
-        Whether the next model is ``model + update`` and no state is kept. The learner then adds the weighted updates
+        Whether the next model is ``model + update``, without a state. The learner then adds the weighted updates
         to the model in float64 and rounds once, instead of rounding the update first.
 
     Examples
@@ -68,10 +67,7 @@ class ServerOptimizer(Component, ABC):
 
 @dataclass(frozen=True)
 class _State:
-    """Arrays of numbers under names."""
-
     def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
-        """Return copies."""
         if not isinstance(answer, Mapping):
             raise AnswerError(in_words(answer), "arrays by their names")
         found = {name: np.array(values) for name, values in answer.items()}
@@ -83,10 +79,9 @@ class _State:
 
 @dataclass(frozen=True)
 class _Step:
-    """The next parameters, and the next state; a model that is no number may stay one."""
+    """The next parameters, finite or not, and the next state."""
 
     def __call__(self, answer: object, given: Given) -> tuple[Vector, ServerState]:
-        """Return copies."""
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise AnswerError(in_words(answer), "a pair of parameters and state")
         found = np.asarray(answer[0])

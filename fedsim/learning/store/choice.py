@@ -16,7 +16,7 @@ from fedsim.user_cache import user_cache
 STORE_VARIABLE: Final = "FEDSIM_STORE"
 """Names the folder of the store of runs that name none themselves, or ``none``."""
 LIMIT_VARIABLE: Final = "FEDSIM_STORE_LIMIT"
-"""Names the most room that arrays may take in a store on disk."""
+"""Names the most room of arrays in a store on disk."""
 NO_STORE: Final = "none"
 
 StoreChoice = Store | str | Path | bool | None
@@ -26,7 +26,6 @@ _opened: Final[dict[Path, DiskStore]] = {}
 
 
 def open_store(store: StoreChoice = None) -> Store:
-    """Return the store of a run."""
     if store is None or store is True:
         named = os.environ.get(STORE_VARIABLE)
         if not named:

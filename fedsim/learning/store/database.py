@@ -99,14 +99,13 @@ class Database:
         self.close()
 
     def after_fork(self, *, child: bool) -> None:
-        """Let the file be opened again."""
         if child:
             self._lock = RLock()
         else:
             self._lock.release()
 
     def _opened(self) -> sqlite3.Connection:
-        """Return the connection, opened again if the file is no more the one that was opened."""
+        """Return the connection, opened again if the path leads to another file."""
         try:
             status = self._file.stat()
             same = self._identity == (status.st_dev, status.st_ino)
@@ -186,7 +185,7 @@ def primary_code(error: sqlite3.Error) -> int | None:
 
 
 def damage(text: str) -> sqlite3.DatabaseError:
-    """Return the error by which a file that is not sound is given up."""
+    """Return the error that marks a file as damaged."""
     error = sqlite3.DatabaseError(text)
     error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
     return error

@@ -22,14 +22,14 @@ _USES_NOTED_S: Final = 10.0
 """How long uses of arrays wait to be noted together."""
 _SWEPT_EVERY_S: Final = 86400.0
 _PAUSE_S: Final = 60.0
-"""How long nothing is asked of an index that another process holds locked."""
+"""How long an index that another process holds locked is left alone."""
 
 
 class DiskStore:
     """Records and arrays in a folder; several processes and threads may use one at once.
 
-    Records lie in a SQLite file, arrays in safetensors files; both carry checksums, and what is damaged counts as
-    missing. What cannot be kept, since the disk is full, is not kept: the store warns once and the run goes on.
+    Records lie in a SQLite file, arrays in safetensors files; both carry checksums, and damaged ones count as missing.
+    When the disk is full, results are not stored: the store warns once and the run goes on.
     """
 
     def __init__(self, folder: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
@@ -51,15 +51,12 @@ class DiskStore:
         _STORES.add(self)
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
-        """Return the records that are kept under some of these digests."""
         return self._tried("looked up", lambda: self.index.records(digests)) or {}
 
     def put_records(self, records: Mapping[str, Record]) -> None:
-        """Keep records under their digests."""
         self._tried("kept", lambda: self.index.put_records(records))
 
     def arrays(self, digest: str) -> Arrays | None:
-        """Return the arrays kept under a digest, read-only, bit by bit as they were put; None if they are not kept."""
         try:
             found = self.objects.read(digest)
         except DamagedError as error:
@@ -73,7 +70,6 @@ class DiskStore:
         return found
 
     def put_arrays(self, digest: str, arrays: Arrays) -> None:
-        """Keep arrays under a digest; those used longest ago go for them."""
         if self.objects.path(digest).exists():
             self._used_s[digest] = time.time()
             return
@@ -81,11 +77,9 @@ class DiskStore:
             self._tried("kept", lambda: self._put(digest, arrays))
 
     def remove_arrays(self, digest: str) -> None:
-        """Let go of the arrays under a digest, if they are kept."""
         self._tried("removed", lambda: self.remove([digest]))
 
     def remove(self, digests: Sequence[str]) -> None:
-        """Remove the arrays of some digests."""
         # An entry without a file is counted until it is the oldest; a file without an entry would exceed the limit.
         full = False
         try:
@@ -113,7 +107,7 @@ class DiskStore:
         self.index.sweep(found, sorted(known - files.keys()), lambda digest: self.objects.path(digest).exists())
 
     def note_uses(self) -> None:
-        """Note in the index which arrays were used since this was last done."""
+        """Note in the index which arrays were used after the last such note."""
         used_s, self._used_s = self._used_s, {}
         self._noted = time.monotonic()
         if used_s:

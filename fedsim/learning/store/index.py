@@ -1,20 +1,29 @@
 """Records, and which arrays there are and when they were used, as tables."""
 
+import json
 import sqlite3
+import struct
 import time
 import warnings
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from fedsim.errors import StoreWarning
 from fedsim.learning.store.contracts import Record
 from fedsim.learning.store.database import Database, damage
-from fedsim.learning.store.rows import record_of, row_of
 
 _ASKED_AT_ONCE: Final = 500
 _ENTRY: Final = "CAST(digest AS TEXT), CAST(bytes AS INTEGER), CAST(used_s AS REAL)"
+
+Row = tuple[bytes, bytes, bytes, int]
+"""Digest, names, float64 numbers in little-endian order, checksum."""
+
+NAMES_KEPT: Final = 1024
+"""Sets of names that are read once; the records of a run have few."""
 
 
 class Totals(NamedTuple):
@@ -25,8 +34,6 @@ class Totals(NamedTuple):
 
 
 class Index:
-    """What a store keeps."""
-
     def __init__(self, folder: Path) -> None:
         self._folder, self._database = folder, Database(folder)
 
@@ -40,14 +47,14 @@ class Index:
         return found
 
     def put_records(self, records: Mapping[str, Record]) -> None:
-        """Keep records, all or none of them."""
+        """Store records, all or none of them."""
         rows = [row_of(digest, record) for digest, record in records.items()]
         self._database.change(
             lambda connection: connection.executemany("REPLACE INTO records VALUES (?, ?, ?, ?)", rows)
         )
 
     def put_entry(self, digest: str, size_bytes: int, used_s: float) -> Totals:
-        """Note that the arrays of a digest are kept, and return the totals."""
+        """Note the arrays of a digest, and return the totals."""
         text = (
             "INSERT INTO entries VALUES (?, ?, ?)"
             " ON CONFLICT(digest) DO UPDATE SET bytes = excluded.bytes, used_s = excluded.used_s"
@@ -66,7 +73,6 @@ class Index:
         self._database.change(lambda connection: connection.executemany(text, rows))
 
     def remove_entries(self, digests: Iterable[str]) -> None:
-        """Forget that the arrays of some digests are kept."""
         rows = [(digest,) for digest in digests]
         self._database.change(lambda connection: connection.executemany("DELETE FROM entries WHERE digest = ?", rows))
 
@@ -90,13 +96,12 @@ class Index:
         return self._database.run(lambda connection: connection.execute(text).fetchall())
 
     def totals(self) -> Totals:
-        """Return the totals."""
         return self._database.run(_totals)
 
     def sweep(
         self, found: Iterable[tuple[str, int, float]], missed: Sequence[str], exists: Callable[[str], bool]
     ) -> None:
-        """Note files that were found without an entry, and forget entries that have no file."""
+        """Note files that were found without an entry, and remove entries that have no file."""
         added = list(found)
 
         def work(connection: sqlite3.Connection) -> None:
@@ -110,7 +115,6 @@ class Index:
         self._database.change(work)
 
     def count_records(self) -> int:
-        """Return how many records there are."""
         return int(
             self._database.run(lambda connection: connection.execute("SELECT count(*) FROM records").fetchone()[0])
         )
@@ -132,7 +136,7 @@ class Index:
         return damaged
 
     def clear(self) -> None:
-        """Forget everything, and give the room back."""
+        """Remove everything, and free the room on disk."""
         self._database.change(
             lambda connection: [connection.execute(f"DELETE FROM {name}") for name in ("records", "entries")]
         )
@@ -165,3 +169,35 @@ def _records(connection: sqlite3.Connection, keys: list[bytes]) -> list[Sequence
 
 def _totals(connection: sqlite3.Connection) -> Totals:
     return Totals(*connection.execute("SELECT ifnull(max(bytes), 0), ifnull(max(swept_s), 0) FROM totals").fetchone())
+
+
+def row_of(digest: str, record: Record) -> Row:
+    key, names = digest.encode(), _encoded(tuple(record))
+    numbers = struct.pack(f"<{len(record)}d", *record.values())
+    return key, names, numbers, _checksum(key, names, numbers)
+
+
+def record_of(row: Sequence[object]) -> tuple[str, Record] | None:
+    """Return digest and record of a row, or None if it is damaged."""
+    key, names, numbers, checksum = row
+    if not (isinstance(key, bytes) and isinstance(names, bytes) and isinstance(numbers, bytes)):
+        return None
+    if checksum != _checksum(key, names, numbers):
+        return None
+    decoded = _decoded(names)
+    return key.decode(), dict(zip(decoded, struct.unpack(f"<{len(decoded)}d", numbers), strict=True))
+
+
+def _checksum(key: bytes, names: bytes, numbers: bytes) -> int:
+    lengths = struct.pack("<2q", len(key), len(names))
+    return zlib.crc32(numbers, zlib.crc32(names, zlib.crc32(key, zlib.crc32(lengths))))
+
+
+@lru_cache(NAMES_KEPT)
+def _encoded(names: tuple[str, ...]) -> bytes:
+    return json.dumps(names).encode()
+
+
+@lru_cache(NAMES_KEPT)
+def _decoded(names: bytes) -> tuple[str, ...]:
+    return tuple(json.loads(names))

@@ -36,5 +36,4 @@ class Keeping:
         return {None: "last", 1: "all"}.get(self.every, f"every {self.every}")
 
     def stays(self, version: int) -> bool:
-        """Return whether a model of a version stays once a newer one is there."""
         return self.every is not None and version % self.every == 0

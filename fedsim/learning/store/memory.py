@@ -29,7 +29,6 @@ class MemoryStore:
         self._lock = Lock()
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
-        """Return the records that are kept under some of these digests."""
         with self._lock:
             found = {digest: self._records[digest] for digest in digests if digest in self._records}
             hits = sum(digest in found for digest in digests)
@@ -37,12 +36,10 @@ class MemoryStore:
         return found
 
     def put_records(self, records: Mapping[str, Record]) -> None:
-        """Keep records under their digests."""
         with self._lock:
             self._records.update({digest: dict(record) for digest, record in records.items()})
 
     def arrays(self, digest: str) -> Arrays | None:
-        """Return the arrays kept under a digest, read-only; None if they are not kept."""
         with self._lock:
             found = self._arrays.get(digest)
             if found is not None:
@@ -50,7 +47,7 @@ class MemoryStore:
         return found
 
     def put_arrays(self, digest: str, arrays: Arrays) -> None:
-        """Keep arrays under a digest, letting go of others if need be. Arrays that may still be written are copied."""
+        """Store arrays under a digest, removing others if need be; arrays that may still be written are copied."""
         with self._lock:
             if digest in self._arrays:
                 self._arrays.move_to_end(digest)
@@ -66,7 +63,6 @@ class MemoryStore:
                 self.array_bytes -= _nbytes(self._arrays.popitem(last=False)[1])
 
     def remove_arrays(self, digest: str) -> None:
-        """Let go of the arrays under a digest, if they are kept."""
         with self._lock:
             self._remove(digest)
 

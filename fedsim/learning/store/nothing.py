@@ -6,17 +6,15 @@ from fedsim.learning.store.contracts import Arrays, Record
 
 
 class NoStore:
-    """Keeps nothing. A run keeps the records of its own results in memory (`fedsim.learning.lineage.kept`)."""
+    """Stores nothing; a run has the records of its own results in memory (`fedsim.learning.lineage.kept`)."""
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
-        """Return none."""
         return {}
 
     def put_records(self, records: Mapping[str, Record]) -> None:
         """Keep nothing."""
 
     def arrays(self, digest: str) -> Arrays | None:
-        """Return None."""
         return None
 
     def put_arrays(self, digest: str, arrays: Arrays) -> None:

@@ -25,11 +25,7 @@ def parse_size(text: str, field: str) -> int:
 
 
 def show_size(size_bytes: int) -> str:
-    """Return a size for readers.
-
-    >>> show_size(5 * 2**30), show_size(1023)
-    ('5.0 GiB', '1023 B')
-    """
+    """Return a size for readers."""
     for unit, unit_bytes in _SHOWN:
         if size_bytes >= unit_bytes:
             return f"{size_bytes / unit_bytes:.1f} {unit}"

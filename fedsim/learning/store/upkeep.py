@@ -1,4 +1,4 @@
-"""What a store on disk holds, and how it is made smaller, checked and emptied."""
+"""Usage of a store on disk, and how it is made smaller, checked and emptied."""
 
 import shutil
 import sqlite3
@@ -14,8 +14,6 @@ from fedsim.learning.store.objects import DamagedError
 
 
 class Usage(NamedTuple):
-    """What a store holds."""
-
     records: int
     record_bytes: int
     arrays: int
@@ -26,7 +24,7 @@ class Usage(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """How many entries of arrays were removed, and what they took."""
+    """How many entries of arrays were removed, and their bytes."""
 
     arrays: int
     array_bytes: int
@@ -42,7 +40,6 @@ class Checked(NamedTuple):
 
 
 def usage(store: DiskStore) -> Usage:
-    """Return what a store holds."""
     with _readable(store):
         store.sweep()
         entries = store.index.entries()
@@ -92,7 +89,6 @@ def check(store: DiskStore) -> Checked:
 
 
 def clear(store: DiskStore) -> None:
-    """Remove all that a store holds."""
     with _readable(store):
         store.index.clear()
         for file in store.objects.files():

@@ -1,4 +1,4 @@
-"""The contracts of a task and of a metric, without torch: what a sample's target is, its loss, and what is counted.
+"""The contracts of a task and of a metric, without torch.
 
 Scores and targets are torch's tensors; a part of your own imports torch itself where tensors alone are not enough.
 """
@@ -200,7 +200,6 @@ class _OfEach:
     axes: int
 
     def __call__(self, answer: Any, given: Given) -> Any:
-        """Return it as it is."""
         wanted = tuple(given["targets"].shape[:1])
         shape = answer.shape if isinstance(answer, TensorLike) else None
         if shape is None or len(shape) != self.axes or tuple(shape[:1]) != wanted:
@@ -212,10 +211,9 @@ class _OfEach:
 
 @dataclass(frozen=True)
 class _Losses:
-    """A loss for each sample, through which gradients go back to the scores."""
+    """A loss for each sample, with a gradient with respect to the scores."""
 
     def __call__(self, answer: Any, given: Given) -> Any:
-        """Return them as they are."""
         losses = _OfEach(1)(answer, given)
         if not losses.is_floating_point():
             raise AnswerError(f"numbers of type {losses.dtype}", "floating-point numbers")
@@ -229,7 +227,6 @@ class _Value:
     """A number, also one that is not finite, of Python or NumPy or in a tensor."""
 
     def __call__(self, answer: object, given: Given) -> float:
-        """Return it as one of Python's own."""
         if isinstance(answer, SupportsFloat):
             with suppress(TypeError, ValueError, RuntimeError):
                 return float(answer)
@@ -238,10 +235,9 @@ class _Value:
 
 @dataclass(frozen=True)
 class _Name:
-    """A name of a column beside the loss."""
+    """Name of a column beside the loss."""
 
     def __call__(self, answer: object, given: Given) -> str:
-        """Return it."""
         if not isinstance(answer, str) or answer in ("", _LOSS):
             raise AnswerError(in_words(answer), f"a text, neither empty nor {_LOSS!r}, which is the mean loss")
         return answer
@@ -252,7 +248,6 @@ class _Pair:
     """Inputs and targets: two tensors of as many rows."""
 
     def __call__(self, answer: object, given: Given) -> tuple[Any, Any]:
-        """Return them as they are."""
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise AnswerError(in_words(answer), "inputs and targets")
         inputs, targets = answer

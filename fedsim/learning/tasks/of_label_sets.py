@@ -14,7 +14,7 @@ from fedsim.learning.tasks.padding import PaddedMetric, PaddedTask, means
 from fedsim.learning.tasks.shapes import check_numbers
 
 Padding = Annotated[int, Field(ge=2, le=255)] | None
-"""A number of uint8 that counts for nothing and is no answer, or None."""
+"""A number of uint8 that counts for nothing and is no label, or None."""
 
 
 class SubsetAccuracy(PaddedMetric):
@@ -29,11 +29,10 @@ class SubsetAccuracy(PaddedMetric):
     padding: Padding = None
 
     def width(self, outputs: int) -> int:
-        """Return one sum: of the shares of samples. With padding two: right sets, and how many count."""
+        """One sum: of the shares of samples. With padding two: right sets, and how many count."""
         return 1 if self.padding is None else 2
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return the share of sets with all labels right, shape (n, 1); with padding right and all, shape (n, 2)."""
         from fedsim.learning.models.scoring import in_columns
 
         check_numbers(scores, targets)
@@ -46,25 +45,23 @@ class SubsetAccuracy(PaddedMetric):
         return in_columns(*(one.float().reshape(len(targets), -1).sum(1) for one in (whole, sets)))
 
     def value(self, sums: FloatArray, samples: int) -> float:
-        """Return the share; NaN without a set that counts."""
         if self.padding is None:
             return super().value(sums, samples)
         return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
 
 class _OfSets(PaddedMetric):
-    """Counts right answers, answers and sets of each label."""
+    """Counts right predictions, predictions and sets of each label."""
 
     targets: ClassVar[str] = "label-sets"
 
     padding: Padding = None
 
     def width(self, outputs: int) -> int:
-        """Return three sums for each label."""
+        """Three sums for each label: right predictions, predictions, sets."""
         return 3 * outputs
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return them for each sample, shape (n, 3 * labels)."""
         from fedsim.learning.models.scoring import joined
 
         check_numbers(scores, targets)
@@ -81,7 +78,6 @@ class MicroF1OfSets(_OfSets):
     name: ClassVar[str] = "micro-f1"
 
     def value(self, sums: FloatArray, samples: int) -> float:
-        """Return it; NaN if no label is given or due."""
         right, said, true = sums.reshape(3, -1).sum(1)
         return float(2 * right / (said + true)) if said + true else float("nan")
 
@@ -95,7 +91,6 @@ class MacroF1OfSets(_OfSets):
     name: ClassVar[str] = "macro-f1"
 
     def value(self, sums: FloatArray, samples: int) -> float:
-        """Return the mean."""
         return macro_f1(sums)
 
 
@@ -127,7 +122,6 @@ class MultiLabel(PaddedTask):
     padding: Padding = None
 
     def outputs(self, data: Dataset) -> int:
-        """Return the number of labels."""
         if data.train_y.dtype != np.uint8 or data.train_y.ndim < 2:
             other = "; others of 0 and 1 become so by y.astype('uint8')" if data.train_y.ndim >= 2 else ""
             raise DataError(
@@ -143,7 +137,6 @@ class MultiLabel(PaddedTask):
         return int(data.train_y.shape[-1])
 
     def losses(self, scores: Any, targets: Any) -> Any:
-        """Return the mean binary cross-entropy over the labels of each sample that count, shape (n,)."""
         from fedsim.learning.models.scoring import binary_cross_entropy
 
         check_numbers(scores, targets)

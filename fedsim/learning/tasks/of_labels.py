@@ -19,7 +19,6 @@ class Accuracy(Metric):
     name: ClassVar[str] = "accuracy"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return 1 for a right answer, shape (n, 1)."""
         return (scores.argmax(1) == targets).float()[:, None]
 
 
@@ -37,11 +36,9 @@ class TopK(Metric):
 
     @property
     def name(self) -> str:
-        """Name with k, such as ``"top-5"``."""
         return f"top-{self.k}"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return 1 for a label with fewer than k scores above its own, shape (n, 1)."""
         own = scores.gather(1, targets[:, None])
         above = (scores > own) | own.isnan()
         return (above.sum(1) < self.k).float()[:, None]
@@ -57,23 +54,21 @@ class MacroF1(Metric):
     name: ClassVar[str] = "macro-f1"
 
     def width(self, outputs: int) -> int:
-        """Return three sums for each label: right answers, samples named so, samples that are so."""
+        """Three sums for each label: right predictions, predictions, samples."""
         return 3 * outputs
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return them for each sample, shape (n, 3 * labels)."""
         from fedsim.learning.models.scoring import joined, one_hot
 
         said, true = one_hot(scores.argmax(1), scores.shape[1]), one_hot(targets, scores.shape[1])
         return joined(said * true, said, true)
 
     def value(self, sums: FloatArray, samples: int) -> float:
-        """Return the mean."""
         return macro_f1(sums)
 
 
 def macro_f1(sums: FloatArray) -> float:
-    """Return the mean over labels of F1 from right answers, answers and samples of each label, shape (3 * labels,)."""
+    """Return the mean of F1 over labels from the sums of `MacroF1.width`, shape (3 * labels,)."""
     right, said, true = sums.reshape(3, -1)
     met = said + true > 0
     return float(np.mean(2 * right[met] / (said + true)[met])) if met.any() else float("nan")
@@ -108,16 +103,13 @@ class Classification(Task):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Labels, by which data can be divided."""
         return frozenset({LABELS})
 
     @property
     def makes_batches(self) -> bool:
-        """Whether images are mirrored or moved."""
         return self.flip or self.shift > 0
 
     def outputs(self, data: Dataset) -> int:
-        """Return the number of labels."""
         if data.classes is None:
             raise DataError(
                 "learning.task: 'classification' needs a label for each sample, and the targets of this data set are "
@@ -132,13 +124,11 @@ class Classification(Task):
         return data.classes
 
     def losses(self, scores: Any, targets: Any) -> Any:
-        """Return the cross-entropy of each sample, shape (n,)."""
         from fedsim.learning.models.scoring import cross_entropy
 
         return cross_entropy(scores, targets)
 
     def batch(self, inputs: Any, targets: Any, generator: Any) -> tuple[Any, Any]:
-        """Return images of shape (n, channels, height, width), mirrored and moved."""
         from fedsim.learning.models.augmenting import moved
 
         return moved(inputs, generator, flip=self.flip, shift=self.shift), targets

@@ -19,11 +19,10 @@ class _OfNumbers(PaddedMetric):
     padding: float | None = None
 
     def width(self, outputs: int) -> int:
-        """Return one sum: of the means. With padding two: over the numbers that count, and how many these are."""
+        """One sum: of the means. With padding two: over the numbers that count, and how many these are."""
         return 1 if self.padding is None else 2
 
     def value(self, sums: FloatArray, samples: int) -> float:
-        """Return the mean; NaN without a number that counts."""
         if self.padding is None:
             return super().value(sums, samples)
         return float(sums[0] / sums[1]) if sums[1] else float("nan")
@@ -43,7 +42,6 @@ class MeanSquaredError(_OfNumbers):
     name: ClassVar[str] = "mean-squared-error"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return the mean squared error of each sample, shape (n, 1); with padding sum and count, shape (n, 2)."""
         return self._summed(errors(scores, targets, self.padding).square(), targets)
 
 
@@ -53,7 +51,6 @@ class MeanAbsoluteError(_OfNumbers):
     name: ClassVar[str] = "mean-absolute-error"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return the mean absolute error of each sample, shape (n, 1); with padding sum and count, shape (n, 2)."""
         return self._summed(errors(scores, targets, self.padding).abs(), targets)
 
 
@@ -87,7 +84,6 @@ class Regression(PaddedTask):
     padding: float | None = None
 
     def outputs(self, data: Dataset) -> int:
-        """Return the numbers of the last axis of a target."""
         if data.train_y.dtype != np.float32 or data.train_y.ndim < 2:
             whole = "; whole numbers become so by y.astype('float32')" if data.train_y.dtype.kind in "iu" else ""
             raise DataError(
@@ -97,7 +93,6 @@ class Regression(PaddedTask):
         return int(data.train_y.shape[-1])
 
     def losses(self, scores: Any, targets: Any) -> Any:
-        """Return the mean over the numbers of each sample that count, shape (n,)."""
         error = errors(scores, targets, self.padding)
         if self.loss == "squared":
             each = error.square()

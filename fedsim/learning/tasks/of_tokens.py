@@ -33,11 +33,10 @@ class _OfTokens(Metric):
     padding: int | Literal["none"] | None = None
 
     def width(self, outputs: int) -> int:
-        """Return two sums: of the places, and how many count."""
+        """Two sums: of the places, and how many count."""
         return 2
 
     def bound(self, task: Task) -> Self:
-        """Return the metric with the padding of the task."""
         if self.padding is None and isinstance(task, NextToken):
             return self.model_copy(update={"padding": task.padding})
         return self
@@ -55,7 +54,6 @@ class TokenAccuracy(_OfTokens):
     name: ClassVar[str] = "accuracy"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return right answers and places of each text, shape (n, 2)."""
         from fedsim.learning.models.scoring import in_columns
 
         check_places(scores, targets)
@@ -63,7 +61,6 @@ class TokenAccuracy(_OfTokens):
         return in_columns(((scores.argmax(-1) == targets) * counted).sum(1), counted.sum(1))
 
     def value(self, sums: FloatArray, samples: int) -> float:
-        """Return the share; NaN without a place that counts."""
         return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
 
@@ -73,7 +70,6 @@ class Perplexity(_OfTokens):
     name: ClassVar[str] = "perplexity"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        """Return summed cross-entropy and places of each text, shape (n, 2)."""
         from fedsim.learning.models.scoring import in_columns
 
         check_places(scores, targets)
@@ -81,7 +77,6 @@ class Perplexity(_OfTokens):
         return in_columns((self._cross_entropy(scores, targets) * counted).sum(1), counted.sum(1))
 
     def value(self, sums: FloatArray, samples: int) -> float:
-        """Return the exponential; NaN without a place that counts."""
         with np.errstate(over="ignore"):
             return float(np.exp(sums[0] / sums[1])) if sums[1] else float("nan")
 
@@ -113,7 +108,6 @@ class NextToken(Task):
     padding: Padding = 0
 
     def outputs(self, data: Dataset) -> int:
-        """Return the number of tokens: the vocabulary of the samples, or more where a target is beyond it."""
         if data.train_y.dtype != np.int64 or data.train_y.ndim != 2:
             raise DataError(
                 "learning.task: 'next-token' needs targets of int64 of shape (n, length), and those of this data set "
@@ -129,19 +123,18 @@ class NextToken(Task):
         return 1 + max(int(data.train_y.max()), int(data.test_y.max()), (data.vocabulary or 0) - 1)
 
     def losses(self, scores: Any, targets: Any) -> Any:
-        """Return the mean cross-entropy over the places of each text, shape (n,)."""
         check_places(scores, targets)
         counted = _counted(targets, self.padding)
         return (_cross_entropy(scores, targets, self.padding) * counted).sum(1) / counted.sum(1).clamp_min(1.0)
 
 
 def _counted(targets: Any, padding: int | Literal["none"]) -> Any:
-    """Return 1 for each target that counts and 0 for padding, of their shape."""
+    """Return 1 for each target that counts and 0 for padding."""
     return (targets != (-1 if padding == "none" else padding)).float()
 
 
 def _cross_entropy(scores: Any, targets: Any, padding: int | Literal["none"]) -> Any:
-    """Return the cross-entropy of each target, of their shape; that of token 0 for padding below 0."""
+    """Return the cross-entropy of each target; that of token 0 for padding below 0."""
     from fedsim.learning.models.scoring import cross_entropy
 
     no_token = padding != "none" and padding < 0

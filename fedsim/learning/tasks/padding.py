@@ -1,4 +1,4 @@
-"""Targets that count for nothing: what fills up short sequences, and what is not known."""
+"""Targets that count for nothing: those that fill up short sequences, and unknown ones."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class PaddedTask(Task):
 
     @model_serializer(mode="wrap")
     def _without_padding_that_is_none(self, told: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the options; without padding they are those of before there was any, so that digests stay."""
+        """Leave an absent padding out of the options, since digests depend on them."""
         options: dict[str, Any] = told(self)
         return {name: value for name, value in options.items() if name != "padding" or value is not None}
 
@@ -31,14 +31,13 @@ class PaddedMetric(Metric):
     padding: float | None = None
 
     def bound(self, task: Task) -> Any:
-        """Return the metric with the padding of the task."""
         if self.padding is None and isinstance(task, PaddedTask):
             return self.model_copy(update={"padding": task.padding})
         return self
 
 
 def errors(scores: Any, targets: Any, padding: float | None) -> Any:
-    """Return scores less targets, of their shape; 0 where a target is padding."""
+    """Return scores less targets; 0 where a target is padding."""
     check_numbers(scores, targets)
     found = scores - targets
     return found if padding is None else found.masked_fill(targets == padding, 0.0)

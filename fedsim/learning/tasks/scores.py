@@ -18,7 +18,7 @@ ACCURACY: Final = "accuracy"
 
 
 class Scores:
-    """What the evaluations of a run are made of: the summed loss, then the sums of each metric."""
+    """The sums of which evaluations are made: the summed loss, then the sums of each metric."""
 
     def __init__(self, task: Task, outputs: int) -> None:
         metrics = [METRIC.checked(METRIC.checked(one).bound(task)) for one in task.metrics]
@@ -31,11 +31,10 @@ class Scores:
         ends = np.cumsum([0, *(one.width(outputs) for one in metrics)])
         self._places = [slice(int(start), int(stop)) for start, stop in itertools.pairwise(ends)]
         self.width = 1 + int(ends[-1])
-        # Accuracy and the number of samples tell its one sum, so that records stay as small as they can be.
+        # Accuracy and the number of samples give its one sum, so that records stay small.
         self._short = tuple(type(one) for one in task.metrics) == (Accuracy,)
 
     def evaluation(self, totals: FloatArray, samples: int) -> Evaluation:
-        """Return the evaluation that sums over samples make."""
         loss, sums = float(totals[0]) / samples, totals[1:]
         found = {
             name: float(one.value(sums[place], samples))
@@ -44,13 +43,11 @@ class Scores:
         return Evaluation(found.get(ACCURACY, float("nan")), loss, found, tuple(sums.tolist()), samples)
 
     def record(self, evaluation: Evaluation) -> dict[str, float]:
-        """Return what a store keeps of an evaluation."""
         sums = () if self._short else evaluation.sums
         kept = {str(number): total for number, total in enumerate(sums)}
         return {"accuracy": evaluation.accuracy, "loss": evaluation.loss, **kept}
 
     def of_record(self, record: Mapping[str, float], samples: int) -> Evaluation:
-        """Return the evaluation of which a store keeps a record."""
         if self._short:
             right = float(round(record["accuracy"] * samples)) if np.isfinite(record["accuracy"]) else float("nan")
             known = {ACCURACY: record["accuracy"]}
@@ -62,5 +59,5 @@ class Scores:
 
 
 def own_task(task: Task) -> bool:
-    """Return whether a task is another one than classification as it is by default, its metrics left aside."""
+    """Return whether a task is another one than classification with its defaults, metrics left aside."""
     return task.model_copy(update={"metrics": ()}) != Classification(metrics=())

@@ -1,10 +1,9 @@
-"""Whether scores have the shape of targets; torch would stretch one to the other in silence."""
+"""Refusals of scores that have not the shape of targets, which torch would broadcast in silence."""
 
 from typing import Any
 
 
 def check_numbers(scores: Any, targets: Any) -> None:
-    """Refuse scores of another shape than targets that are numbers."""
     if scores.shape != targets.shape:
         raise ValueError(f"{_in_words(scores, targets)}; allowed: scores of the shape of the targets")
 

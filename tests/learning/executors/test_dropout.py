@@ -7,8 +7,6 @@ from torch import nn
 
 from fedsim.learning import MODELS, Dataset, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.data.shapes import Shape
-from fedsim.learning.executors.contracts import MergedJob
-from fedsim.learning.executors.merged.executor import MergedExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.learning.models.flat_module import build_flat
@@ -65,18 +63,6 @@ def test_a_stack_learns_what_one_by_one_is_learned(case: str) -> None:
     assert np.abs(one).max() > 1e-4
     # Another mask moves a coordinate by as much as the update itself.
     assert apart(other, one) < 1e-3
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if case != "own"])
-def test_one_step_of_several_clients_at_once_is_the_sum_of_their_steps(case: str) -> None:
-    model, data = CASES[case]
-    setup = TrainingSetup(model, data, LocalTraining(batch_size=6, learning_rate=0.05), 3)
-    single, merged = SequentialExecutor(setup), MergedExecutor(setup)
-    base = single.flat.layout.initial
-    expected = sum(result.difference.astype(float) for result in single.train(jobs(base)))
-    rows = [job.rows for job in jobs(base)]
-    found = merged.train_sum(MergedJob(base, rows, np.ones(2), lambda: [np.random.default_rng(i) for i in range(2)]))
-    assert apart(found, expected) < 1e-3
 
 
 def test_text_cnn_drops_what_lies_in_the_order_of_its_filters() -> None:

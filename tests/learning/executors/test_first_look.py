@@ -44,7 +44,7 @@ def run(executor, data, model, store=False):
     return simulate(scenario, store=store, executor=executor)
 
 
-@pytest.mark.parametrize("executor", ["sequential", "stacked", "merged"])
+@pytest.mark.parametrize("executor", ["sequential", "stacked"])
 @pytest.mark.parametrize(
     ("data", "model"),
     [

@@ -10,8 +10,6 @@ from torch.nn import functional
 
 from fedsim import Component
 from fedsim.learning import ExecutorChoice, LocalTraining, Scaffold, TrainingJob, TrainingSetup
-from fedsim.learning.executors.contracts import MergedJob
-from fedsim.learning.executors.merged.executor import MergedExecutor
 from fedsim.learning.models.flat_module import FlatModule
 from tests.support.tiny_images import Tiny
 
@@ -82,15 +80,3 @@ def test_a_training_is_that_of_a_plain_loop(kind: str, local: dict[str, Any]) ->
         np.testing.assert_allclose(result.difference, wanted, rtol=1e-3, atol=2e-6)
         assert np.abs(result.difference[layout.trained]).max() > 0.01
         assert not result.difference[~layout.trained].any()
-
-
-def test_a_sum_of_single_steps_is_that_of_a_plain_loop() -> None:
-    setup = TrainingSetup(HalfFrozen(), DATA, LocalTraining(learning_rate=0.1, batch_size=40, weight_decay=0.3), seed=1)
-    merged = MergedExecutor(setup)
-    base, rows, weights = merged.flat.layout.initial, [np.arange(30), np.arange(20, 60)], np.array([0.25, 0.75])
-    assert merged.merges
-    found = merged.train_sum(MergedJob(base, rows, weights, lambda: [np.random.default_rng(0)] * 2))
-    zeros = np.zeros(base.size, dtype=np.float32)
-    wanted = sum(weight * plain(setup, base, part, zeros) for weight, part in zip(weights, rows, strict=True))
-    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-6)
-    assert not found[~np.asarray(merged.flat.layout.trained)].any()

@@ -82,7 +82,7 @@ def test_a_client_of_a_regression_learns_what_a_plain_loop_does():
         ({"kind": "next-token", "padding": -100}, -100),
     ],
 )
-@pytest.mark.parametrize("executor", ["sequential", "stacked", "merged"])
+@pytest.mark.parametrize("executor", ["sequential", "stacked"])
 def test_sequences_of_several_lengths_are_judged_without_their_padding(task, fill, executor):
     """The loss before the first round is that of sequence after sequence, none of them filled up."""
     rng = np.random.default_rng(6)
@@ -192,6 +192,6 @@ def test_images_are_moved_alike_by_sequential_and_processes_and_not_by_stacked()
     still = simulate(moving.replace({"learning.task": {}}), executor="sequential").evaluations
     assert one.column("loss").to_pylist() != still.column("loss").to_pylist()
     with pytest.raises(
-        FedsimError, match=r"learning.task: Classification makes batches .* 'sequential', 'processes' and 'merged'"
+        FedsimError, match=r"learning.task: Classification makes batches .* 'sequential' and 'processes'"
     ):
         simulate(moving, executor="stacked")

@@ -1,4 +1,4 @@
-"""Losses that see their batch are refused where batches are filled up or merged, and flat ones everywhere."""
+"""Losses that see their batch are refused where batches are filled up, and flat ones everywhere."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from torch.nn import functional
 
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning import MLP, ExecutorChoice, LocalTraining, Regression, Supervised, TrainingSetup
-from fedsim.learning.executors.merged.executor import MergedExecutor
 from fedsim.streams import Streams
 from tests.support.tiny_targets import TinyTargets
 
@@ -57,25 +56,23 @@ def setup(task):
 
 
 @pytest.mark.parametrize("kind", [Contrast, Centred, Scaled, Sized])
-def test_a_loss_that_sees_its_batch_is_neither_stacked_nor_merged(kind):
+def test_a_loss_that_sees_its_batch_is_not_stacked(kind):
     with pytest.raises(FedsimError, match=f"learning.task: losses of {kind.__name__} depend on the other samples"):
         ExecutorChoice("stacked").build(setup(kind()))
-    assert not MergedExecutor(setup(kind())).merges
 
 
 @pytest.mark.parametrize("kind", [Regression, Absolute])
-def test_a_loss_of_each_sample_is_both(kind):
-    assert MergedExecutor(setup(kind())).merges
+def test_a_loss_of_each_sample_is_stacked(kind):
     assert np.isfinite(ExecutorChoice("stacked").build(setup(kind())).max_batch)
 
 
 def test_what_is_tried_draws_from_no_global_generator():
     before = torch.get_rng_state()
-    MergedExecutor(setup(Absolute()))
+    ExecutorChoice("stacked").build(setup(Absolute()))
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("executor", ["sequential", "stacked", "merged"])
+@pytest.mark.parametrize("executor", ["sequential", "stacked"])
 @pytest.mark.parametrize("kind", [Detached, Counted])
 def test_a_loss_without_a_gradient_is_refused(kind, executor):
     table = {"data": TinyTargets(), "model": {"hidden": [4]}, "task": kind()}

@@ -1,9 +1,7 @@
-"""What a partition of the training samples is, and the kinds that there are.
+"""The contract of a partition of the training samples, and the kinds that there are.
 
 All draws come from the stream ``"split"``; those that round shares to whole numbers have streams of their own,
-``"split-rounding"`` and ``"split-ties"``. A partition of your own is a `fedsim.Component` with a method
-``assign(labels, classes, clients, streams)``; one that divides by the users of a data set requires ``"users"`` and
-takes them as a fifth argument.
+``"split-rounding"`` and ``"split-ties"``.
 """
 
 from dataclasses import dataclass
@@ -76,7 +74,6 @@ class _Parts:
     """One array of distinct sample numbers for each client, none of them in two."""
 
     def __call__(self, answer: object, given: Given) -> list[IntArray]:
-        """Return copies."""
         clients, samples = given["clients"], given["labels"].size
         if not isinstance(answer, list | tuple) or len(answer) != clients:
             raise AnswerError(in_words(answer), f"a list of {clients} arrays of sample numbers")
@@ -99,7 +96,6 @@ PARTITION: Final = Contract("split", Partition, {"assign": _Parts()})
 
 
 def assigned(split: Partition, data: Dataset, clients: int, streams: Streams) -> list[IntArray]:
-    """Return the training samples of each client, checked."""
     checked = PARTITION.checked(split)
     labels, classes = data.labels, data.classes
     if labels is None or classes is None:

@@ -55,7 +55,6 @@ class DirichletPartition(Component):
     min_samples: Annotated[int, Field(ge=0)] = 1
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client, K arrays of different shapes."""
         require(labels.size, clients, self.min_samples, OR_FEWER)
         rng = streams.generator("split")
         pools = pools_of(labels, classes, rng)

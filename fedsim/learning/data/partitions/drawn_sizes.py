@@ -34,7 +34,6 @@ class LogNormalPartition(Component):
     min_samples: Annotated[int, Field(ge=0)] = 1
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client, K arrays of different shapes."""
         rng = streams.generator("split")
         ratios = np.exp(self.sigma * rng.standard_normal(clients))
         if self.mean_samples is None:
@@ -66,7 +65,6 @@ class ZipfPartition(Component):
     min_samples: Annotated[int, Field(ge=0)] = 1
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client, K arrays of different shapes."""
         require(labels.size, clients, self.min_samples, OR_FEWER)
         rng = streams.generator("split")
         ranks = rng.permutation(clients).astype(np.float64) + 1.0

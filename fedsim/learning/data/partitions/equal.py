@@ -19,7 +19,6 @@ class EqualPartition(Component):
     """
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client, arrays of shape (floor(N/K),); N mod K samples are left over."""
         require(labels.size, clients, 1)
         size = labels.size // clients
         order = streams.generator("split").permutation(labels.size)

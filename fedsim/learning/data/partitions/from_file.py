@@ -19,8 +19,8 @@ class FilePartition(Component):
     """The client of each training sample stands in a table: CSV with a header, Parquet or NPZ; nothing is unpickled.
 
     The table has a column ``client`` of whole numbers, -1 for a sample of no client. With a column ``sample``, each
-    row tells of the sample of that number, counted from 0 in the order of the data set; a sample without a row belongs
-    to no client. Otherwise row i tells of sample i, and there is one row for each training sample. Other columns are
+    row is about the sample of that number, counted from 0 in the order of the data set; a sample without a row belongs
+    to no client. Otherwise row i is about sample i, and there is one row for each training sample. Other columns are
     ignored.
 
     Attributes
@@ -32,7 +32,6 @@ class FilePartition(Component):
     path: Annotated[str, Field(min_length=1)]
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client in ascending order, K arrays of different shapes."""
         columns = read_columns(self.path)
         owner = self._whole(columns, "client", _NONE, clients - 1)
         sample = np.arange(labels.size)
@@ -57,7 +56,7 @@ class FilePartition(Component):
         return np.split(order, np.searchsorted(of[order], np.arange(clients + 1)))[1:-1]
 
     def _whole(self, columns: dict[str, NDArray[Any]], name: str, least: int, most: int) -> IntArray:
-        """Return a column of whole numbers within bounds, shape (rows,)."""
+        """Return a column of whole numbers within bounds."""
         where = f"learning.split: {self.path}"
         if name not in columns:
             raise DataError(f"{where} has no column {name!r}; its columns: {', '.join(columns) or 'none'}")
@@ -76,7 +75,7 @@ class FilePartition(Component):
 
 
 def _first_wrong(column: NDArray[Any]) -> tuple[int, str] | None:
-    """Return the first row of a column that has no whole number, and what it has in words; None if each has one."""
+    """Return the first row that has no whole number, and its content in words."""
     for row, value in enumerate(column.tolist()):
         if value is None or value != value:  # noqa: PLR0124 - NaN alone
             return row, "there is no value"

@@ -40,7 +40,6 @@ class LabelLimitedPartition(Component):
     exponent: Annotated[float, Field(gt=1, le=20)] = 1.95
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client, K arrays of different shapes."""
         rng = streams.generator("split")
         ties = streams.generator("split-ties") if self.law == "balanced" else None
         held = np.zeros((clients, classes), dtype=bool)

@@ -39,7 +39,6 @@ class NaturalPartition(Component):
     def assign(
         self, labels: IntArray, classes: int, clients: int, streams: Streams, users: IntArray | None = None
     ) -> list[IntArray]:
-        """Return the samples of each client, in the order of the data set; K arrays of different shapes."""
         if users is None:
             raise ScenarioError("learning.split: 'natural' divides by users, and none are given")
         order = np.argsort(users, kind="stable")

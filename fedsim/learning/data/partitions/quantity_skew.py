@@ -48,7 +48,6 @@ class QuantitySkewPartition(Component):
     min_fraction: Annotated[float, Field(ge=0, le=1)] = 1 / 3
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client, K arrays of different shapes."""
         rng = streams.generator("split")
         sizes = self.sizes(labels.size, clients, rng)
         dominant = rng.permutation(np.tile(np.arange(classes), -(-clients // classes)))[:clients]

@@ -30,7 +30,6 @@ class ShardsPartition(Component):
     shards: Annotated[int, Field(ge=1)] = 2
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client, arrays that differ by at most ``shards`` in size."""
         rng = streams.generator("split")
         order = rng.permutation(labels.size)
         order = order[np.argsort(labels[order], kind="stable")]

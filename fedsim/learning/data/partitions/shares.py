@@ -9,7 +9,6 @@ from fedsim.errors import ScenarioError
 
 
 def require(samples: int, clients: int, min_samples: int, or_else: str = "") -> None:
-    """Refuse more clients than samples can serve."""
     if samples < clients * min_samples:
         raise ScenarioError(
             f"learning.split: {samples} training samples cannot give each of {clients} clients at least "
@@ -18,7 +17,7 @@ def require(samples: int, clients: int, min_samples: int, or_else: str = "") -> 
 
 
 OR_FEWER: Final = "or a lower learning.split.min_samples (0 with learning.allow_empty)"
-"""What is allowed where a split has a smallest number of samples."""
+"""What a refusal allows where a split has a smallest number of samples."""
 
 
 def pools_of(labels: IntArray, classes: int, rng: np.random.Generator) -> list[IntArray]:
@@ -35,7 +34,7 @@ def take(pools: list[IntArray], left: IntArray, counts: IntArray) -> IntArray:
 
 
 def drawn_counts(mixture: FloatArray, size: int, left: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return how many samples of each class to take; the other classes replace an empty one, shape (classes,)."""
+    """Return how many samples of each class to take; other classes replace an empty one."""
     counts = np.zeros(left.size, dtype=np.int64)
     while (short := size - int(counts.sum())) > 0:
         open_classes = counts < left
@@ -88,6 +87,5 @@ def shared(total: int, weights: FloatArray, least: int = 0, ties: np.random.Gene
 
 
 def slices(order: IntArray, sizes: IntArray) -> list[IntArray]:
-    """Return consecutive pieces of an order of samples."""
     ends = np.cumsum(sizes)
     return np.split(order[: ends[-1]], ends[:-1])

@@ -25,7 +25,6 @@ class SizesPartition(Component):
     samples: Annotated[ClientValues, PerClient(ge=0, whole=True)]
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client, arrays of their sizes."""
         sizes = np.empty(clients, dtype=np.int64)
         sizes[:] = values_of(self, "samples", clients, streams, "learning.split")
         if sizes.sum() > labels.size:

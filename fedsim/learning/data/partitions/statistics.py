@@ -14,20 +14,17 @@ from fedsim.streams import Streams
 
 @dataclass(frozen=True)
 class Division:
-    """The training samples of the clients of a run."""
-
     counts: IntArray
     samples: int
     users: int | None = None
 
     @property
     def sizes(self) -> IntArray:
-        """Samples of each client, shape (K,)."""
         return np.asarray(self.counts.sum(axis=1))
 
     @property
     def gini(self) -> float:
-        """Gini coefficient of the sizes: 0 for equal ones, up to 1 - 1/K if one client has all; 0 without samples."""
+        """Gini coefficient of the sizes: 0 for equal ones, up to 1 - 1/K if one client has all."""
         sizes = np.sort(self.sizes)
         total, clients = int(sizes.sum()), sizes.size
         if total == 0:
@@ -42,17 +39,15 @@ class Division:
 
     @property
     def distances(self) -> FloatArray:
-        """Total variation distance of each client's mixture of labels from that of all, shape (n,).
+        """Total variation distance of each client's mixture of labels from that of all, in [0, 1), shape (n,).
 
-        It is half the sum of the absolute differences of the shares: 0 for the same mixture, below 1. Clients without
-        samples are left out.
+        Clients without samples are left out.
         """
         counts = self.counts[self.sizes > 0].astype(np.float64)
         whole = counts.sum(axis=0) / max(1.0, counts.sum())
         return np.asarray(np.abs(counts / counts.sum(axis=1, keepdims=True) - whole).sum(axis=1) / 2)
 
     def facts(self) -> dict[str, str]:
-        """Return the numbers in words."""
         sizes, used = self.sizes, int(self.counts.sum())
         held, apart = self.labels_held, self.distances
         empty = int((sizes == 0).sum())
@@ -75,7 +70,7 @@ class Division:
 def division_of(
     data: DatasetPart, split: Partition, clients: int, streams: Streams, data_dir: Path | None = None
 ) -> Division:
-    """Return the division that a run has; nothing is trained."""
+    """Return the division of a run, without training."""
     read = DATASET_PART.checked(data).load(data_dir)
     parts = assigned(split, read, clients, streams)
     counts = label_counts(read, parts)

@@ -1,10 +1,9 @@
-"""Recordings as log-mel features: how strong each band of pitches is in each part of the time.
+"""Recordings as log-mel features: the strength of each band of frequencies in each part of the time.
 
 A recording of T samples a second is cut, or filled up with silence, to 1.056 T samples. From them come 32 frames of
-0.064 T samples each, and each frame begins in the middle of the one before. A frame is multiplied by a Hann window,
-scaled so that it sums to 256; its power spectrum is summed in 32 triangular bands
-from 60 Hz to T / 2, whose centres lie evenly on the mel scale
-``2595 log10(1 + f / 700)``. Decibels become small integers: ``dB = value / 2 - 90``.
+0.064 T samples each, and each frame begins in the middle of the one before. A frame is multiplied by a Hann window that
+is scaled to the sum 256. Its power spectrum is summed in 32 triangular bands from 60 Hz to T / 2, whose centres lie
+evenly on the mel scale ``2595 log10(1 + f / 700)``. Decibels become small integers: ``dB = value / 2 - 90``.
 """
 
 import functools
@@ -68,7 +67,7 @@ def log_mel(sound: FloatArray, rate: int) -> NDArray[np.uint8]:
 
 @functools.lru_cache(maxsize=4)
 def bands(rate: int, length: int) -> FloatArray:
-    """Return the weight of each frequency of a spectrum in each band, shape (bands, length // 2 + 1)."""
+    """Return the weight of each frequency in each band, shape (bands, length // 2 + 1)."""
     mels = np.linspace(_mel(_LOWEST_HZ), _mel(rate / 2), BANDS + 2)
     edges = 700 * (10 ** (mels / 2595) - 1)
     frequency = np.fft.rfftfreq(length, 1 / rate)

@@ -34,15 +34,12 @@ class SpeechCommands(InFiles):
     )
 
     def where(self) -> str:
-        """Return the folder."""
         return _FOLDER
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
-        """Return the two lists and recordings."""
         return (*((f"{_FOLDER}/{name}",) for name in _LISTS), (f"{_FOLDER}/[!_]*/*.wav",))
 
     def files(self, place: Path) -> tuple[Path, ...]:
-        """Return the two lists and the recordings of all words."""
         folder = place / _FOLDER
         lists = [folder / name for name in _LISTS]
         if not all(path.is_file() for path in lists):
@@ -52,7 +49,6 @@ class SpeechCommands(InFiles):
         return (*lists, *recordings) if recordings else ()
 
     def read(self, place: Path) -> Dataset:
-        """Return the set."""
         testing, validation, *recordings = self.files(place)
         held_out = set(read_text(validation, DataError).split())
         tested = set(read_text(testing, DataError).split())

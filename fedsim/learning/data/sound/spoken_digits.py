@@ -34,20 +34,16 @@ class SpokenDigits(InFiles):
     )
 
     def where(self) -> str:
-        """Return the folder."""
         return "fsdd"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
-        """Return recordings or their features."""
         return (("fsdd/recordings/*.wav", f"fsdd/{_FEATURES}"),)
 
     def files(self, place: Path) -> tuple[Path, ...]:
-        """Return the file of features, or all recordings."""
         recordings = sorted((place / "fsdd" / "recordings").glob("*.wav"))
         return existing(place / "fsdd" / _FEATURES) or tuple(recordings)
 
     def read(self, place: Path) -> Dataset:
-        """Return the set."""
         files = self.files(place)
         images, labels, speakers, takes = _features(files[0]) if files[0].name == _FEATURES else _recorded(files)
         train = takes >= _TEST_TAKES
@@ -65,7 +61,7 @@ class SpokenDigits(InFiles):
 
 
 def _features(path: Path) -> tuple[Images, IntArray, IntArray, IntArray]:
-    """Return features, labels, speakers and takes from a file of features."""
+    """Return features, labels, speakers and takes."""
     arrays = read_npz(path)
     missing = {"logmel", "label", "speaker", "take"} - arrays.keys()
     if missing:
@@ -81,7 +77,7 @@ def _features(path: Path) -> tuple[Images, IntArray, IntArray, IntArray]:
 
 
 def _recorded(paths: tuple[Path, ...]) -> tuple[Images, IntArray, IntArray, IntArray]:
-    """Return features, labels, speakers and takes of recordings."""
+    """Return features, labels, speakers and takes."""
     names = [_RECORDING.fullmatch(path.name) for path in paths]
     chosen = [(path, name.groups()) for path, name in zip(paths, names, strict=True) if name]
     if not chosen:

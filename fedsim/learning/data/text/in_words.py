@@ -15,12 +15,10 @@ from fedsim.learning.data.text.vectors import read_vectors
 from fedsim.learning.data.text.words import encoded, vocabulary_of, words_of
 
 TRAIN_SHARE: Final = 0.8
-"""Of texts, the first ones in the order of the file, as in FedSampling's code."""
+"""Share of the texts for training, the first ones of the file, as in FedSampling's code."""
 
 
 class Texts(NamedTuple):
-    """Labelled texts."""
-
     texts: Sequence[str]
     labels: Sequence[int]
     user: Sequence[str] | None
@@ -48,7 +46,6 @@ class InWords(InFiles):
     glove: str | None = None
 
     def vector_files(self, place: Path) -> tuple[Path, ...]:
-        """Return the file of vectors if one is asked for, or raise `DataError` if it is not there."""
         if self.glove is None:
             return ()
         path = place / self.glove
@@ -60,7 +57,6 @@ class InWords(InFiles):
         return (path,)
 
     def coded(self, texts: Texts, classes: int, place: Path) -> Dataset:
-        """Return a data set of texts."""
         words = [words_of(text) for text in texts.texts]
         chosen = texts.train
         vocabulary = vocabulary_of((text for text, use in zip(words, chosen, strict=True) if use), self.vocabulary)

@@ -42,32 +42,26 @@ class MIND(InWords):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Users, if samples are clicks."""
         return frozenset({USERS} if self.samples == "clicks" else ())
 
     def where(self) -> str:
-        """Return the folder."""
         return self.folder
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
-        """Return the files of news and of clicks."""
         names = _FILES if self.samples == "clicks" else _FILES[:1]
         return tuple((f"{self.folder}/{name}",) for name in names)
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return the folders with news, and whether they have clicks."""
         return tuple(
             f"folder = '{path.parent.name}' with{'' if existing(path.parent / _FILES[1]) else 'out'} {_FILES[1]}"
             for path in sorted(data_folder(data_dir).glob(f"*/{_FILES[0]}"))
         )
 
     def files(self, place: Path) -> tuple[Path, ...]:
-        """Return the files of news and of clicks."""
         found = existing(*(place / name for (name,) in self.wanted()))
         return found and (*found, *self.vector_files(place))
 
     def read(self, place: Path) -> Dataset:
-        """Return the set."""
         news, *behaviors = (place / self.folder / name for name in _FILES)
         titles, topics = _news(news)
         names = sorted(set(topics.values()))
@@ -105,7 +99,7 @@ def _news(path: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _clicks(path: Path, known: dict[str, int]) -> tuple[list[str], list[str]]:
-    """Return reader and news item of each click in the readers' histories, each pair once, in the order of the file."""
+    """Return reader and news item of each click, each pair once, in the order of the file."""
     pairs: dict[tuple[str, str], None] = {}
     for number, line in enumerate(read_lines(path, DataError), 1):
         cells = line.split("\t")

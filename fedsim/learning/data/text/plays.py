@@ -51,24 +51,19 @@ class TinyShakespeare(InFiles):
     targets: Literal["last", "each"] = "last"
 
     def where(self) -> str:
-        """Return the file."""
         return f"tinyshakespeare/{_NAMES[0]}"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
-        """Return the file, unpacked or packed."""
         return (tuple(f"tinyshakespeare/{name}" for name in _NAMES),)
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return the file that is read."""
         place = data_folder(data_dir)
         return tuple(str(path.relative_to(place)) for path in self.files(place))
 
     def files(self, place: Path) -> tuple[Path, ...]:
-        """Return the file, unpacked or packed."""
         return next((found for name in _NAMES if (found := existing(place / "tinyshakespeare" / name))), ())
 
     def read(self, place: Path) -> Dataset:
-        """Return the set."""
         (path,) = self.files(place)
         texts = list(_speeches(path).values())
         cuts = [int(self.train_share * len(text)) for text in texts]
@@ -95,14 +90,14 @@ class TinyShakespeare(InFiles):
         )
 
     def _windows(self, tokens: IntArray) -> IntArray:
-        """Return the samples of a text with their labels as last column, shape (n, length + 1)."""
+        """Return samples of a text with their labels as last column, shape (n, length + 1)."""
         if tokens.size <= self.length:
             return np.empty((0, self.length + 1), dtype=np.int64)
         return np.lib.stride_tricks.sliding_window_view(tokens, self.length + 1)[:: self.stride]
 
 
 def _speeches(path: Path) -> dict[str, str]:
-    """Return all that each role says, roles in the order in which they speak first."""
+    """Return all text of each role, in the order of their first speeches."""
     said: dict[str, list[str]] = {}
     role: str | None = None
     for number, line in enumerate(read_lines(path, DataError, _MAX_BYTES), 1):

@@ -15,7 +15,7 @@ from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords, Texts
 _ENDINGS: Final = ".json.gz", ".json", ".jsonl.gz", ".jsonl"
 _STARS: Final = 5
 _NAMES: Final = ("reviewerID", "reviewText", "overall"), ("user_id", "text", "rating")
-"""Reviewer, text and stars: until 2018, and since 2023."""
+"""Reviewer, text and stars: until 2018, and from 2023 on."""
 
 
 class AmazonReviews(InWords):
@@ -40,15 +40,12 @@ class AmazonReviews(InWords):
     name: FileName = "Toys_and_Games_5"
 
     def where(self) -> str:
-        """Return the file without its ending."""
         return f"amazon/{self.name}{_ENDINGS[0]}"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
-        """Return the file with one of its endings."""
         return (tuple(f"amazon/{self.name}{ending}" for ending in _ENDINGS),)
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return the files of categories."""
         names = sorted(path.name for path in (data_folder(data_dir) / "amazon").glob("*.json*"))
         return tuple(
             f"name = '{name.removesuffix(ending)}': amazon/{name}"
@@ -57,14 +54,12 @@ class AmazonReviews(InWords):
         )
 
     def files(self, place: Path) -> tuple[Path, ...]:
-        """Return the first file that exists, and that of the vectors."""
         for name in self.wanted()[0]:
             if found := existing(place / name):
                 return (*found, *self.vector_files(place))
         return ()
 
     def read(self, place: Path) -> Dataset:
-        """Return the set."""
         path = self.files(place)[0]
         texts, labels, reviewers = [], [], []
         for number, line in enumerate(read_lines(path, DataError), 1):

@@ -15,7 +15,6 @@ _WIDEST: Final = 4096
 
 
 def found_vectors(place: Path) -> tuple[str, ...]:
-    """Return the names of files in a data folder that are named as GloVe's."""
     return tuple(sorted(path.name for way in ("*.txt", "*.txt.gz") for path in place.glob(f"glove{way}")))
 
 

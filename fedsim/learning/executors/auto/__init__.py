@@ -1,1 +1,1 @@
-"""Which executor is the fastest: measured once, kept with the machine."""
+"""Which executor is the fastest: measured once a machine."""

@@ -1,7 +1,7 @@
 """The executor "auto": the one that trains fastest on this machine.
 
 A run of few trainings gets the first executor that offers its device and precision. For a longer one they are compared
-once, before its first training, and the pick is kept with the machine.
+once, before its first training, and the pick is stored in the user's cache.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ from fedsim.learning.executors.contracts import (
 )
 
 WORTH_S: Final = 30.0
-"""Seconds of training on one thread from which on a comparison, which takes a few seconds, is worth its time."""
+"""Seconds of training on one thread from which on a comparison is worth its few seconds."""
 
 
 class AutoExecutor:
@@ -50,11 +50,9 @@ class AutoExecutor:
         self.fingerprint, self.max_batch = self.executor.fingerprint, self.executor.max_batch
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
-        """Return what each client learns."""
         return self.executor.train(jobs)
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
-        """Return accuracy and mean loss of each job."""
         return self.executor.evaluate(jobs)
 
 
@@ -83,7 +81,7 @@ def _first(kinds: Sequence[str], setup: TrainingSetup, device: str) -> tuple[str
 
 
 def _compared(setup: TrainingSetup, expected: Expected, device: str, key: picks.Key) -> tuple[str, Executor]:
-    """Return the fastest executor, with its kind, and keep the pick."""
+    """Return the fastest executor, with its kind, and store the pick."""
     built: dict[str, Executor] = {}
     speeds: dict[str, float] = {}
     for kind in CANDIDATES:

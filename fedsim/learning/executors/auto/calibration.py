@@ -1,6 +1,6 @@
-"""How fast executors train, on jobs that look like those of a run and are none of it.
+"""How fast executors train, on made-up jobs like those of a run.
 
-The jobs have generators and models of their own, so a calibration changes neither draws nor results.
+The jobs have generators and models of their own, so that a calibration changes neither draws nor results.
 """
 
 import time
@@ -25,7 +25,7 @@ _FEWEST: Final = 4
 _REPEATS: Final = 2
 _SHORT: Final = 0.1
 _FAR: Final = 0.5
-"""A short measurement that takes this part of the time of the fastest executor's whole one ends the comparison."""
+"""Share of the fastest executor's whole measurement after which a slower one is given up."""
 
 
 def is_long(setup: TrainingSetup, expected: Expected, limit_s: float) -> bool:
@@ -76,7 +76,7 @@ def jobs_like(setup: TrainingSetup, expected: Expected, share: float = 1.0) -> l
 def updates_per_s(executor: Executor, setup: TrainingSetup, expected: Expected, to_beat: float = 0.0) -> float:
     """Return how many clients an executor trains in a second: the best of a few measurements after a warm-up.
 
-    An executor that is far behind in a short measurement is not measured any longer.
+    The measurement of an executor that is far behind ends early.
     """
     _train_s(executor, jobs_like(setup, expected, _SHORT))
     short_s, count = _train_s(executor, jobs_like(setup, expected, _SHORT)), len(jobs_like(setup, expected))
@@ -86,7 +86,6 @@ def updates_per_s(executor: Executor, setup: TrainingSetup, expected: Expected, 
 
 
 def _train_s(executor: Executor, jobs: Sequence[TrainingJob]) -> float:
-    """Return the seconds that jobs take."""
     began = time.perf_counter()
     for start in range(0, len(jobs), executor.max_batch):
         for _ in executor.train(jobs[start : start + executor.max_batch]):

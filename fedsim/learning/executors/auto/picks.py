@@ -1,7 +1,7 @@
-"""Which executor is the fastest for which trainings, kept with the machine.
+"""The fastest executor for each kind of trainings, in the user's cache.
 
-One small JSON file for each kind of trainings, in the folder ``executors`` of the user's cache. The first calibration
-to write a file decides for all later runs, so that two runs of one scenario have the same executor.
+One JSON file for each kind of trainings, in the folder ``executors``. The first calibration to write a file decides for
+all later runs, so that two runs of one scenario have the same executor.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ def read(key: Key, kinds: Collection[str]) -> str | None:
 
 
 def keep(key: Key, pick: str, updates_per_s: Mapping[str, float], kinds: Collection[str]) -> str:
-    """Keep a pick and return it, or that of another process which was earlier; warn if it cannot be kept."""
+    """Store a pick and return it, or that of another process which was earlier; warn if it cannot be stored."""
     path = _path(key)
     table = {"pick": pick, "updates_per_s": dict(updates_per_s), "key": dict(key)}
     try:
@@ -104,7 +104,6 @@ def _processor() -> str:
 
 
 def _device_name(device: str) -> str:
-    """Return the name of a graphics card, or the device as it is."""
     import torch
 
     if device.startswith("cuda") and torch.cuda.is_available():

@@ -1,4 +1,4 @@
-"""The executor "stacked-compiled", and how torch's inductor compiles a traced list of operations for it."""
+"""The executor "stacked-compiled": steps compiled by torch's inductor."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -57,7 +57,6 @@ def compiler_version() -> str:
 
 
 def compiled(graph: fx.GraphModule, given: Sequence[Tensor]) -> Run:
-    """Return a list of torch's operations as machine code."""
     for node in graph.graph.nodes:
         if node.target is passes.bmm_alike:
             node.target = torch.ops.fedsim.bmm_alike.default
@@ -74,7 +73,7 @@ def compiled(graph: fx.GraphModule, given: Sequence[Tensor]) -> Run:
 
 @torch.library.custom_op("fedsim::bmm_alike", mutates_args=())
 def _bmm_alike(first: Tensor, second: Tensor) -> Tensor:
-    """Call `passes.bmm_alike` with memory laid out as there, which the compiler must not change."""
+    """Call `passes.bmm_alike` with a memory layout that the compiler must not change."""
     return passes.bmm_alike(first, second)
 
 

@@ -10,7 +10,6 @@ from torch._ops import OpOverload
 
 
 def draws_at_random(node: fx.Node) -> bool:
-    """Return whether an operation draws random numbers."""
     return isinstance(node.target, OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
 
 
@@ -23,7 +22,6 @@ class SlotDraws:
         self._active: Sequence[int] = range(slots)
 
     def seed(self, slot: int, seed: int) -> None:
-        """Start a slot's generator."""
         self._generators[slot].manual_seed(seed)
 
     def activate(self, slots: Sequence[int]) -> None:
@@ -32,7 +30,7 @@ class SlotDraws:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Undo all draws, seeds and choices of slots when it ends."""
+        """Undo all draws, seeds and choices of slots at the end."""
         states, active = [one.get_state() for one in self._generators], self._active
         try:
             yield
@@ -63,7 +61,7 @@ class SlotDraws:
 
 
 def _with_global_generator(operation: OpOverload, device: torch.device) -> Callable[..., Any]:
-    """Return an operation that takes a generator, though it draws from torch's global one."""
+    """Give an operation that draws from torch's global generator one as an argument."""
 
     def call(*args: Any, generator: torch.Generator, **kwargs: Any) -> Any:
         used = torch.default_generator if device.type == "cpu" else torch.cuda.default_generators[device.index or 0]
@@ -81,7 +79,7 @@ def _with_global_generator(operation: OpOverload, device: torch.device) -> Calla
 def _part(argument: Any, slot: int, slots: int) -> Any:
     """Return one slot's part of an argument: of an array or of a shape whose first axis are the slots.
 
-    Numbers of an array lie as they follow one another, since torch draws in the order of the memory.
+    Numbers are made contiguous, since torch draws in the order of the memory.
     """
     if isinstance(argument, Tensor) and argument.dim() and len(argument) == slots:
         return argument[slot].contiguous()

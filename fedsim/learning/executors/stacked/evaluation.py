@@ -17,11 +17,11 @@ from fedsim.learning.tasks.scores import Scores
 
 _SMALLEST: Final = 8
 _LARGEST: Final = 64
-"""Fewest and most samples of a model that one pass takes."""
+"""Most samples of a model in one pass."""
 
 
 class SlotEvaluation:
-    """A module that evaluates as many models at once as there are slots.
+    """Evaluates as many models at once as there are slots.
 
     A job's samples are passed in pieces, each filled up to a power of two, so that every pass has one of a few shapes
     and a result depends on its own job alone.
@@ -34,7 +34,6 @@ class SlotEvaluation:
         self._runs: dict[int, Run] = {}
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        """Return loss and metrics of each job."""
         totals, counts = np.zeros((len(jobs), self._made_of.width)), np.zeros(len(jobs), dtype=np.int64)
         each = {
             number: np.zeros((job.rows.size, self._made_of.width))
@@ -65,11 +64,11 @@ class SlotEvaluation:
         return found
 
     def _load(self, models: Sequence[Vector]) -> None:
-        """Put models into the first slots; what lies in the others does not matter."""
+        """Put models into the first slots; the content of the others does not matter."""
         self._models[: len(models)] = self._samples.sent(np.stack(models))
 
     def _score(self, parts: Sequence[IntArray], width: int, *, of_test: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the sums over rows for each of the first slots, shape (n, `Scores.width`), and those of each row.
+        """Return sums over rows for each of the first slots, shape (n, `Scores.width`), and those of each row.
 
         The latter have the shape (n, width, `Scores.width`), and 0 beyond the rows of a part.
         """

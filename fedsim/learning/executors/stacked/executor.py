@@ -28,13 +28,13 @@ from fedsim.learning.models.flat_module import build_flat
 _MOST: Final = 32
 """Most clients trained at once."""
 _FEW: Final = 4
-"""Smallest number of slots, and what all numbers of slots are multiples of."""
+"""Smallest number of slots; all numbers of slots are multiples of it."""
 _SLOT_BYTES: Final = 2**30
-"""Memory that models, gradients and optimiser states of all slots may take."""
+"""Memory of models, gradients and optimiser states of all slots."""
 _RESULT_BYTES: Final = 2**28
-"""Memory that the results of one call may take."""
+"""Memory of the results of one call."""
 _BATCH_BYTES: Final = 2**25
-"""Memory that the samples of a full batch may take in one slot: all slots have room for one."""
+"""Memory of the samples of a full batch in one slot."""
 
 
 class StackedExecutor:
@@ -94,7 +94,6 @@ class StackedExecutor:
             self._evaluation = SlotEvaluation(self._module(self._few), self._samples, setup.scores)
 
     def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
-        """Return what each client learns."""
         if not jobs:
             return []
         with self._computing(), named_faults(self._setup):
@@ -110,12 +109,12 @@ class StackedExecutor:
             return self._training(self._few).train(jobs, batches)
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        """Return loss and metrics of each job; it waits for a training that runs in another thread."""
+        """Return loss and metrics of each job; it waits for a training in another thread."""
         with self._computing(), named_faults(self._setup):
             return self._evaluation.evaluate(jobs) if jobs else []
 
     def _check_losses(self) -> None:
-        """Refuse losses that see their batch, since batches are filled up here."""
+        """Refuse losses that depend on the other samples, since batches are filled up here."""
         if self._module(self._few).mixes_losses(*self._samples.batch(tried(self._samples.count))):
             raise FedsimError(
                 f"learning.task: losses of {type(self._setup.task).__name__} depend on the other samples of a batch, "
@@ -143,7 +142,6 @@ class StackedExecutor:
 
 
 def checked_device(device: str) -> torch.device:
-    """Return a device of torch, or raise `FedsimError` if there is none of that name here."""
     kind, _, number = device.partition(":")
     if device == "cpu":
         return torch.device("cpu")

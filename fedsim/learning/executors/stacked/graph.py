@@ -22,12 +22,10 @@ from fedsim.learning.executors.stacked.replay import Run, recorded
 from fedsim.learning.models.flat_module import FlatModule
 
 Compile = Callable[[fx.GraphModule, Sequence[Tensor]], Run]
-"""Turns a list of operations into machine code, for arrays like those given."""
+"""Compiles a list of operations for arrays like those given."""
 
 
 class ModuleOfSlots:
-    """A module whose numbers differ from slot to slot."""
-
     def __init__(
         self,
         flat: FlatModule,
@@ -54,12 +52,12 @@ class ModuleOfSlots:
         self._constants = {name: one.to(device) for name, one in own.items() if name not in flat.buffers}
 
     def pieces(self, numbers: Tensor) -> list[Tensor]:
-        """Return each parameter and each buffer of all slots, as views of an array of shape (slots, d)."""
+        """Return parameters and buffers of all slots, as views of an array of shape (slots, d)."""
         split = torch.split(numbers, self._sizes, dim=1)
         return [piece.view(self.slots, *shape) for piece, shape in zip(split, self._shapes, strict=True)]
 
     def outputs(self, numbers: Sequence[Tensor], images: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return what the module of one slot says of images, shape (n, classes), and its buffers afterwards."""
+        """Return the scores of the module of one slot, shape (n, classes), and its buffers afterwards."""
         buffers = [one.clone() for one in numbers[self._parameters :]]
         named = dict(zip(self._names, (*numbers[: self._parameters], *buffers), strict=True))
         with torch.autocast(self._device.type, self._autocast, self._autocast is not None, cache_enabled=False):
@@ -69,7 +67,7 @@ class ModuleOfSlots:
     def step(
         self, pieces: Sequence[Tensor], images: Tensor, weights: Tensor, targets: Tensor, draws: SlotDraws
     ) -> tuple[Run, bool]:
-        """Return a function that computes gradients for batches of the shapes given, and whether it draws at random.
+        """Return a function that computes gradients for batches of these shapes, and whether it draws at random.
 
         The function takes these arrays in a row. It returns the gradient of shape (slots, p), the log-probabilities or
         the losses of the samples, and the buffers afterwards.
@@ -111,10 +109,10 @@ class ModuleOfSlots:
         return trace(compute, pieces, (images, weights, targets), draws, self._compile_step)
 
     def scores(self, pieces: Sequence[Tensor], images: Tensor, targets: Tensor) -> Run:
-        """Return a function of these arrays in a row that looks at samples in evaluation mode.
+        """Return a function of these arrays in a row that scores samples in evaluation mode.
 
-        It gives log-probabilities if accuracy and cross-entropy are all that is asked for, shape (slots, n, classes),
-        else loss and sums of the metrics of each sample, shape (slots, n, m).
+        It gives log-probabilities of shape (slots, n, classes) if accuracy and cross-entropy suffice, else loss and
+        sums of the metrics of each sample, shape (slots, n, m).
         """
         objective = self._objective
 
@@ -129,7 +127,7 @@ class ModuleOfSlots:
         return trace(compute, pieces, (images, targets), SlotDraws(images.device, self.slots))[0]
 
     def mixes_samples(self, images: Tensor) -> bool:
-        """Return whether one of several images changes what the module says of the others."""
+        """Return whether one of several images changes the scores of the others."""
         self._module.train()
         other = images.clone()
         # Tokens are whole numbers from 0 on; 0 and 1 are in every vocabulary.
@@ -141,7 +139,7 @@ class ModuleOfSlots:
         return not torch.equal(*found)
 
     def mixes_losses(self, images: Tensor, targets: Tensor) -> bool:
-        """Return whether losses of some samples depend on the others; for the samples see `Objective.mixes_samples`."""
+        """Return whether losses of some samples depend on the others; see `Objective.mixes_samples`."""
         self._module.train()
         with _draws_kept(self._device), torch.no_grad():
             torch.default_generator.manual_seed(0)

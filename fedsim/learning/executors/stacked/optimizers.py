@@ -11,14 +11,13 @@ from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.local_training import LocalTraining
 
 ROW: Final = 32
-"""Rows of arrays begin at multiples of this number of numbers: two of the widest vectors that torch computes with.
-
-A row then takes the same instructions in whichever slot it lies.
+"""Rows of arrays begin at multiples of this number of numbers, so that a row takes the same vector instructions in
+every slot.
 """
 
 
 def rows_of(slots: int, count: int, device: torch.device) -> Tensor:
-    """Return zeros of shape (slots, count)."""
+    """Return zeros of shape (slots, count), in rows that begin at multiples of `ROW`."""
     return torch.zeros((slots, -(-count // ROW) * ROW), device=device)[:, :count]
 
 
@@ -117,5 +116,4 @@ class SlotOptimizer:
         self._parameters.sub_(scratch.mul_(self._column(rate / (1 - beta1**steps))))
 
     def _column(self, values: FloatArray) -> Tensor:
-        """Return one number for each slot, shape (slots, 1)."""
         return torch.from_numpy(values.astype(np.float32)).to(self._parameters.device)[:, None]

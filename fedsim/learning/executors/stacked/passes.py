@@ -14,7 +14,7 @@ _ALIASES: Final = frozenset(
         *(_aten.alias.default, _aten.detach.default, _aten.clone.default),
     )
 )
-"""Operations that give back what they are given if shape and strides stay."""
+"""Operations that return their argument if shape and strides stay."""
 
 _PRODUCTS: Final = frozenset((_aten.mul.Scalar, _aten.mul.Tensor))
 
@@ -51,7 +51,7 @@ _VECTOR: Final = 16
 
 
 def without_needless(graph: fx.GraphModule) -> None:
-    """Take out operations that change nothing."""
+    """Remove operations that change nothing."""
     for node in list(graph.graph.nodes):
         if node.target in _ALIASES and isinstance(given := node.args[0], fx.Node):
             copied = node.target is _aten.clone.default and (_is_written(node) or _is_written(given))
@@ -63,7 +63,7 @@ def without_needless(graph: fx.GraphModule) -> None:
 
 
 def without_turns(graph: fx.GraphModule) -> None:
-    """Write the transpose of a product as the product of the transposes, which leaves numbers where they are."""
+    """Write the transpose of a product as the product of the transposes, which copies nothing."""
     for node in list(graph.graph.nodes):
         product = node.args[0] if node.target is _aten.transpose.int and set(node.args[1:]) == {1, 2} else None
         if isinstance(product, fx.Node) and product.target is _aten.bmm.default and len(product.users) == 1:
@@ -77,7 +77,7 @@ def without_turns(graph: fx.GraphModule) -> None:
 
 
 def aligned(graph: fx.GraphModule) -> None:
-    """Let products of matrices see those of all slots at places alike in memory, since their bits depend on that."""
+    """Let products of matrices find those of all slots equally aligned in memory, since their bits depend on that."""
     for node in graph.graph.nodes:
         if node.target is _aten.bmm.default:
             metas = [one.meta["tensor_meta"] for one in (*node.args, node)]
@@ -86,7 +86,7 @@ def aligned(graph: fx.GraphModule) -> None:
 
 
 def called_directly(graph: fx.GraphModule) -> None:
-    """Let operations be called by torch's own functions of the same name, at a third of the cost."""
+    """Call torch's own functions in place of operators, at a third of the cost."""
     for node in graph.graph.nodes:
         if isinstance(node.target, OpOverload):
             node.target = _DIRECT.get(node.target.overloadpacket.__name__, node.target)
@@ -107,7 +107,6 @@ def _is_written(node: fx.Node) -> bool:
 
 
 def _turned(graph: fx.GraphModule, node: fx.Node) -> fx.Node:
-    """Return the transposes of all matrices of a node."""
     if node.target is _aten.transpose.int and set(node.args[1:]) == {1, 2}:
         return cast(fx.Node, node.args[0])
     turned = graph.graph.call_function(_aten.transpose.int, (node, 1, 2))
@@ -118,7 +117,7 @@ def _turned(graph: fx.GraphModule, node: fx.Node) -> fx.Node:
 
 
 def bmm_alike(first: Tensor, second: Tensor) -> Tensor:
-    """Return the products of matrices of all slots, computed at places alike in memory."""
+    """Return the products of matrices of all slots, from equally aligned copies."""
     found = _matrices((len(first), first.shape[1], second.shape[2]), first.dtype)
     return torch.bmm(_moved(first), _moved(second), out=found).contiguous()
 

@@ -1,7 +1,6 @@
 """Which batches each client trains on, and at which of the common steps.
 
-Clients lie in slots. A slot trains one client after the other, so that clients with few batches leave no slot idle
-while others are still at work.
+A slot trains one client after the other, so that clients with few batches leave no slot idle while others train.
 """
 
 import heapq
@@ -17,7 +16,7 @@ from fedsim.learning.executors.contracts import TrainingJob
 from fedsim.learning.local_training import LocalTraining
 
 IDLE: Final = -1
-"""Instead of a batch: the slot has none at that step."""
+"""In place of a batch: the slot has none at that step."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Timeline:
 
 @dataclass
 class _Slot:
-    """A slot at work: its client, the next of the client's batches, and the sizes that follow, the next one last."""
+    """A slot: its client, the client's next batch, and the sizes that follow, the next one last."""
 
     client: int
     batch: int
@@ -83,7 +82,6 @@ class Drawing:
         self._counts: dict[tuple[int, float], tuple[int, IntArray]] = {}
 
     def batches(self, job: TrainingJob) -> Batches:
-        """Return a client's batches; its generator is drawn from."""
         count, size = job.rows.size, self._local.batch_size
         each, sizes = self._sizes(count, job.work)
         used, rng = min(count, each * size), job.rng

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 Run = Callable[..., Sequence[Tensor]]
-"""Takes arrays in a row."""
+"""A function of arrays in a row."""
 
 _WARM_UPS: Final = 3
 """Runs before a recording, in which libraries choose kernels and take memory."""
@@ -16,7 +16,7 @@ _WARM_UPS: Final = 3
 
 @dataclass(frozen=True)
 class Replay:
-    """Runs what was recorded on arrays at fixed places: copies arguments there, and copies results out."""
+    """Copies arguments to fixed places, runs the recording, and copies results out."""
 
     start: Callable[[], None]
     lasting: int
@@ -25,7 +25,6 @@ class Replay:
     owners: tuple[object, ...] = ()
 
     def __call__(self, *arguments: Tensor) -> Sequence[Tensor]:
-        """Return the results for these arguments, in memory of their own."""
         for place, argument in zip(self.given, arguments[self.lasting :], strict=True):
             place.copy_(argument)
         self.start()

@@ -13,7 +13,7 @@ from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.models.inputs import Inputs, tensor
 
 _COMPUTED_BYTES: Final = 2**26
-"""Largest set of samples that becomes inputs once and for all."""
+"""Largest set of samples whose inputs stay in memory."""
 _BYTES: Final = 4
 """Of a number of an input; tokens of a text have twice as many."""
 
@@ -27,7 +27,7 @@ class _Kept(NamedTuple):
 
 
 class Samples:
-    """Samples of the training set and of the test set, moved to the device once."""
+    """The training set and the test set, moved to the device once."""
 
     def __init__(self, data: Dataset, device: torch.device) -> None:
         self.device, self._inputs = device, Inputs(data, device)
@@ -36,7 +36,6 @@ class Samples:
         self.test_rows, self.count = np.arange(len(data.test_y)), len(data.train_y)
 
     def sent(self, values: NDArray[Any]) -> Tensor:
-        """Return an array on the device."""
         return tensor(values).to(self.device)
 
     def batch(self, rows: IntArray, *, of_test: bool = False) -> tuple[Tensor, Tensor]:

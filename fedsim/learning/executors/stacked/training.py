@@ -18,7 +18,7 @@ from fedsim.learning.executors.stacked.replay import Run
 from fedsim.learning.executors.stacked.samples import Samples
 
 _CHUNK_BYTES: Final = 2**25
-"""Memory that the images of steps gathered at once may take."""
+"""Memory of the images of steps gathered at once."""
 
 _WIDTH: Final = 8
 """Batches are filled up to a multiple of this number of samples, so that activations of all slots are aligned alike."""
@@ -29,10 +29,10 @@ class UnlikeError(Exception):
 
 
 class SlotTraining:
-    """Models of the clients at work, one above the other, and what trains them.
+    """Trains the models of several clients, one above the other.
 
     All batches are computed in one shape: idle slots and short batches are filled up, with weight 0. So a result has
-    the same bits whatever clients are beside it. A model whose samples see each other (batch normalisation) or that
+    the same bits whatever clients are beside it. A model whose samples affect each other (batch normalisation) or that
     draws random numbers (dropout) gets every batch in its own size; slots whose next batch has another size wait.
     """
 
@@ -58,7 +58,6 @@ class SlotTraining:
         self._padded_to: int | None = few._padded_to if few else self._find_padding()
 
     def train(self, jobs: Sequence[TrainingJob], batches: Sequence[Batches]) -> list[TrainingResult]:
-        """Return what each client learns."""
         timeline = plan([one.sizes for one in batches], self.slots, self._padded_to)
         table = BatchTable(batches, self._padded_to or self._local.batch_size)
         rates = _rates(jobs)
@@ -98,7 +97,7 @@ class SlotTraining:
             yield from (slice(start, min(start + length, stop)) for start in range(first, stop, length))
 
     def _targets(self, labels: Tensor, weights: Vector) -> tuple[Tensor, Tensor]:
-        """Return the weight of each sample, and its target; both are as `ModuleOfSlots.step` takes them."""
+        """Return weight and target of each sample, as `ModuleOfSlots.step` takes them."""
         sent = self._samples.sent(weights)
         if not self._module.is_softmax:
             return sent, labels
@@ -145,7 +144,7 @@ class SlotTraining:
         return found
 
     def _find_padding(self) -> int | None:
-        """Return the size that all batches are filled up to, or None if the model must see them as they are."""
+        """Return the size that all batches are filled up to, or None if the model needs them in their own size."""
         size = self._local.batch_size
         few, _ = self._samples.batch(np.arange(3) % self._samples.count)
         if self._buffers or self._module.mixes_samples(few):
@@ -155,7 +154,6 @@ class SlotTraining:
         return None if self._traced(size) else size
 
     def _run(self, size: int) -> Run:
-        """Return what computes a step on batches of a size."""
         if size not in self._steps:
             self._traced(size)
             if self._few is not None and not self._is_like(self._few, size):
@@ -180,7 +178,7 @@ class SlotTraining:
         return images, *self._targets(labels, np.full(rows.shape, 1 / size, dtype=np.float32))
 
     def _example_step(self, size: int, different: int) -> Tensor:
-        """Return the bits of all that a step on different samples and models gives, shape (different, n).
+        """Return the bits of all results of a step on different samples and models, shape (different, n).
 
         If slots with the same samples and models have other bits, all bits are returned, shape (groups, different, n).
         """
@@ -199,6 +197,6 @@ class SlotTraining:
 
 
 def _rates(jobs: Sequence[TrainingJob]) -> FloatArray | None:
-    """Return the learning rate of each batch of all clients, and 0 for none; None for that of the settings."""
+    """Return the learning rate of each batch of all clients, 0 without a batch; None for that of the settings."""
     found = [job.rates for job in jobs if job.rates is not None]
     return np.concatenate([*found, np.zeros(1)]) if found else None

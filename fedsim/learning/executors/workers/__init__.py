@@ -1,1 +1,1 @@
-"""Worker processes: who starts them, what they are told, and what they share."""
+"""Worker processes: their start, their messages, and the memory that they share."""

@@ -1,4 +1,4 @@
-"""One call of an executor: which of its jobs goes to a worker next, and what has come back."""
+"""One call of an executor: which of its jobs goes to a worker next, and which results are there."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _LONGEST_S: Final = 0.1
 
 
 class Setup:
-    """A training setup as workers are told of it."""
+    """A training setup for workers."""
 
     def __init__(self, message: SetupMessage, data: Segment) -> None:
         self.message, self.data = message, data
@@ -29,13 +29,12 @@ class Rate:
         self.unit_s: float | None = None
 
     def observe(self, cost: float, duration_s: float) -> None:
-        """Take note of a duration."""
         now = duration_s / cost
         self.unit_s = now if self.unit_s is None else 0.7 * self.unit_s + 0.3 * now
 
 
 class Call(ABC):
-    """Jobs on their way."""
+    """Jobs under way."""
 
     def __init__(
         self,
@@ -61,7 +60,7 @@ class Call(ABC):
         """Return the message about some jobs."""
 
     def next_jobs(self) -> list[int]:
-        """Take out the jobs of the next message, the longest first; none if all are on their way or too far ahead.
+        """Take out the jobs of the next message, the longest first; none if all are under way or too far ahead.
 
         A message has at most half of a worker's share of what is left, so that all workers end at about the same time.
         """
@@ -80,7 +79,7 @@ class Call(ABC):
         return sorted(chosen)
 
     def put(self, indices: Sequence[int], reply: Reply) -> None:
-        """Take note of what has come back."""
+        """Take in a reply."""
         if isinstance(reply.found, bytes):
             error = from_bytes(reply.found)
             if isinstance(error, PartError) and error.at is not None:

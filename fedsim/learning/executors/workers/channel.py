@@ -22,7 +22,7 @@ from fedsim.learning.executors.workers.segments import Segment, needed
 _PROTOCOL: Final = 5
 _OWN: Final = __name__.partition(".")[0]
 _REGISTERING: Final = threading.Lock()
-"""Which modules cloudpickle takes by value is known to it for the whole process."""
+"""cloudpickle's list of modules to take by value belongs to the whole process."""
 
 
 class Channel:
@@ -72,13 +72,13 @@ class Channel:
         self._socket.close()
 
     def abandon(self) -> None:
-        """Let go of this end, which another process keeps."""
+        """Let go of this end, which another process owns."""
         self._socket.close()
         self._connection.close()
 
 
 def by_value(thing: Any, *classes: Code) -> bytes:
-    """Return a thing as bytes, with the code of classes that no other process can import, such as a script's own."""
+    """Pickle a thing, with the code of classes that no other process can import, such as a script's own."""
     bases = [base for found in classes for base in (found.__mro__ if isinstance(found, type) else (found,))]
     homes = {base.__module__.partition(".")[0] for base in bases}
     with _REGISTERING:
@@ -105,5 +105,4 @@ def _is_hidden(name: str) -> bool:
 
 
 def from_bytes(content: bytes) -> Any:
-    """Return what `by_value` was given."""
     return pickle.loads(content)  # noqa: S301 - the other end is fedsim too

@@ -31,7 +31,7 @@ _PATIENCE_S: Final = 5.0
 
 
 class Link:
-    """Starts a worker and talks to it.
+    """Starts a worker and exchanges messages with it.
 
     The worker is in a session of its own, so that Ctrl-C reaches the run only.
     """
@@ -57,7 +57,7 @@ class Link:
         self._channel = Channel(mine)
 
     def send(self) -> None:
-        """Tell the worker its task, with what it does not know yet; a worker that is gone is noticed by `receive`."""
+        """Send the worker its task, with what it does not know yet; `receive` notices a worker that is gone."""
         if self.task is None:
             raise RuntimeError("there is no task to send")
         call, jobs = self.task
@@ -76,7 +76,6 @@ class Link:
             self._setups[request.setup] = call.setup
 
     def receive(self) -> Reply:
-        """Return the reply to the last request."""
         reply, _ = self._channel.receive(copy=True)
         if not isinstance(reply, Reply):
             raise TypeError(f"a worker sent {type(reply).__name__}; Reply is needed")

@@ -1,4 +1,4 @@
-"""What the process of a run and its workers tell one another."""
+"""Messages between the process of a run and its workers."""
 
 from dataclasses import dataclass, field
 
@@ -9,8 +9,6 @@ from fedsim.learning.executors.workers.segments import Place
 
 @dataclass(frozen=True)
 class SharedArray:
-    """An array in a segment."""
-
     segment: int
     place: Place
     shape: tuple[int, ...]
@@ -29,8 +27,6 @@ class SharedData:
 
 @dataclass(frozen=True)
 class SetupMessage:
-    """A training setup."""
-
     number: int
     path: list[str]
     settings: bytes
@@ -39,16 +35,12 @@ class SetupMessage:
 
 @dataclass(frozen=True)
 class Trainings:
-    """Clients to train."""
-
     jobs: list[TrainingJob]
     bases: list[SharedArray | None]
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Chunks to score."""
-
     models: list[SharedArray]
     rows: list[IntArray | None]
     places: list[tuple[int, int, bool]]
@@ -56,8 +48,6 @@ class Scores:
 
 @dataclass(frozen=True)
 class Request:
-    """Work for a worker."""
-
     setup: int
     work: Trainings | Scores
     new_setup: SetupMessage | None = None
@@ -68,7 +58,5 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a request."""
-
     found: list[TrainingResult] | list[FloatArray] | bytes
     duration_s: float

@@ -64,7 +64,7 @@ class Pool:
         threading.Thread(target=self._read, args=(link,), daemon=True, name="fedsim-worker").start()
 
     def _feed(self) -> None:
-        """Give every idle worker something to do, if there is something."""
+        """Give every idle worker jobs, if there are any."""
         for link in self._links:
             with self._changed:
                 if link.task is not None:
@@ -117,7 +117,6 @@ class Pool:
 
 
 def _ending(status: int | None) -> str:
-    """Return what an exit status says."""
     if status is None or status >= 0:
         return f"ended with exit status {status}"
     hint = ", which the system sends when memory runs out" if status == -signal.SIGKILL else ""

@@ -1,4 +1,4 @@
-"""Memory that processes share. It has no name, so the system frees it with the last process that holds it."""
+"""Memory that processes share, which has no name, so that the system frees it with the last process that holds it."""
 
 import itertools
 import mmap
@@ -22,7 +22,7 @@ Place = tuple[int, int]
 
 
 class Segment:
-    """A piece of shared memory; this process lets go of it with the last reference."""
+    """A piece of shared memory."""
 
     def __init__(self, handle: int, size: int, *, writable: bool) -> None:
         self.handle, self.size, self.number = handle, size, next(_NUMBERS)
@@ -31,7 +31,6 @@ class Segment:
 
     @classmethod
     def create(cls, size: int) -> "Segment":
-        """Return a new segment of a number of bytes, at least 1."""
         if sys.platform == "linux":
             handle = os.memfd_create("fedsim")
         else:
@@ -56,7 +55,7 @@ class Segment:
         return places
 
     def view(self, place: Place) -> memoryview:
-        """Return a read-only view of what lies at a place."""
+        """Return a read-only view of a place."""
         start, size = place
         return self.memory[start : start + size].toreadonly()
 
@@ -67,7 +66,7 @@ def needed(buffers: Sequence[memoryview]) -> int:
 
 
 def raw(array: NDArray[Any]) -> memoryview:
-    """Return the bytes of an array, which are copied if they do not lie together."""
+    """Return the bytes of an array, which is copied if it is not contiguous."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 

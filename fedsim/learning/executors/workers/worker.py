@@ -1,4 +1,4 @@
-"""The main program of a worker process: computes what it is asked, on one thread, until its parent is gone."""
+"""The main program of a worker process: computes requests on one thread, until its parent is gone."""
 
 import os
 import queue
@@ -28,7 +28,7 @@ from fedsim.learning.executors.workers.segments import Segment
 
 
 class Worker:
-    """Keeps the segments and the trainers of the setups that it has been told of."""
+    """Holds the segments and the trainers of the setups in use."""
 
     def __init__(self) -> None:
         self._segments: dict[int, Segment] = {}
@@ -36,7 +36,7 @@ class Worker:
         self._trainers: dict[int, Trainer] = {}
 
     def answer(self, request: Request, segments: Sequence[Segment]) -> Reply:
-        """Return what comes of a request and the segments that came with it."""
+        """Return the reply to a request and the segments that came with it."""
         start = time.perf_counter()
         found: list[TrainingResult] | list[FloatArray] | bytes
         try:
@@ -53,7 +53,7 @@ class Worker:
         return Reply(found, time.perf_counter() - start)
 
     def _update(self, request: Request, segments: Sequence[Segment]) -> None:
-        """Take note of what is new, and forget what is not used any more."""
+        """Take in what is new, and let go of what is not in use."""
         for number in request.old_setups:
             del self._setups[number]
             self._trainers.pop(number, None)
@@ -124,7 +124,7 @@ def main(handle: int) -> None:
 
 
 def _portable(error: Exception) -> bytes:
-    """Return an error as bytes; one that does not survive the way is put into words."""
+    """Return an error as bytes; one that cannot be pickled is put into words."""
     if not isinstance(error, FedsimError):
         error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
     try:

@@ -1,4 +1,4 @@
-"""What a module of torch is in digests: its code, its structure and its numbers."""
+"""Digests of modules of torch: their code, their structure and their numbers."""
 
 import functools
 import hashlib
@@ -21,15 +21,15 @@ _PLAIN: Final = (
     *(type(None), bool, int, float, complex, str, bytes, range, slice, type(...)),
     *(torch.dtype, torch.device, torch.layout, torch.memory_format),
 )
-"""Types whose values are all that their text says."""
+"""Types whose text is their whole value."""
 
 
 def content_of(value: nn.Module | Callable[..., Any]) -> str:
-    """Return a digest of a module, or of what gives one.
+    """Return a digest of a module, or of the class or function that makes one.
 
-    It covers the classes and functions of a user's own and their code, names and numbers of all arrays, which
-    parameters are frozen or shared, and all attributes: plain ones with their text, other objects with what pickle
-    would keep of them. Where pickle cannot tell, no other digest is the same, and nothing is shared.
+    It covers the user's own classes and functions and their code, names and numbers of all arrays, which parameters are
+    frozen or shared, and all attributes: plain ones with their text, other objects with their pickled state. Where
+    pickle has no state, no other digest is the same, and nothing is shared.
     """
     digest = hashlib.blake2b(digest_size=16)
     for part in _Telling().of(value):
@@ -38,14 +38,13 @@ def content_of(value: nn.Module | Callable[..., Any]) -> str:
 
 
 class _Telling:
-    """Tells modules and what they hold as bytes, each module once."""
+    """Serialises modules and their attributes for a digest, each module once."""
 
     def __init__(self) -> None:
         self._told: set[int] = set()
         self._open: list[int] = []
 
     def of(self, value: Any) -> Iterator[bytes]:
-        """Yield what stands for a value."""
         yield type(value).__name__.encode()
         if isinstance(value, nn.Module):
             yield from self._module(value)
@@ -66,7 +65,7 @@ class _Telling:
             self._open.pop()
 
     def _parts(self, value: Any) -> Iterator[bytes]:
-        """Yield what stands for a value that may hold others, also itself."""
+        """Yield the bytes of a value that may hold others, also itself."""
         if isinstance(value, functools.partial):
             yield from self.of((value.func, value.args, value.keywords))
         elif type(value) in (dict, OrderedDict):
@@ -87,7 +86,7 @@ class _Telling:
             yield from self._object(value)
 
     def _object(self, value: Any) -> Iterator[bytes]:
-        """Yield class and code of an object, and what pickle would keep of it."""
+        """Yield class, code and pickled state of an object."""
         yield from _code(type(value))
         try:
             kept = value.__reduce_ex__(4)
@@ -133,7 +132,6 @@ def _beside(module: nn.Module, state: Mapping[str, Any]) -> Iterator[tuple[str, 
 
 
 def _array(name: str, array: Tensor) -> Iterator[bytes]:
-    """Yield name, type, shape and numbers of a tensor."""
     yield f"{name} {array.dtype} {tuple(array.shape)}".encode()
     numbers = array.detach().cpu().resolve_conj().resolve_neg().contiguous().flatten()
     yield numbers.view(torch.uint8).numpy().tobytes()

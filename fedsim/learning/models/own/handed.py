@@ -1,4 +1,4 @@
-"""Models of other kinds: a module of torch, or a class or function that gives one."""
+"""Models handed over or named in a file: a module of torch, or a class or function that gives one."""
 
 import copy
 from collections.abc import Iterable
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 
 class HandedModel(Foreign):
-    """A model of the user's own: a module, whose numbers are then the first ones, or what gives one."""
+    """A model of the user's own: a module, whose numbers are the initial ones, or what makes one."""
 
     @classmethod
     def of_object(cls, value: Any) -> Self:
-        """Return the part of a module, or of a class or function that gives one."""
         from torch import nn
 
         from fedsim.learning.models.own.content import content_of
@@ -45,11 +44,10 @@ class HandedModel(Foreign):
 
     @property
     def stands_for(self) -> object:
-        """The class or function whose code counts; the content tells all of an object."""
+        """The class or function whose code counts in digests; None for an object, whose content counts."""
         return None if self.content else super().stands_for
 
     def codes(self) -> Iterable[Code]:
-        """Return the classes of a module and of all in it, or what gives one."""
         from torch import nn
 
         found = self.found

@@ -1,4 +1,4 @@
-"""A first look at what a user's own module says, before a run begins."""
+"""A trial of a user's own module before a run begins."""
 
 import copy
 import itertools
@@ -13,14 +13,14 @@ from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
 
 SIZED: Final = "allowed: layers with sizes, or a module that has been called once"
-"""What takes the place of a lazy layer."""
+"""The usual layer for each lazy one."""
 
 
 def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tuple[str, ...]:
     """Refuse a module that fails on a blank sample, has other scores than the task asks for, or nothing to train.
 
-    Return the names of the arrays of its state in the order in which the layers that own them begin. What a layer owns
-    that does not begin by itself comes with the layer around it.
+    Return the names of the arrays of its state in the order in which the layers that own them begin. Arrays of a layer
+    that does not begin by itself come with the layer around it.
     """
     if lazy := lazy_layer(module):
         raise PartError(f"model {name}: layer {lazy} has no sizes yet", SIZED)

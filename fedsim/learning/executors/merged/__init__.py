@@ -1,1 +1,0 @@
-"""Clients of one plain step each as one batch: the gradient of a weighted sum of their losses."""
