@@ -10,7 +10,6 @@ from fedsim.answers import ShortTraceback, attributing
 from fedsim.capabilities import FLOPS
 from fedsim.devices.contracts import COMPUTE_TIME
 from fedsim.errors import PartError, RunError, ScenarioError
-from fedsim.heap import settled_heap
 from fedsim.history import History, Recorder
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, MakeExecutor, Precision
 from fedsim.learning.models.settings import ModelPart
@@ -116,7 +115,7 @@ class Simulation:
     def run(self) -> History:
         """Run to the end and return what happened."""
         try:
-            with watched(lambda: float(self.server.env.now)), settled_heap():
+            with watched(lambda: float(self.server.env.now)):
                 self.server.run()
             trained = self.trained()
             history = self.ended()
