@@ -19,8 +19,8 @@ from flwr.app import ArrayRecord, Context, Message
 from fedsim.bridges.flower.messages import message_bits
 from fedsim.errors import ScenarioError
 
-WORK_KEYS: Final = ("num-examples", "num_examples")
-"""Metrics by which Flower's strategies know how many examples a reply was made of; the second one is the older."""
+WORK_KEY: Final = "num-examples"
+"""Metric by which Flower's strategies know how many examples a reply was made of."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +66,14 @@ class FromReplies:
     def _work_of(self, message: Message, reply: Message) -> float:
         if callable(self._work):
             return checked_work(self._work(message, reply), message)
-        keys = WORK_KEYS if self._work is None else (self._work,)
+        key = WORK_KEY if self._work is None else self._work
         metrics = {name: value for record in reply.content.metric_records.values() for name, value in record.items()}
-        for key in keys:
-            if key in metrics:
-                return checked_work(metrics[key], message)
+        if key in metrics:
+            return checked_work(metrics[key], message)
         if message.metadata.message_type.split(".")[0] not in ("train", "evaluate"):
             return 0.0
         raise ScenarioError(
-            f"work: the reply to a message {message.metadata.message_type!r} has no metric {keys[0]!r}, which states "
+            f"work: the reply to a message {message.metadata.message_type!r} has no metric {key!r}, which states "
             f"its work; its metrics: {', '.join(map(repr, metrics)) or 'none'}; allowed: one of them as "
             "FromReplies(work=...), a function of message and reply, or FromInstruction"
         )
