@@ -43,10 +43,9 @@ class SimulatedGrid(Grid):
     timeout of the call, or once every node has answered or is known to be lost. Besides, time passes in `sleep`, and in
     `get_node_ids` while no node is available.
 
-    What is known when: sizes and work of a reply are needed when its message leaves. `foresight` tells them; a
-    ClientApp whose reply is foretold runs when the ServerApp takes that reply, so never for one that is late or lost. A
-    ClientApp of which only the reply tells runs when its message leaves; by default that is the first message of its
-    type to each node (see `fedsim.bridges.flower.foresight`).
+    Size and work of a reply are needed when its message leaves. Where `foresight` knows them, the ClientApp runs when
+    the ServerApp takes the reply, so never for one that is late or lost. Elsewhere it runs when the message leaves; by
+    default that is the first message of its type to each node (see `fedsim.bridges.flower.foresight`).
 
     What comes back in place of a reply:
 

@@ -8,9 +8,9 @@ from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
 
 
 def told_once_asked(selector: SelectorPort) -> SelectorPort:
-    """Return a selector that is told of rounds from the one on in which it is asked first.
+    """Return a selector that gets reports from the round on in which it is first asked.
 
-    Before its first view a method knows no clients, and many have no place for what they would be told.
+    Before its first view a method knows no clients, and many have no place for such reports.
     """
     return _Asked(selector).port
 

@@ -1,4 +1,4 @@
-"""One run that is stepped from outside: its parts, what it was told, and its end."""
+"""One run that is stepped from outside."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -190,7 +190,6 @@ class OutsideRun:
 
     @property
     def _last_number(self) -> int:
-        """Number of the last round; 0 before the first."""
         return 0 if self.decisions.closed is None else self.decisions.closed.number
 
     def evaluate(self, evaluation: Evaluation) -> None:
