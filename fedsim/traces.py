@@ -51,7 +51,7 @@ def _check_size(content: bytes, max_instructions: int) -> None:
 
     A container that occurs twice may stand for 10^30 numbers in 300 bytes, and a place of the memory for 64 GiB.
     """
-    is_text: dict[int, bool] = {}
+    is_text: dict[object, bool] = {}
     before = ""
     for count, (instruction, argument, _) in enumerate(pickletools.genops(content)):
         name = instruction.name
