@@ -28,32 +28,24 @@ class Shaped(Protocol):
     """An array of any library, such as torch's tensor."""
 
     @property
-    def dtype(self) -> Any:
-        """Type of its numbers."""
-        ...
+    def dtype(self) -> Any: ...
 
     @property
-    def shape(self) -> Any:
-        """Its length along each axis."""
-        ...
+    def shape(self) -> Any: ...
 
 
 @runtime_checkable
 class TensorLike(Shaped, Protocol):
-    """A tensor of torch, told without torch."""
+    """A tensor of torch, recognised without torch."""
 
     @property
-    def requires_grad(self) -> bool:
-        """Whether a gradient goes through it."""
-        ...
+    def requires_grad(self) -> bool: ...
 
-    def is_floating_point(self) -> bool:
-        """Return whether its numbers are floating-point numbers."""
-        ...
+    def is_floating_point(self) -> bool: ...
 
 
 def filled(size: int, value: float) -> FloatArray:
-    """Return an array of one value, shape (size,): a small one in a third of the time of NumPy's ``full``."""
+    """Return an array of one value, shape (size,); NumPy's ``full`` is slower for small ones."""
     array = np.empty(size)
     array.fill(value)
     return array
@@ -69,19 +61,19 @@ def blocks(size: int) -> Iterator[slice]:
 
 
 def constant(value: float) -> FloatArray:
-    """Return an array without axes: an operation of a few numbers with it takes half the time of one with a float."""
+    """Return an array without axes, with which operations of a few numbers are faster than with a float."""
     array = np.array(value, dtype=np.float64)
     array.flags.writeable = False
     return array
 
 
 def any_of(flags: BoolArray) -> bool:
-    """Return whether any of some flags is set: of a few in a tenth of the time of NumPy's ``any``."""
+    """Return whether any flag is set; NumPy's ``any`` is slower for a few."""
     return 1 in flags.tobytes()
 
 
 def all_of(flags: BoolArray) -> bool:
-    """Return whether all of some flags are set: of a few in a tenth of the time of NumPy's ``all``."""
+    """Return whether all flags are set; NumPy's ``all`` is slower for a few."""
     return 0 not in flags.tobytes()
 
 
@@ -103,5 +95,5 @@ def numbers_of(row: FloatArray) -> MutableSequence[float]: ...
 @overload
 def numbers_of(row: IntArray) -> MutableSequence[int]: ...
 def numbers_of(row: Any) -> Any:
-    """Return the elements of a row of memory, to read and change single ones in a fraction of NumPy's time."""
+    """Return the elements of a row of memory, to read and change single ones faster than NumPy does."""
     return memoryview(row)

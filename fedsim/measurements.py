@@ -1,7 +1,4 @@
-"""Measurements of delivered updates, by name, and the bound of a client's share of work.
-
-A selector names them (``needs = ("loss",)``) and the learner takes them; this module is all that both share.
-"""
+"""Measurements of updates, which a selector names and the learner takes, and the bound of shares of work."""
 
 from collections.abc import Collection
 from typing import Final

@@ -10,7 +10,6 @@ from fedsim.answers import ShortTraceback, attributing
 from fedsim.capabilities import FLOPS
 from fedsim.devices.contracts import COMPUTE_TIME
 from fedsim.errors import PartError, RunError, ScenarioError
-from fedsim.heap import settled_heap
 from fedsim.history import History, Recorder
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, MakeExecutor, Precision
 from fedsim.learning.models.settings import ModelPart
@@ -27,7 +26,7 @@ from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.probing import why_no_norms
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
-from fedsim.watchdog import Standing, Watchdog
+from fedsim.watchdog import watched
 from fedsim.wiring import build_context, build_hierarchy, build_server
 
 _LOG: Final = logging.getLogger("fedsim")
@@ -75,7 +74,7 @@ class Simulation:
             plan = outside.evaluations
         chosen = ExecutorChoice.of(executor, device, precision)
         try:
-            with Watchdog(Standing), attributing():
+            with watched(lambda: None), attributing():
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
                 if outside is not None:
                     self.context = outside.adapt(self.context)
@@ -116,19 +115,13 @@ class Simulation:
     def run(self) -> History:
         """Run to the end and return what happened."""
         try:
-            with Watchdog(self._standing), settled_heap():
+            with watched(lambda: float(self.server.env.now)):
                 self.server.run()
             trained = self.trained()
             history = self.ended()
         finally:
             self.context.learner.flush()
         return history if trained is None else replace(history, find_model=_Found(trained))
-
-    def _standing(self) -> Standing:
-        """Return how far the run is, for a thread that looks at it."""
-        env = self.server.env
-        process = env.active_process
-        return Standing(float(env.now), self.recorder.counts()["rounds"], "" if process is None else process.name)
 
     def trained(self) -> TrainedModel | None:
         """Return the newest model, training what is needed; None in a run about timing only."""

@@ -8,10 +8,8 @@ face common random numbers and their comparison is paired.
 Three forms of the same idea:
 
 * `Streams.generator` gives a NumPy generator (Philox4x64) for one key, for work that needs many draws.
-* `GeneratorPool` gives the same generators for many keys, and uses the objects again for the next ones, which takes a
-  seventh of the time.
-* `Streams.uniform` gives one uniform number per element of arrays of keys, for whole cohorts at once: making
-  a generator costs some microseconds, a number drawn here some tens of nanoseconds.
+* `GeneratorPool` gives the same generators for many keys, and uses the objects again for the next ones.
+* `Streams.uniform` gives one uniform number per element of arrays of keys, for whole cohorts at once.
 
 The counter-based generator behind `uniform` is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
 numbers: as easy as 1, 2, 3", SC 2011, section 3.3), checked in the tests against the authors' known answers.
@@ -91,7 +89,6 @@ class _PhiloxKey(ISeedSequence):
         self._key = key
 
     def generate_state(self, n_words: int, dtype: Any = np.uint64) -> NDArray[Any]:
-        """Return the key as two words."""
         return np.frombuffer(self._key, dtype="<u8")
 
 
@@ -183,10 +180,7 @@ class Streams:
 
 
 class GeneratorPool:
-    """Generators of one name for many keys; made by `Streams.pool`.
-
-    NumPy makes a Philox generator in about 4 us and sets the state of one in a tenth of that.
-    """
+    """Generators of one name for many keys, made by `Streams.pool`: a new state costs less than a new generator."""
 
     def __init__(self, start: "hashlib.blake2b") -> None:
         self._start = start

@@ -1,4 +1,4 @@
-"""The folder where fedsim keeps what other runs on this machine can use again."""
+"""The folder of what other runs on this machine can use again."""
 
 import os
 from pathlib import Path

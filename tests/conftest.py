@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fedsim import heap
-
 # No test fails for the time that an example takes.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -54,10 +52,6 @@ _LONG_FILES = {
         "test_shadowing.py",
     ),
 }
-
-
-# A search of all objects takes a third of a second among those of 9,000 tests: it is made before each 128th run.
-heap.SEARCHED *= 4
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -1,7 +1,6 @@
-"""What stands still is said once a limit of real time is over, with the part at work; what moves is left in peace."""
+"""What stands still is warned of once a limit of real time is over, with the place; what moves is not."""
 
 import itertools
-import re
 import threading
 import time
 
@@ -10,63 +9,67 @@ import pytest
 from fedsim.errors import FedsimError
 from fedsim.scenario import Scenario
 from fedsim.simulation import simulate
-from fedsim.watchdog import VARIABLE, Standing, Watchdog, limit_of_environment
+from fedsim.watchdog import VARIABLE, limit_of_environment, watched
 
 PATIENCE_S = 20.0
-"""Longest wait for a message; a test that passes waits about a tenth of a second."""
+"""Longest wait for a warning; a test that passes waits about a tenth of a second."""
 
 
-class Ear:
-    """Takes what is said, and tells when something was."""
+class Warnings:
+    """Takes warnings, and says when there was one."""
 
     def __init__(self):
-        self.said, self.heard = [], threading.Event()
+        self.texts, self.came = [], threading.Event()
 
-    def __call__(self, text):
-        self.said.append(text)
-        self.heard.set()
+    def __call__(self, text, *arguments):
+        self.texts.append(text % arguments)
+        self.came.set()
 
 
-def test_a_clock_that_stands_is_told_with_round_second_and_process():
-    ear = Ear()
-    with Watchdog(lambda: Standing(12.5, 3, "serve"), 0.03, ear):
-        assert ear.heard.wait(PATIENCE_S)
-    assert "the simulated clock stands at 12.5 s, in round 4" in ear.said[0]
-    assert "(process serve)" in ear.said[0]
-    assert "a part of the user's own" in ear.said[0], "this test is not fedsim's"
+@pytest.fixture
+def warnings(monkeypatch):
+    found = Warnings()
+    monkeypatch.setattr("fedsim.watchdog._LOG.warning", found)
+    return found
+
+
+def test_a_clock_that_stands_is_warned_of_with_second_and_place(monkeypatch, warnings):
+    monkeypatch.setenv(VARIABLE, "0.03")
+    with watched(lambda: 12.5):
+        assert warnings.came.wait(PATIENCE_S)
+    assert warnings.texts[0].startswith("fedsim: a simulated clock stands at 12.5 s for 0.03 s of real time, in\n")
+    assert "in test_a_clock_that_stands_is_warned_of_with_second_and_place" in warnings.texts[0]
     assert not [thread for thread in threading.enumerate() if thread.name == "fedsim-watchdog"]
 
 
-def test_a_clock_that_moves_is_left_in_peace():
-    ear, seconds, looks = Ear(), itertools.count(), threading.Semaphore(0)
+def test_each_warning_comes_twice_as_late_as_the_one_before(monkeypatch, warnings):
+    monkeypatch.setenv(VARIABLE, "0.01")
+    end = time.monotonic() + PATIENCE_S
+    with watched(lambda: None):
+        while len(warnings.texts) < 3 and time.monotonic() < end:
+            time.sleep(0.001)
+    assert ["for 0.01 s" in warnings.texts[0], "for 0.02 s" in warnings.texts[1], "for 0.04 s" in warnings.texts[2]]
+    assert all("a simulation is being built" in text for text in warnings.texts)
 
-    def standing():
+
+def test_a_clock_that_moves_is_left_in_peace(monkeypatch, warnings):
+    monkeypatch.setenv(VARIABLE, "0.01")
+    seconds, looks = itertools.count(), threading.Semaphore(0)
+
+    def now_s():
         looks.release()
-        second = next(seconds)
-        return Standing(float(second), second)
+        return float(next(seconds))
 
-    with Watchdog(standing, 0.01, ear):
+    with watched(now_s):
         for _ in range(20):
             assert looks.acquire(timeout=PATIENCE_S)
-    assert not ear.said
+    assert not warnings.texts
 
 
-def test_a_clock_that_moves_by_the_smallest_steps_stands():
-    ear, steps = Ear(), itertools.count()
-    with Watchdog(lambda: Standing(1.0 + next(steps) * 2.0**-52), 0.03, ear):
-        assert ear.heard.wait(PATIENCE_S)
-
-
-def test_a_clock_that_moves_without_the_end_of_a_round_is_told():
-    ear, seconds = Ear(), itertools.count()
-    with Watchdog(lambda: Standing(float(next(seconds)), 7), 0.02, ear):
-        assert ear.heard.wait(PATIENCE_S)
-    assert re.search(r"in round 8, and no round has ended for \d+ s of real time", ear.said[0])
-
-
-def test_a_limit_of_zero_starts_no_thread():
+def test_a_limit_of_zero_starts_no_thread(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "0")
     before = threading.active_count()
-    with Watchdog(Standing, 0):
+    with watched(lambda: None):
         assert threading.active_count() == before
 
 
@@ -78,14 +81,14 @@ def test_a_wrong_limit_is_refused(text, monkeypatch):
 
 
 class Slow:
-    """Waits until something was said about it."""
+    """Waits until it was warned of."""
 
-    def __init__(self, ear=None):
-        self._ear = ear
+    def __init__(self, warnings):
+        self._warnings = warnings
 
     def select(self, view, rng):
         end = time.monotonic() + PATIENCE_S
-        while self._ear is not None and not self._ear.heard.is_set() and time.monotonic() < end:
+        while "in select\n" not in "".join(self._warnings.texts) and time.monotonic() < end:
             time.sleep(0.001)
         return view.client[:2]
 
@@ -93,7 +96,7 @@ class Slow:
         pass
 
     def __deepcopy__(self, memo):
-        return Slow(self._ear)
+        return Slow(self._warnings)
 
 
 SCENARIO = Scenario(
@@ -107,11 +110,9 @@ SCENARIO = Scenario(
 )
 
 
-def test_a_selector_that_takes_its_time_is_named(monkeypatch, caplog):
+def test_a_selector_that_takes_its_time_is_named(monkeypatch, warnings):
     monkeypatch.setenv(VARIABLE, "0.05")
-    ear = Ear()
-    monkeypatch.setattr("fedsim.watchdog._LOG.warning", ear)
-    assert simulate(SCENARIO.replace({"selector": Slow(ear)})).rounds.num_rows == 2
-    assert "the simulated clock stands at 0 s, in round 1" in ear.said[0]
-    assert "It waits for the selector: a part of the user's own" in ear.said[0]
-    assert "Slow.select, line" in ear.said[0]
+    assert simulate(SCENARIO.replace({"selector": Slow(warnings)})).rounds.num_rows == 2
+    text = next(text for text in warnings.texts if "in select\n" in text)
+    assert text.startswith("fedsim: a simulated clock stands at 0 s for ")
+    assert __file__ in text

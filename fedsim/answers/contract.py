@@ -114,7 +114,6 @@ class PartOf:
     none: bool = False
 
     def __call__(self, answer: object, given: Given) -> Any:
-        """Return the part, checked."""
         if answer is None and self.none:
             return None
         missing = [name for name in self.contract.methods if not hasattr(type(answer), name)]

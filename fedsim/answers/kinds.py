@@ -67,7 +67,6 @@ class Numbers:
     dtype: type[np.generic] = np.float64
 
     def __call__(self, answer: object, given: Given) -> NDArray[Any]:
-        """Return a copy of an array of the declared type, shape and range."""
         wanted = None if self.shape is None else self.shape(given)
         # The usual case: an array as declared, whose extremes are in range; NaN passes no comparison.
         if type(answer) is np.ndarray and answer.dtype == self._type and (wanted is None or wanted == answer.shape):
@@ -131,7 +130,6 @@ class Mask:
     shape: ShapeOf
 
     def __call__(self, answer: object, given: Given) -> NDArray[np.bool_]:
-        """Return a copy of an array of truth values."""
         wanted = self.shape(given)
         if isinstance(answer, np.ndarray) and answer.dtype == np.bool_ and answer.shape == wanted:
             return answer.copy()
@@ -150,7 +148,6 @@ class Number:
     none: bool = False
 
     def __call__(self, answer: object, given: Given) -> Any:
-        """Return the number as one of Python's own."""
         if answer is None and self.none:
             return None
         value: Any = answer.item() if isinstance(answer, np.ndarray | np.generic) and answer.ndim == 0 else answer
@@ -168,7 +165,6 @@ class Flag:
     """True or False."""
 
     def __call__(self, answer: object, given: Given) -> bool:
-        """Return the truth value."""
         if not isinstance(answer, bool | np.bool_):
             raise AnswerError(in_words(answer), "True or False")
         return bool(answer)
@@ -181,7 +177,6 @@ class InstanceOf:
     type: type
 
     def __call__(self, answer: object, given: Given) -> Any:
-        """Return the object."""
         if not isinstance(answer, self.type):
             raise AnswerError(in_words(answer), f"an instance of {self.type.__module__}.{self.type.__qualname__}")
         return answer
@@ -194,7 +189,6 @@ class OneOf:
     values: Collection[Any]
 
     def __call__(self, answer: object, given: Given) -> Any:
-        """Return the value."""
         if not any(answer is value or (type(answer) is type(value) and answer == value) for value in self.values):
             raise AnswerError(in_words(answer), ", ".join(map(repr, self.values)))
         return answer
@@ -207,7 +201,6 @@ class OptionalOf:
     kind: Kind
 
     def __call__(self, answer: object, given: Given) -> Any:
-        """Return None or the answer."""
         if answer is None:
             return None
         try:
@@ -221,7 +214,6 @@ class Free:
     """Anything: what the member does is guarded, and what it returns is checked where it is used."""
 
     def __call__(self, answer: object, given: Given) -> Any:
-        """Return the answer as it is."""
         return answer
 
 

@@ -19,7 +19,6 @@ class ShortTraceback:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cut the traceback of an error of fedsim."""
         if not isinstance(error, FedsimError) or tracebacks_wanted():
             return
         if not error.origin:

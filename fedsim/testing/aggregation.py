@@ -67,8 +67,6 @@ def check_aggregation(aggregator: Aggregator, *, parameters: int = 40, more: int
 
 
 class _Trial(Examination):
-    """Some updates and their weights."""
-
     read_only = "updates and weights are read-only"
 
     def __init__(self, aggregator: Aggregator, title: str, updates: Updates, weights: FloatArray, size: int) -> None:

@@ -71,8 +71,6 @@ def check_compressor(
 
 
 class _Trial(Examination):
-    """One update."""
-
     read_only = "the update is read-only"
 
     def __init__(self, compressor: Compressor, title: str, update: Vector, tensors: tuple[int, ...], seed: int) -> None:

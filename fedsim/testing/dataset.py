@@ -47,8 +47,6 @@ def check_dataset(part: DatasetPart, *, data_dir: Path | None = None) -> None:
 
 
 class _Trial(Examination):
-    """A data set, loaded again and again."""
-
     def __init__(self, part: DatasetPart, data_dir: Path | None) -> None:
         super().__init__(part)
         if not isinstance(part, Component):

@@ -181,7 +181,6 @@ class _Play(Examination):
     # What a server asks of its policy.
 
     def time_limit_s(self, past: PastRounds) -> float:
-        """Return the policy's limit, checked."""
         asked = [copy.deepcopy(past) for _ in range(2)]
         limits_s = [self.policy.time_limit_s(one) for one in asked]
         sound = limits_s[0] == limits_s[1] >= 0
@@ -190,7 +189,6 @@ class _Play(Examination):
         return limits_s[0]
 
     def aggregation(self, learner: Learner) -> AggregationRule | None:
-        """Return the policy's rule."""
         return self.policy.aggregation(learner)
 
     def run(self, server: ServerPort, round_: Round) -> Running:
@@ -219,8 +217,6 @@ class _Play(Examination):
 
 
 class _WatchedPort:
-    """A server that refuses what the policy's traits exclude."""
-
     def __init__(self, server: ServerPort, play: _Play) -> None:
         self.env, self._server, self._law, self._traits = server.env, server, play.law, play.traits
 

@@ -234,7 +234,6 @@ class Server(Examination):
         return np.asarray(np.linalg.norm(outcomes.update[client], axis=1), dtype=np.float64)
 
     def _round(self, number: int) -> int:
-        """Return the round of a selection: its number."""
         return number
 
     def _close(self, number: int, cohort: Cohort, outcomes: Outcomes) -> None:
@@ -303,7 +302,6 @@ class AsynchronousServer(Server):
         self._done: list[Reports] = []
 
     def _round(self, number: int) -> int:
-        """Return the number of the newest model version, plus one."""
         return 1 + (number - 1) // _REPORT_EVERY
 
     def _close(self, number: int, cohort: Cohort, outcomes: Outcomes) -> None:

@@ -63,8 +63,6 @@ def check_server_optimizer(optimizer: ServerOptimizer, *, parameters: int = 40, 
 
 
 class _Trial(Examination):
-    """One model and the updates that come to it."""
-
     read_only = "model, update and state are read-only"
 
     def __init__(self, optimizer: ServerOptimizer, title: str, model: Vector, updates: list[Vector]) -> None:

@@ -55,8 +55,6 @@ def check_task(task: Task, data: Dataset, *, model: ModelPart | None = None, see
 
 
 class _Trial(Examination):
-    """A task with data and a model."""
-
     def __init__(self, task: Task, data: Dataset, model: ModelPart, seed: int) -> None:
         super().__init__(task)
         self._task, self._data, self._seed = task, data, seed

@@ -13,6 +13,7 @@ from tests.support.pages import ROOT, blocks
 FOLDER = ROOT / "fedsim" / "testing" / "own_parts"
 INDEX = ROOT / "fedsim" / "testing" / "README.md"
 KINDS = {
+    "augmentation",
     "availability",
     "channel",
     "compute_time",
@@ -21,6 +22,7 @@ KINDS = {
     "executor",
     "local_algorithm",
     "network",
+    "path_loss",
     "policy",
     "selector",
     "server_optimizer",

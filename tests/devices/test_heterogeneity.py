@@ -217,6 +217,7 @@ def test_bad_capacities_are_refused(tmp_path):
         "half": {1: {"computation": 1}},
         "zero": {1: {"computation": 0, "communication": 2}},
         "negative": {1: {"computation": -1, "communication": 2}},
+        "huge": {1: {"computation": 1 << 4000, "communication": 2}},
     }.items():
         (tmp_path / f"{name}.pkl").write_bytes(pickle.dumps(content))
         with pytest.raises(DataError, match=name):

@@ -56,7 +56,7 @@ class Replies:
         self.in_vain = self.other_than_expected = 0
 
     def foresee(self, exchange: Exchange) -> None:
-        """Find out work and size of the reply to a message that leaves; its ClientApp runs if nothing else tells."""
+        """Find out work and size of the reply to a message that leaves; its ClientApp runs if it is not known."""
         message = exchange.instruction.message()
         expected = self._foresight.expect(message, self._apps.context(exchange.client))
         if expected is None:

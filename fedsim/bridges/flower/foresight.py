@@ -19,8 +19,8 @@ from flwr.app import ArrayRecord, Context, Message
 from fedsim.bridges.flower.messages import message_bits
 from fedsim.errors import ScenarioError
 
-WORK_KEYS: Final = ("num-examples", "num_examples")
-"""Metrics by which Flower's strategies know how many examples a reply was made of; the second one is the older."""
+WORK_KEY: Final = "num-examples"
+"""Metric by which Flower's strategies know how many examples a reply was made of."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Expected:
 
 
 class Foresight(Protocol):
-    """Tells of replies in advance, and is told of every reply that was made."""
+    """Expects replies in advance, and learns from every reply that was made."""
 
     def expect(self, message: Message, context: Context) -> Expected | None:
-        """Return what is expected of the reply to a message; None if only the reply tells."""
+        """Return what is expected of the reply to a message; None if the ClientApp has to run first."""
         ...
 
     def found(self, message: Message, reply: Message) -> Expected:
@@ -44,7 +44,7 @@ class Foresight(Protocol):
 
 
 class FromReplies:
-    """The last reply of a node to a message of the same type foretells its next one; the first one tells itself.
+    """Expects of a node's reply what its last reply to a message of the same type was.
 
     So each ClientApp runs at once for the first message of a type, and afterwards only where its reply arrives.
     """
@@ -58,7 +58,6 @@ class FromReplies:
         return self._last.get(_key(message)) if self._remember else None
 
     def found(self, message: Message, reply: Message) -> Expected:
-        """Return work and size of a reply, and remember them."""
         found = Expected(self._work_of(message, reply), float(message_bits(reply)))
         self._last[_key(message)] = found
         return found
@@ -66,15 +65,14 @@ class FromReplies:
     def _work_of(self, message: Message, reply: Message) -> float:
         if callable(self._work):
             return checked_work(self._work(message, reply), message)
-        keys = WORK_KEYS if self._work is None else (self._work,)
+        key = WORK_KEY if self._work is None else self._work
         metrics = {name: value for record in reply.content.metric_records.values() for name, value in record.items()}
-        for key in keys:
-            if key in metrics:
-                return checked_work(metrics[key], message)
+        if key in metrics:
+            return checked_work(metrics[key], message)
         if message.metadata.message_type.split(".")[0] not in ("train", "evaluate"):
             return 0.0
         raise ScenarioError(
-            f"work: the reply to a message {message.metadata.message_type!r} has no metric {keys[0]!r}, which states "
+            f"work: the reply to a message {message.metadata.message_type!r} has no metric {key!r}, which states "
             f"its work; its metrics: {', '.join(map(repr, metrics)) or 'none'}; allowed: one of them as "
             "FromReplies(work=...), a function of message and reply, or FromInstruction"
         )
@@ -93,7 +91,6 @@ class FromInstruction:
         self._last: dict[str, float] = {}
 
     def expect(self, message: Message, context: Context) -> Expected:
-        """Return what is declared."""
         self._declared[_key(message)] = work = checked_work(self._work(message, context), message)
         if self._reply_bits is not None:
             return Expected(work, float(self._reply_bits(message, context)))

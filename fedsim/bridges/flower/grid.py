@@ -2,10 +2,11 @@
 
 import logging
 import math
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Never
+from unittest.mock import patch
 
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
@@ -18,7 +19,6 @@ from fedsim.bridges.flower.curve import watched_evaluations
 from fedsim.bridges.flower.exchanges import Exchange, Replies
 from fedsim.bridges.flower.foresight import Foresight, FromReplies
 from fedsim.bridges.flower.messages import SERVER_NODE_ID, instructions_of, unknown_message
-from fedsim.bridges.flower.older_servers import older_servers
 from fedsim.bridges.flower.playing import Counts, Playing, RunIsOver
 from fedsim.bridges.flower.randomness import Randomness, Seeder
 from fedsim.bridges.flower.timeouts import NOTICED_AFTER_S, UntilTimeout
@@ -43,10 +43,9 @@ class SimulatedGrid(Grid):
     timeout of the call, or once every node has answered or is known to be lost. Besides, time passes in `sleep`, and in
     `get_node_ids` while no node is available.
 
-    What is known when: sizes and work of a reply are needed when its message leaves. `foresight` tells them; a
-    ClientApp whose reply is foretold runs when the ServerApp takes that reply, so never for one that is late or lost. A
-    ClientApp of which only the reply tells runs when its message leaves; by default that is the first message of its
-    type to each node (see `fedsim.bridges.flower.foresight`).
+    Size and work of a reply are needed when its message leaves. Where `foresight` knows them, the ClientApp runs when
+    the ServerApp takes the reply, so never for one that is late or lost. Elsewhere it runs when the message leaves; by
+    default that is the first message of its type to each node (see `fedsim.bridges.flower.foresight`).
 
     What comes back in place of a reply:
 
@@ -90,9 +89,6 @@ class SimulatedGrid(Grid):
         self._metrics = accuracy, loss
         self._exchanges: dict[str, Exchange] = {}
         self._pushed = 0
-        # The nodes that the ServerApp has seen last, for threads beside its own.
-        self._nodes: list[int] = []
-        self._thread: int | None = None
         self.set_run(Run.create_empty(_RUN_ID))
 
     @property
@@ -118,21 +114,17 @@ class SimulatedGrid(Grid):
         """
         config = dict(self._run_config)
         context = Context(_RUN_ID, SERVER_NODE_ID, node_config={}, state=RecordDict(), run_config=config)
-        self._thread = threading.get_ident()
-        try:
-            with (
-                self._testbed,
-                self._randomness.of_server(),
-                simulated_waiting(self),
-                older_servers(self, self),
-                watched_evaluations(self._evaluated),
-            ):
-                try:
-                    server_app(self, context)
-                except RunIsOver:
-                    _LOG.warning("fedsim: the scenario has ended the run at %.9g s, before its ServerApp", self.now_s)
-        finally:
-            self._thread = None
+        with (
+            self._testbed,
+            self._randomness.of_server(),
+            simulated_waiting(self),
+            _without_older_servers(),
+            watched_evaluations(self._evaluated),
+        ):
+            try:
+                server_app(self, context)
+            except RunIsOver:
+                _LOG.warning("fedsim: the scenario has ended the run at %.9g s, before its ServerApp", self.now_s)
         if self.replies.other_than_expected:
             _LOG.warning(
                 "fedsim: %d replies had another size or work than was expected of them",
@@ -158,9 +150,7 @@ class SimulatedGrid(Grid):
 
     def get_node_ids(self) -> Iterable[int]:
         """Return the nodes that are available now and have no message; if there is none, time passes until there is."""
-        if self._thread in (None, threading.get_ident()):
-            self._nodes = [self._apps.node_id(client) for client in self._playing.available()]
-        return list(self._nodes)
+        return [self._apps.node_id(client) for client in self._playing.available()]
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Take messages, which leave together at the next `pull_messages` or `sleep`, and return their ids."""
@@ -220,3 +210,19 @@ class SimulatedGrid(Grid):
             return
         others = {name: value for name, value in numbers.items() if name not in self._metrics}
         self._testbed.report(accuracy=accuracy, loss=loss, metrics=others or None)
+
+
+@contextmanager
+def _without_older_servers() -> Iterator[None]:
+    """Refuse servers that send from a pool of threads, which have no simulated time."""
+    with ExitStack() as stack:
+        for module in ("flwr.server.compat.app", "flwr.server.workflow.default_workflows"):
+            stack.enter_context(patch(f"{module}.start_update_client_manager_thread", _refuse))
+        yield
+
+
+def _refuse(*_: object) -> Never:
+    raise ScenarioError(
+        "server_app: a server_fn, or a strategy of flwr.server, sends from threads of its own; allowed: "
+        "@server_app.main() with a strategy of flwr.serverapp.strategy, or with none"
+    )

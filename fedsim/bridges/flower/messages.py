@@ -39,12 +39,10 @@ class Instruction:
 
     @property
     def id(self) -> str:
-        """The id of the message."""
         return str(self.metadata.message_id)
 
     @property
     def node_id(self) -> int:
-        """The node that it is for."""
         return int(self.metadata.dst_node_id)
 
     @property

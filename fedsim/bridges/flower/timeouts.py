@@ -48,7 +48,6 @@ class UntilTimeout(SynchronousPolicy):
         return ServerTraits(remembered_rounds=self.of_scenario.traits.remembered_rounds)
 
     def time_limit_s(self, past: PastRounds) -> float:
-        """Return the limit of the scenario's policy."""
         return self.of_scenario.time_limit_s(past)
 
     def enough(self, round_: Round) -> Event:

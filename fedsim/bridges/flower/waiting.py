@@ -17,13 +17,9 @@ class Clock(Protocol):
     """Simulated time, as a waiting server sees it."""
 
     @property
-    def now_s(self) -> float:
-        """The present simulated second."""
-        ...
+    def now_s(self) -> float: ...
 
-    def sleep(self, seconds: float) -> None:
-        """Let simulated time pass."""
-        ...
+    def sleep(self, seconds: float) -> None: ...
 
 
 @contextmanager

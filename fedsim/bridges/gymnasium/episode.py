@@ -39,12 +39,10 @@ class Episode:
 
     @property
     def clients(self) -> int:
-        """Number of clients K."""
         return self._simulation.context.learner.samples.size
 
     @property
     def seed(self) -> int:
-        """Seed of the scenario."""
         return self._scenario.seed
 
     @property

@@ -1,6 +1,6 @@
 """Selectors of runs that are stepped from outside: what they state decides which columns their views have.
 
-Their own answer is that of uniform selection; a stepped run does not ask for it.
+Their own cohort is that of uniform selection; a stepped run does not ask for it.
 """
 
 from fedsim.selectors.baselines import Uniform

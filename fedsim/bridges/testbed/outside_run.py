@@ -1,4 +1,4 @@
-"""One run that is stepped from outside: its parts, what it was told, and its end."""
+"""One run that is stepped from outside."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray
-from fedsim.bridges.testbed.asked_selector import told_once_asked
 from fedsim.bridges.testbed.cohorts import Statement, checked_cohort
 from fedsim.bridges.testbed.recording import Recording
 from fedsim.bridges.testbed.reported import Key, ReportedLearner
@@ -24,7 +23,7 @@ from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.decisions import Asked, Decisions, Wish
 from fedsim.scenario import Scenario
-from fedsim.selectors import Cohort, RoundView
+from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
 from fedsim.simulation import Outside, Simulation
 
 OPEN_END: Final = 10**6
@@ -86,7 +85,7 @@ class OutsideRun:
         self.context = replace(
             context,
             learner=self.learner,
-            selector=told_once_asked(context.selector),
+            selector=_Asked(context.selector).port,
             noise_to_signal=False,
             numbers_from_outside=True,
             clients=replace(clients, workload=workload, compute=compute),
@@ -190,7 +189,6 @@ class OutsideRun:
 
     @property
     def _last_number(self) -> int:
-        """Number of the last round; 0 before the first."""
         return 0 if self.decisions.closed is None else self.decisions.closed.number
 
     def evaluate(self, evaluation: Evaluation) -> None:
@@ -253,3 +251,22 @@ class OutsideRun:
 
 def _no_clients() -> Cohort:
     return Cohort(np.zeros(0, dtype=np.int64))
+
+
+class _Asked:
+    """A selector that gets reports from the round on in which it is first asked.
+
+    It may never be asked. Before its first view a method knows no clients, and many have no place for such reports.
+    """
+
+    def __init__(self, selector: SelectorPort) -> None:
+        self._selector, self._asked = selector, False
+        self.port = replace(selector, select=self._select, observe=self._observe)
+
+    def _select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        self._asked = True
+        return self._selector.select(view, rng)
+
+    def _observe(self, reports: Reports) -> None:
+        if self._asked:
+            self._selector.observe(reports)

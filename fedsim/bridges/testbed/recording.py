@@ -23,11 +23,9 @@ class Recording:
         self._saver.recorder = self.recorder
 
     def begin(self, data_digest: str | None) -> None:
-        """Make the folder ready."""
         self._folder.begin(None, data_digest)
 
     def after_round(self, progress: Progress) -> None:
-        """Write what is due after a round."""
         self._saver.after_round(progress)
 
     def finish(self, history: History) -> History:
@@ -45,7 +43,6 @@ class Recording:
         self.close()
 
     def close(self) -> None:
-        """Close the folder."""
         self._folder.__exit__(None, None, None)
 
 

@@ -23,7 +23,6 @@ class OutsideUpdate(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Names the participation."""
         return "outside-{}-{}-{}".format(*self.key)
 
 
@@ -43,7 +42,6 @@ class ReportedLearner(TimingLearner):
         return self._label_counts
 
     def put(self, key: Key, name: str, value: NDArray[Any]) -> None:
-        """Remember what is reported of an update."""
         self._reported.setdefault(key, {})[name] = value
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:

@@ -21,7 +21,6 @@ def snapshot(view: RoundView, features: FloatArray) -> RoundView:
 
 
 def no_candidates(knowledge: Knowledge, number: int, time_s: float) -> RoundView:
-    """Return a view without candidates."""
     return replace(knowledge.view(number, time_s, np.zeros(0, dtype=np.int64)), at_request={})
 
 

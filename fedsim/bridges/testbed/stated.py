@@ -29,7 +29,6 @@ class Stated:
                 of_crowd[client] = value
 
     def clear(self) -> None:
-        """State nothing any more."""
         self._values = {}
 
     def of(self, name: str, client: IntArray) -> Values | None:

@@ -23,7 +23,6 @@ class Stepping:
 
     @property
     def now_s(self) -> float:
-        """Present simulated time."""
         return float(self._server.env.now)
 
     @property
@@ -33,7 +32,6 @@ class Stepping:
 
     @property
     def begun(self) -> bool:
-        """Whether the run has begun."""
         return self._process is not None
 
     @property
@@ -69,7 +67,6 @@ class Stepping:
             self._step(lambda: reached.processed)
 
     def stop(self, *, at_round: int | None) -> None:
-        """End the run."""
         if self._ended:
             return
         if at_round is None:

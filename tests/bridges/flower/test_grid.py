@@ -9,6 +9,11 @@ pytest.importorskip("flwr", reason="the extra 'flower' is not installed")
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
+from flwr.compat.server import ServerAppComponents
+from flwr.server import LegacyContext, ServerConfig
+from flwr.server.compat.app import start_grid
+from flwr.server.strategy import FedAvg as OlderFedAvg
+from flwr.server.workflow import DefaultWorkflow
 from flwr.serverapp import ServerApp
 from flwr.serverapp.strategy import (
     DifferentialPrivacyServerSideAdaptiveClipping,
@@ -24,6 +29,7 @@ from flwr.serverapp.strategy import (
 
 from fedsim.bridges.flower import SimulatedGrid
 from fedsim.bridges.flower.randomness import Randomness
+from fedsim.errors import ScenarioError
 from fedsim.results.tables import read_run
 from fedsim.streams import Streams
 from tests.support.flower_apps import initial_arrays, make_client_app, make_plain_server_app, make_server_app, partition
@@ -181,6 +187,34 @@ def test_an_error_of_the_server_is_its_own(tmp_path):
     kept = read_run(tmp_path / "run")
     assert kept.unfinished
     assert kept.rounds.num_rows == 1, "the second one, an evaluation, was not reported on"
+
+
+def server_fn(context):
+    return ServerAppComponents(strategy=OlderFedAvg(), config=ServerConfig(num_rounds=1))
+
+
+def with_main(main):
+    app = ServerApp()
+    app.main()(main)
+    return app
+
+
+OLDER_SERVERS = {
+    "server_fn": lambda: ServerApp(server_fn=server_fn),
+    "start_grid": lambda: with_main(lambda grid, _: start_grid(grid=grid, strategy=OlderFedAvg())),
+    "workflow": lambda: with_main(
+        lambda grid, context: DefaultWorkflow()(grid, LegacyContext(context=context, strategy=OlderFedAvg()))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OLDER_SERVERS)
+def test_older_servers_are_refused(name):
+    """They send from a pool of threads, so that each message would be a round of its own."""
+    grid = SimulatedGrid(plain_scenario(), make_client_app())
+    with pytest.raises(ScenarioError, match=r"server_app: a server_fn, .* allowed: @server_app.main\(\) with"):
+        grid.serve(OLDER_SERVERS[name]())
+    assert not grid.kinds, "no round was played"
 
 
 def test_evaluations_of_nodes_are_the_curve_without_others():
