@@ -53,7 +53,6 @@ class PlainTracker(AvailabilityTracker):
         self._seen: tuple[float, int] | None = None
 
     def update(self, time_s: float, draw: int) -> IntArray:
-        """Look at an instant of a draw, and return the positions of clients that have come or gone, shape (m,)."""
         if self._seen is not None and self._holds(self._seen, time_s, draw):
             return _NOTHING
         self._seen = time_s, draw
@@ -91,7 +90,6 @@ class OnOffTracker(AvailabilityTracker):
         self._length = max(_LEAST_AGENDA, 4 * math.isqrt(client.size))
 
     def update(self, time_s: float, draw: int) -> IntArray:
-        """Look at an instant, and return the positions of clients that have come or gone, shape (m,)."""
         if time_s == self._now_s:
             return _NOTHING
         if time_s < self._now_s:
@@ -137,7 +135,6 @@ class JointTracker(AvailabilityTracker):
         self._parts = parts
 
     def update(self, time_s: float, draw: int) -> IntArray:
-        """Look at an instant of a draw, and return the positions of clients that have come or gone, shape (m,)."""
         changes = [changed for part in self._parts if (changed := part.update(time_s, draw)).size]
         if not changes:
             return _NOTHING

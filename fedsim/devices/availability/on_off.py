@@ -70,7 +70,6 @@ class OnOffProcess(Availability):
         return self._on[client], np.maximum(self._until_s[client] - time_s, 0.0)
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return whether each client is on at an instant, shape (n,)."""
         return self.state(client, time_s)[0]
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
@@ -143,7 +142,6 @@ class Renewal(OnOffProcess):
         self._draw(ids)
 
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on at an instant, and when that changes, both of shape (n,)."""
         self._move_to(client, time_s)
         place = count_until(self._ends_s.ravel(), client * WIDTH, (client + 1) * WIDTH, time_s)
         return self._has(client, self._first[client] + place), self._ends_s[client, place]
@@ -220,7 +218,6 @@ class Markov(Component):
     mean_off_s: Sojourn
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return the availability of one run."""
         return Renewal(clients, MarkovSojourns(self.mean_on_s, self.mean_off_s, streams))
 
 
@@ -232,7 +229,6 @@ class MarkovSojourns:
         self._start, self._sojourn = f"{name}-start", f"{name}-sojourn"
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return a stationary state, shape (n,)."""
         share = self.mean_on_s / (self.mean_on_s + self.mean_off_s)
         return self._streams.uniform(self._start, client) < share
 

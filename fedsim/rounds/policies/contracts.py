@@ -176,7 +176,6 @@ class _Traits:
     """Traits whose numbers are in range."""
 
     def __call__(self, answer: object, given: Given) -> ServerTraits:
-        """Return them."""
         traits: ServerTraits = InstanceOf(ServerTraits)(answer, given)
         for name, kind in _TRAITS.items():
             try:
