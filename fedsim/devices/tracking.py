@@ -1,4 +1,4 @@
-"""Which clients are available now, kept up to date by what has changed since the last look.
+"""Which clients are available now, updated by what has changed since the last look.
 
 A server of a large crowd looks at it again and again. `Availability.available` answers for each client anew; a tracker
 remembers the answers, and looks at those clients again whose state may have changed.
@@ -73,7 +73,7 @@ class PlainTracker(AvailabilityTracker):
 
 
 class OnOffTracker(AvailabilityTracker):
-    """Clients whose states hold until known instants: the next changes are kept in order.
+    """Clients whose states hold until known instants: the next changes are in order of time.
 
     The agenda holds all changes before its horizon, about ``4 sqrt(n)`` of them. When it is over, one pass over all
     clients makes the next one. Where so much changes between two looks that an agenda would not last, each look is a

@@ -46,8 +46,8 @@ def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float 
 class OnOffProcess(Availability):
     """An availability that follows from a state, on or off, and the instant at which it changes.
 
-    A state that was looked up is kept until it changes, so that a round looks up only those clients that have changed
-    since the round before; the answers do not depend on that.
+    A state that was looked up is stored until it changes, so that a round looks up only those clients that have changed
+    since the round before; results do not depend on that.
     """
 
     kind: Kind = "timed"
@@ -101,7 +101,7 @@ class OnOffProcess(Availability):
         return OnOffTracker(self.look_up, client)
 
     def part(self, client: IntArray) -> "OnOffProcess":
-        """Return the availability of some of the clients; the states looked up are kept in one place for all parts."""
+        """Return the availability of some of the clients; all parts share the states looked up."""
         some = copy.copy(self)
         some._client = client
         return some

@@ -17,8 +17,8 @@ class QuantileDeadline(SynchronousPolicy):
     """The deadline is a quantile of the durations seen in past rounds, times a margin.
 
     With n durations it is the ``ceil(quantile * n)``-th smallest. A client that did not deliver in time counts as
-    slower than every other: the server has no longer duration of it, and without it the deadline would shrink round
-    after round. If the quantile falls among such clients, the deadline is the last one times ``growth``.
+    slower than every other: its duration is unknown, and without it the deadline would shrink round after round. If the
+    quantile falls among such clients, the deadline is the last one times ``growth``.
 
     Attributes
     ----------

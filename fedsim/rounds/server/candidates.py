@@ -1,4 +1,4 @@
-"""The candidates of a server, kept as a set that changes a little between two selections."""
+"""The candidates of a server: a set that changes a little between two selections."""
 
 from typing import Final
 
