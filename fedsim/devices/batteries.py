@@ -32,7 +32,6 @@ class Prices:
     circuit_w: Values = 0.0
 
     def of(self, client: IntArray) -> "Prices":
-        """Return the prices of some clients, shape (n,) where they differ."""
         return Prices(
             receive_j_per_bit=at(self.receive_j_per_bit, client),
             transmit_j_per_bit=at(self.transmit_j_per_bit, client),
@@ -144,7 +143,6 @@ class Batteries:
 
     @property
     def clients(self) -> int:
-        """Number of clients K."""
         return self._charge_j.size
 
     def charge_j(self, client: IntArray, time_s: float | FloatArray) -> FloatArray:
@@ -196,7 +194,6 @@ class Batteries:
         return EnergyDemand(client, charge_j, cost_j, samples, power_w, frequency, transmit_power_dbm)
 
     def end(self, client: IntArray, charge_j: FloatArray, time_s: FloatArray) -> None:
-        """End the participation of each client."""
         self._charge_j[client], self._since_s[client] = charge_j, time_s
         self._from_s[client], self._until_s[client] = self._window_s(client, charge_j, time_s)
 

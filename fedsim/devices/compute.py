@@ -84,7 +84,6 @@ class Rate(Component):
         return _without_spread(value, "samples_per_s", {"spread_sigma": 0.0})
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "RateTimes":
-        """Return the compute times of one run."""
         z = normal_quantile(streams.uniform("compute-speed", np.arange(clients)))
         speed = values_of(self, "samples_per_s", clients, streams, _HERE) * np.exp(self.spread_sigma * z)
         return RateTimes(speed, self.jitter_sigma, streams)
@@ -106,7 +105,6 @@ class RateTimes:
 
     @cached_property
     def _of_jitter(self) -> tuple[FloatArray, FloatArray]:
-        """The law's sigma, and half of its square."""
         return constant(self.jitter_sigma), constant(self.jitter_sigma**2 / 2)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
@@ -127,7 +125,6 @@ class ZeroCompute(Component):
     requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "ZeroTimes":
-        """Return compute times that are all zero."""
         return ZeroTimes()
 
 
@@ -136,11 +133,9 @@ class ZeroTimes:
     """Compute times that are all zero."""
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return zeros, one for each client, shape (n,)."""
         return np.zeros(np.shape(client))
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return zeros, one for each client, shape (n,)."""
         return np.zeros(np.shape(samples))
 
 
@@ -276,7 +271,6 @@ class FedScale(Component):
         return self
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
-        """Return the compute times of one run; operations do not matter."""
         fixed = None if self.batch_size is None or self.steps is None else float(self.batch_size * self.steps)
         s_per_sample = _FORWARD_AND_BACKWARD * self._ms(clients, streams) / 1000.0
         load = values_of(self, "load", clients, streams, _HERE)

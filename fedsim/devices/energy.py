@@ -82,7 +82,6 @@ class NoEnergy(Component):
     requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> None:
-        """Return None."""
         return
 
 
@@ -183,8 +182,6 @@ class Battery(Component):
         return self
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> Batteries:
-        """Return the batteries of one run."""
-
         def of(name: str) -> Values:
             return values_of(self, name, clients, streams, "devices.energy")
 

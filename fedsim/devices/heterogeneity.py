@@ -58,11 +58,9 @@ class Fixed(Component):
     """Always 1."""
 
     def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
-        """Return ones, shape (n,)."""
         return np.ones_like(u)
 
     def allows(self, heterogeneity: float) -> bool:
-        """Return true: a fixed factor has no spread."""
         return True
 
 

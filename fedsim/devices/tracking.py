@@ -1,4 +1,4 @@
-"""Which clients are available now, kept up to date by what has changed since the last look.
+"""Which clients are available now, updated by what has changed since the last look.
 
 A server of a large crowd looks at it again and again. `Availability.available` answers for each client anew; a tracker
 remembers the answers, and looks at those clients again whose state may have changed.
@@ -53,7 +53,6 @@ class PlainTracker(AvailabilityTracker):
         self._seen: tuple[float, int] | None = None
 
     def update(self, time_s: float, draw: int) -> IntArray:
-        """Look at an instant of a draw, and return the positions of clients that have come or gone, shape (m,)."""
         if self._seen is not None and self._holds(self._seen, time_s, draw):
             return _NOTHING
         self._seen = time_s, draw
@@ -74,7 +73,7 @@ class PlainTracker(AvailabilityTracker):
 
 
 class OnOffTracker(AvailabilityTracker):
-    """Clients whose states hold until known instants: the next changes are kept in order.
+    """Clients whose states hold until known instants: the next changes are in order of time.
 
     The agenda holds all changes before its horizon, about ``4 sqrt(n)`` of them. When it is over, one pass over all
     clients makes the next one. Where so much changes between two looks that an agenda would not last, each look is a
@@ -91,7 +90,6 @@ class OnOffTracker(AvailabilityTracker):
         self._length = max(_LEAST_AGENDA, 4 * math.isqrt(client.size))
 
     def update(self, time_s: float, draw: int) -> IntArray:
-        """Look at an instant, and return the positions of clients that have come or gone, shape (m,)."""
         if time_s == self._now_s:
             return _NOTHING
         if time_s < self._now_s:
@@ -137,7 +135,6 @@ class JointTracker(AvailabilityTracker):
         self._parts = parts
 
     def update(self, time_s: float, draw: int) -> IntArray:
-        """Look at an instant of a draw, and return the positions of clients that have come or gone, shape (m,)."""
         changes = [changed for part in self._parts if (changed := part.update(time_s, draw)).size]
         if not changes:
             return _NOTHING

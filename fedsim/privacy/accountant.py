@@ -189,7 +189,6 @@ class PrivacyAccountant:
         return self._ends[releases]
 
     def _leaked(self, releases: int) -> float:
-        """Return the sum of the first terms."""
         self._know(releases)
         return self._terms[releases - 1][1] if releases else 0.0
 

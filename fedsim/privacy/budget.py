@@ -92,7 +92,6 @@ class GeometricBudget(Component):
 
     @property
     def total(self) -> float:
-        """Largest epsilon that a client can spend: ``epsilon``."""
         return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
@@ -136,11 +135,9 @@ class ZetaBudget(Component):
 
     @property
     def total(self) -> float:
-        """Largest epsilon that a client can spend: ``epsilon``."""
         return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that the i-th release costs, of the shape of ``i``; errors as in `GeometricBudget`."""
         return np.asarray(self.epsilon * _counts("i", i, lowest=1) ** -self.power / _zeta(self.power, 1.0))
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
@@ -169,15 +166,12 @@ class UniformBudget(Component):
 
     @property
     def total(self) -> float:
-        """Largest epsilon that a client can spend: ``epsilon``."""
         return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return ``epsilon / releases`` up to the horizon and 0 beyond, of the shape of ``i``."""
         return np.where(_counts("i", i, lowest=1) <= self.releases, self.epsilon / self.releases, 0.0)
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that n releases cost together, of the shape of ``n``."""
         return np.asarray(self.epsilon * np.minimum(_counts("n", n, lowest=0) / self.releases, 1.0))
 
 
@@ -199,15 +193,12 @@ class UnlimitedBudget(Component):
 
     @property
     def total(self) -> float:
-        """Largest epsilon that a client can spend: there is none, `inf`."""
         return np.inf
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return ``epsilon``, of the shape of ``i``."""
         return np.full_like(_counts("i", i, lowest=1), self.epsilon)
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return ``epsilon n``, of the shape of ``n``."""
         return np.asarray(self.epsilon * _counts("n", n, lowest=0))
 
 

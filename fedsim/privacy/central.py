@@ -37,7 +37,6 @@ class NoiseAtServer(Component):
         return self.clipped(update, buffers)
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
-        """Return the clipped update."""
         return self._checked.clipped(update, buffers)
 
     def noise_energy(self, epsilon: float, buffers: Mask) -> float:

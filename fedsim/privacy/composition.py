@@ -101,7 +101,6 @@ class _ByLibrary(Component, ABC):
         """Return the library's accountant, without releases; arguments as for `ledger`."""
 
     def ledger(self, release_delta: float, rate: float | None) -> Ledger:
-        """Return a ledger without releases; see `Composition.ledger`."""
         return GaussianLedger(self._accountant(rate), self.delta, release_delta, rate, self.least_multiplier)
 
 
@@ -160,7 +159,6 @@ class GaussianLedger:
         self._least_multiplier = least_multiplier
 
     def add(self, epsilon: float) -> float:
-        """Return the epsilon of all releases so far and one more; see `Ledger.add`."""
         library, multiplier = _library(), noise_multiplier(epsilon, self._release_delta)
         if multiplier < self._least_multiplier:
             raise ScenarioError(

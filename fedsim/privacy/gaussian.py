@@ -68,13 +68,11 @@ class L2ClippedGaussian(Component):
         return np.where(buffers & self.exempt_buffers, 0.0, rng.normal(0.0, self.scale(epsilon), buffers.size))
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        """Return the clipped and noised update; arguments and errors as in `L1ClippedLaplace.release`."""
         values = finite(update, epsilon, buffers)
         clear = buffers & self.exempt_buffers
         return with_noise(update, self._bounded(values, clear), self.noise(epsilon, buffers, rng), clear)
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
-        """Return the clipped update without noise."""
         values = finite(update, 0.0, buffers)
         clear = buffers & self.exempt_buffers
         return in_clear(update, self._bounded(values, clear), clear)
@@ -84,7 +82,6 @@ class L2ClippedGaussian(Component):
         return values * (self.clip / norm) if norm > self.clip else values
 
     def noise_energy(self, epsilon: float, buffers: Mask) -> float:
-        """Return the square of `scale` for each coordinate with noise."""
         return float(np.count_nonzero(~(buffers & self.exempt_buffers)) * self.scale(epsilon) ** 2)
 
 

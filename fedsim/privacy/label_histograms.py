@@ -65,7 +65,6 @@ class _Paid(Component):
     epsilon: Annotated[float, Field(gt=0)] | None = None
 
     def cost(self, budget: float) -> float:
-        """Return the epsilon of a histogram."""
         return _TENTH * budget if self.epsilon is None else self.epsilon
 
 
@@ -114,7 +113,6 @@ class LaplaceCounts(_Paid):
     """
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
-        """Return shares of noisy counts, of sum 1, shape (labels,)."""
         return _shares(counts + rng.laplace(0.0, _scale(1.0, epsilon), counts.size))
 
 
@@ -129,11 +127,9 @@ class ExactHistograms(Component):
     """
 
     def cost(self, budget: float) -> float:
-        """Return 0."""
         return 0.0
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
-        """Return the shares of the labels, shape (labels,)."""
         return _shares(counts)
 
 

@@ -183,7 +183,6 @@ class _LaplaceNoise(Component):
 
     @property
     def clipping_norm(self) -> float:
-        """Most that an update, or a coordinate of it, keeps."""
         return 0.5 * self.sensitivity
 
     @property
@@ -238,13 +237,11 @@ class L1ClippedLaplace(_LaplaceNoise):
     exempt_buffers: bool = False
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        """Return the clipped and noised update."""
         values = finite(update, epsilon, buffers)
         clear = self._clear(buffers)
         return with_noise(update, self._bounded(values, clear), self.noise(epsilon, buffers, rng), clear)
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
-        """Return the clipped update without noise."""
         values = finite(update, 0.0, buffers)
         clear = self._clear(buffers)
         return in_clear(update, self._bounded(values, clear), clear)
@@ -290,12 +287,10 @@ class CoordinateClampLaplace(_LaplaceNoise):
     exempt_buffers: bool = True
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        """Return the clamped and noised update; arguments and errors as in `L1ClippedLaplace.release`."""
         bounded, clear = self._bounded(finite(update, epsilon, buffers)), self._clear(buffers)
         return with_noise(update, bounded, self.noise(epsilon, buffers, rng), clear)
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
-        """Return the clamped update without noise."""
         return in_clear(update, self._bounded(finite(update, 0.0, buffers)), self._clear(buffers))
 
     def _clear(self, buffers: Mask) -> Mask:

@@ -43,7 +43,6 @@ class ClientCrash(Settings):
     mean_down_s: Sojourn
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return when each device runs."""
         return Renewal(clients, MarkovSojourns(self.mean_up_s, self.mean_down_s, streams, "fault-crash"))
 
 
@@ -62,7 +61,6 @@ class LinkOutage(Settings):
     mean_down_s: Sojourn
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return when each link works; parameters as in `ClientCrash.build`."""
         return Renewal(clients, MarkovSojourns(self.mean_up_s, self.mean_down_s, streams, "fault-outage"))
 
 
@@ -111,7 +109,6 @@ class ServerRestart(Settings):
             up_s = crash_s + self.down_s
 
     def interrupt(self, env: Environment, server: Process, streams: Streams) -> Generator[Event, Any, None]:
-        """Interrupt the server's process at each crash."""
         for crash_s in self.crashes_s(streams):
             # A round that ends at the instant of a crash ends before it, and the next one begins before it.
             yield LastOfInstant(env, max(0.0, crash_s - env.now), after_its_like=True)

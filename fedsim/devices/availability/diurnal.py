@@ -127,7 +127,6 @@ class Diurnal(Component):
         return arrival_rates(np.array(self.share_by_hour), self.mean_session_s)
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return the availability of one run."""
         ahead = self.start_hour + self.zones_h * streams.uniform("availability-zone", np.arange(clients))
         return Renewal(clients, DiurnalSojourns(self, self._rates(), ahead * HOUR_S, streams))
 

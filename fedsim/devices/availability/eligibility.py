@@ -44,11 +44,9 @@ class Charge:
         return PlainTracker(lambda ids, time_s, _: self.holds(ids, time_s), client, "look")
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client's battery is above the threshold, shape (n,)."""
         return self._batteries.charged(client, time_s)
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return from when until when each client's battery is above the threshold, shape (n,)."""
         from_s, until_s = (bound[client] for bound in self._batteries.charged_s())
         return np.maximum(from_s, time_s), until_s
 
@@ -64,7 +62,6 @@ class Working:
         return self._process.tracker(client)
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each device runs, or each link is up, shape (n,)."""
         return self._process.state(client, time_s)[0]
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
@@ -80,15 +77,12 @@ class Busy:
         self._works = works
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what never changes."""
         return PlainTracker(lambda ids, time_s, _: self.holds(ids, time_s), client, "run")
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client has work to do, shape (n,)."""
         return np.asarray(self._works[client])
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return now or never, and no end, shape (n,)."""
         return np.where(self._works[client], time_s, np.inf), np.full(client.size, np.inf)
 
 
@@ -105,7 +99,6 @@ class EligibleClients(Availability):
         self._online, self._criteria, self._client = online, criteria, client
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return whether each client is online and meets the criteria, shape (n,)."""
         eligible = self._online.available(client, time_s, draw)
         for criterion in self._criteria:
             eligible = eligible & criterion.holds(client, time_s)
@@ -137,7 +130,6 @@ class EligibleClients(Availability):
         return now_s, draw
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what keeps up to date which clients are online and meet the criteria."""
         return JointTracker([self._online.tracker(client), *(part.tracker(client) for part in self._criteria)])
 
     def redraw(self, draw: int) -> int:

@@ -211,7 +211,6 @@ class Flash(Component):
     diurnal: bool = True
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return the availability of one run."""
         return Renewal(clients, FlashSojourns(self, clients, streams), begins_s=-DAY_S)
 
 
@@ -240,7 +239,6 @@ class FlashSojourns:
         self._first_s = np.where(never, np.inf, np.where(starts, session_s, gap_s))
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return whether each client is online at the beginning, shape (n,)."""
         return self._starts_on[client]
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:

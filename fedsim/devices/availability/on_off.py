@@ -46,8 +46,8 @@ def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float 
 class OnOffProcess(Availability):
     """An availability that follows from a state, on or off, and the instant at which it changes.
 
-    A state that was looked up is kept until it changes, so that a round looks up only those clients that have changed
-    since the round before; the answers do not depend on that.
+    A state that was looked up is stored until it changes, so that a round looks up only those clients that have changed
+    since the round before; results do not depend on that.
     """
 
     kind: Kind = "timed"
@@ -70,7 +70,6 @@ class OnOffProcess(Availability):
         return self._on[client], np.maximum(self._until_s[client] - time_s, 0.0)
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return whether each client is on at an instant, shape (n,)."""
         return self.state(client, time_s)[0]
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
@@ -102,7 +101,7 @@ class OnOffProcess(Availability):
         return OnOffTracker(self.look_up, client)
 
     def part(self, client: IntArray) -> "OnOffProcess":
-        """Return the availability of some of the clients; the states looked up are kept in one place for all parts."""
+        """Return the availability of some of the clients; all parts share the states looked up."""
         some = copy.copy(self)
         some._client = client
         return some
@@ -143,7 +142,6 @@ class Renewal(OnOffProcess):
         self._draw(ids)
 
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on at an instant, and when that changes, both of shape (n,)."""
         self._move_to(client, time_s)
         place = count_until(self._ends_s.ravel(), client * WIDTH, (client + 1) * WIDTH, time_s)
         return self._has(client, self._first[client] + place), self._ends_s[client, place]
@@ -220,7 +218,6 @@ class Markov(Component):
     mean_off_s: Sojourn
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return the availability of one run."""
         return Renewal(clients, MarkovSojourns(self.mean_on_s, self.mean_off_s, streams))
 
 
@@ -232,7 +229,6 @@ class MarkovSojourns:
         self._start, self._sojourn = f"{name}-start", f"{name}-sojourn"
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return a stationary state, shape (n,)."""
         share = self.mean_on_s / (self.mean_on_s + self.mean_off_s)
         return self._streams.uniform(self._start, client) < share
 

@@ -52,7 +52,6 @@ class Intervals:
 
     @property
     def devices(self) -> int:
-        """Number of devices n."""
         return self.period_s.size
 
     def fraction(self) -> FloatArray:
@@ -143,7 +142,6 @@ class Traces(Component):
     period_s: PositiveFloat | None = None
 
     def build(self, clients: int, streams: Streams) -> "TraceAvailability":
-        """Return the availability of one run."""
         intervals = read_intervals(self.path, self.period_s)
         device = entries_of(clients, intervals.devices, self.mapping, "trace-availability", streams)
         return TraceAvailability(intervals, device, self.checked)
@@ -162,7 +160,6 @@ class TraceAvailability(OnOffProcess):
         self._intervals, self._device, self._checked = intervals, device, checked
 
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on at an instant, and when that changes, both of shape (n,)."""
         data = self._intervals
         low, high, period, now = self._phase(client, time_s)
         began_s = np.floor(time_s / period) * period

@@ -19,11 +19,9 @@ class ModelCache(AggregationRule):
         self._version = np.zeros(samples.size, dtype=np.int64)
 
     def on_dispatch(self, client: IntArray, model: Model) -> None:
-        """Note that clients, shape (n,), start from the newest model."""
         self._version[client] = model.version
 
     def on_round_start(self, model: Model) -> None:
-        """Replace the entries of clients that are too far behind by the global model."""
         behind = np.flatnonzero(model.version - self._version > self._lag)
         self._version[behind] = model.version
         for client in behind.tolist():

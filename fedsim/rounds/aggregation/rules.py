@@ -99,7 +99,6 @@ class _AggregatedOf:
     """The next model with the weights of the arrivals; NaN is the weight of an update that no model used."""
 
     def __call__(self, answer: object, given: Given) -> Aggregated:
-        """Return a checked copy."""
         if type(answer) is not Aggregated:
             raise AnswerError(in_words(answer), "an Aggregated")
         each = shaped(given["arrivals"].client.size)
@@ -133,11 +132,9 @@ class FedAvgRule(AggregationRule):
     max_staleness: int | None = None
 
     def accepts(self, staleness: IntArray, late: BoolArray) -> BoolArray:
-        """Return which updates are in time, or discounted and not too stale, shape (n,)."""
         return ~late if self.law is None else fresh_enough(staleness, self.max_staleness)
 
     def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
-        """Return the next model and the weights."""
         counts = arrivals.weight
         if self.law is not None:
             counts = counts * discount(self.learner, self.law, arrivals)
@@ -161,11 +158,9 @@ class FixedScaleRule(AggregationRule):
     of: Of
 
     def accepts(self, staleness: IntArray, late: BoolArray) -> BoolArray:
-        """Return which updates are not too stale, shape (n,)."""
         return fresh_enough(staleness, self.max_staleness)
 
     def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
-        """Return the next model and the weights."""
         weight = self.scale * discount(self.learner, self.law, arrivals)
         return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight, of=self.of), weight)
 

@@ -65,7 +65,6 @@ class BySamples(Weighting):
     takes_prescribed: ClassVar[bool] = True
 
     def of_clients(self, samples: IntArray, streams: Streams) -> FloatArray:
-        """Return the samples, shape (K,)."""
         return _samples(samples)
 
 
@@ -73,7 +72,6 @@ class Uniform(Weighting):
     """A mean with equal weights, whatever clients have; refuses selectors that prescribe weights."""
 
     def of_clients(self, samples: IntArray, streams: Streams) -> FloatArray:
-        """Return ones, shape (K,)."""
         return np.ones(samples.size)
 
 
@@ -89,7 +87,6 @@ class Given(Weighting):
     weight: Annotated[ClientValues, PerClient(ge=0)]
 
     def of_clients(self, samples: IntArray, streams: Streams) -> FloatArray:
-        """Return the given numbers, shape (K,)."""
         weights = np.empty(samples.size)
         weights[:] = values_of(self, "weight", samples.size, streams, "rounds.weights")
         if not weights.any():
@@ -115,7 +112,6 @@ class Sum(Weighting):
     scale: Annotated[float, Field(gt=0)] = 1.0
 
     def of_clients(self, samples: IntArray, streams: Streams) -> FloatArray:
-        """Return the samples times ``scale``, shape (K,)."""
         return self.scale * _samples(samples)
 
 

@@ -48,7 +48,6 @@ class Audit:
         return {"client": np.arange(self._ended_s.size), **dict(zip(_COLUMNS, time_s, strict=True))}
 
     def check(self, number: int, records: ParticipationRecords) -> None:
-        """Check participations that have ended."""
         self._now_s = max(self._now_s, records.now_s)
         self._check_time(number, records)
         self._check_bits(number, records)

@@ -120,7 +120,6 @@ class CohortRun:
         return np.where(members.arrived, members.ended_s, min(now_s, self.given_up_s)) - members.start_s
 
     def measure(self, members: IntArray, values: dict[str, NDArray[np.floating[Any]]]) -> None:
-        """Keep measurements of updates."""
         for name, column in values.items():
             shape = (self.fate.size, *column.shape[1:])
             self.measured.setdefault(name, np.full(shape, np.nan, dtype=column.dtype))[members] = column

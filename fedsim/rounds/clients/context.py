@@ -34,7 +34,7 @@ class ClientContext:
 
     @cached_property
     def connections(self) -> Connections | None:
-        """Connections of the clients, of which it notes the last messages; None where they never pay for one."""
+        """Connections of the clients, with the instants of last messages; None where clients never pay for one."""
         connection = self.links.connection
         return None if connection is None else Connections(connection, self.workload.samples.size)
 

@@ -72,7 +72,6 @@ class Interruptions:
         return _WHOLE if empty is None or empty.phase != phase else empty.of_bits
 
     def runs_empty(self, i: int, phase: int) -> bool:
-        """Return whether the battery of client i runs empty in a phase."""
         return i in self._empties and self._empties[i].phase == phase
 
     def first_cut(self, i: int, first: int, durations_s: Sequence[float]) -> tuple[float, BatteryEmpty | None] | None:

@@ -83,14 +83,12 @@ class DeferredTransfer(Transfer):
         self._process = env.process(self._carry())
 
     def cancel(self) -> None:
-        """End the wait or the transfer now; `done` never triggers then."""
         if self._transfer is not None:
             self._transfer.cancel()
         if self._process.is_alive:
             self._process.interrupt()
 
     def sent_bits(self) -> float:
-        """Return the number of bits carried so far."""
         if self._transfer is not None:
             return self._transfer.sent_bits()
         if self.done.triggered:

@@ -112,12 +112,10 @@ class Participations:
 
     @property
     def size(self) -> int:
-        """Number of clients."""
         return len(self._place)
 
     @property
     def all_delivered(self) -> bool:
-        """Whether every client has delivered."""
         if self._shared is not None:
             self._end_by_now()
         return self._delivered == len(self._place)
@@ -275,7 +273,6 @@ class Participations:
             self._on_end(i, delivered)
 
     def _carry(self, i: int, phase: int, transfer: Transfer) -> None:
-        """Wait for a transfer that has started."""
         self._on_air.open(i, phase, transfer, self._drop)
         self._awaited[i] = transfer.done
         if transfer.done.callbacks is None:

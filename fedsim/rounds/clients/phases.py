@@ -107,7 +107,6 @@ class PhaseHooks:
         return hooks
 
     def start_downlink(self, i: int) -> PhaseStart:
-        """Start the shared downlink of client i."""
         downlink = self._transfer(DOWNLINK, i)
         # The end of work that may be shortened is unknown in advance.
         if self.deferred is not None and self.assignment.mean_uplink_s is None:
@@ -152,7 +151,6 @@ class PhaseHooks:
         return None, float(duration_s[0]) * (1.0 if empty is None else empty.of_time)
 
     def _paid_bits(self, i: int) -> float:
-        """Return the bits of the uplink of client i that its battery pays for."""
         return of_one(self.assignment.bits[1], i) * self._paid_share(i, UPLINK)
 
     def _late_bits(self, i: int, start_s: float, elapsed_s: float) -> float:
@@ -160,7 +158,6 @@ class PhaseHooks:
         return float(self.carried(UPLINK, np.array([i]), np.array([start_s]), np.array([elapsed_s]))[0])
 
     def _paid_share(self, i: int, phase: int) -> float:
-        """Return the share of a phase that the battery of client i pays for."""
         return 1.0 if self.interruptions is None else self.interruptions.paid_share(i, phase)
 
     def _transfer(self, phase: int, i: int, waited_s: float = 0.0) -> Transfer:

@@ -36,7 +36,6 @@ class SampledWorks:
         self._draws = SampleDraws(streams, samples if self._known else np.ones_like(samples))
 
     def of(self, client: IntArray, sampling: Sampling, number: int) -> SampledWork:
-        """Return what clients draw in a participation."""
         count = self._draws.counts(client, sampling.probability, number)
         passed = self._learner.work_samples(client, None, count) if self._known else np.zeros(client.size)
         silent = passed == 0 if self._known else count == 0

@@ -104,7 +104,6 @@ class Cloud:
         self._round = None
 
     def shutdown(self) -> Waiting:
-        """Stop the edge servers, as the run is over."""
         yield from self._stop()
         for edge in self._edges:
             yield from edge.coordinator.shutdown()

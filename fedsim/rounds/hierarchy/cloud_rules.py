@@ -69,7 +69,6 @@ class _Shares:
     """The share of the cloud's model and those of the edge servers' models, of sum 1."""
 
     def __call__(self, answer: object, given: Given) -> tuple[float, FloatArray]:
-        """Return the pair, with a copy of the array."""
         pair = InstanceOf(tuple)(answer, given)
         if len(pair) != 2:
             raise AnswerError(in_words(answer), "a pair of the cloud's share and the edge servers' shares")
@@ -105,11 +104,9 @@ class Synchronous(CloudRule):
 
     @property
     def skips_idle_edges(self) -> bool:
-        """Whether ``absent`` is ``"skip"``."""
         return self.absent == "skip"
 
     def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
-        """Return each fresh model's share of the samples."""
         samples = status.samples * status.fresh
         return 0.0, samples / samples.sum()
 
@@ -144,7 +141,6 @@ class Asynchronous(CloudRule):
         return law
 
     def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
-        """Return 1 - a for the cloud's model and a for the fresh one."""
         factor = STALENESS_LAW.checked(self.staleness).factor(
             status.staleness.astype(np.float64), np.zeros(status.fresh.size)
         )

@@ -65,7 +65,6 @@ class EdgeServer:
         return None if start_s == np.inf else start_s
 
     def wait(self, start_s: float) -> Waiting:
-        """Wait until an instant."""
         self.resumes_s = start_s
         while self.env.now < start_s:
             yield self.env.timeout(max(start_s - self.env.now, float(np.spacing(self.env.now))))

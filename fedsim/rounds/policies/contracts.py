@@ -154,15 +154,14 @@ class RoundPolicy(Component, ABC):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuse names that are no part of the contract but are meant to be."""
+        """Refuse names that are no part of the contract but almost one of its names."""
         super().__pydantic_init_subclass__(**kwargs)
         for name in vars(cls):
             if name.startswith("_") or name in cls.model_fields or name in _CONTRACT:
                 continue
             close = difflib.get_close_matches(name, _CONTRACT, n=1, cutoff=0.87)
-            meant = _FORMER.get(name, close[0] if close else None)
-            if meant is not None:
-                raise TypeError(f"{cls.__name__}.{name}: a policy has no such name; did you mean {meant!r}?")
+            if close:
+                raise TypeError(f"{cls.__name__}.{name}: a policy has no such name; did you mean {close[0]!r}?")
         for base in cls.__mro__[1:]:
             sealed = vars(base).get("run")
             if "run" in vars(cls) and sealed is not None and vars(sealed).get("__final__"):
@@ -177,7 +176,6 @@ class _Traits:
     """Traits whose numbers are in range."""
 
     def __call__(self, answer: object, given: Given) -> ServerTraits:
-        """Return them."""
         traits: ServerTraits = InstanceOf(ServerTraits)(answer, given)
         for name, kind in _TRAITS.items():
             try:
@@ -258,16 +256,6 @@ _CONTRACT: Final = (
     "requires",
     "provides",
 )
-_FORMER: Final = {
-    "wait": "enough",
-    "closes_after_s": "time_limit_s",
-    "merger": "aggregation",
-    "wanted": "traits.cohort_size",
-    "goes_on": "traits.overlaps_rounds",
-    "cancels": "traits.overlaps_rounds",
-    "ends_without_everyone": "traits.tolerates_losses",
-    "at_edges": "traits.provides",
-}
 
 
 class SynchronousPolicy(RoundPolicy):

@@ -107,7 +107,6 @@ class Stale(LateRule):
     max_staleness: Annotated[int, Field(ge=0)] | None = None
 
     def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the average of fresh and discounted stale updates."""
         return FedAvgRule(learner, self.weight, self.max_staleness)
 
 
@@ -131,5 +130,4 @@ class Partial(LateRule):
 
     @property
     def least_share(self) -> float:
-        """The least share of the work."""
         return self.least_work

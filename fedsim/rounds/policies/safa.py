@@ -58,11 +58,9 @@ class Safa(RoundPolicy):
         return ServerTraits(overlaps_rounds=True, remembered_rounds=self._remembers(Safa, 0), provides=frozenset())
 
     def time_limit_s(self, past: PastRounds) -> float:
-        """Return the limit on the round."""
         return self.max_wait_s
 
     def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the cache."""
         return ModelCache(learner, self.quota(learner.samples.size), self.lag)
 
     def quota(self, clients: int) -> int:

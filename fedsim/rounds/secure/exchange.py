@@ -57,12 +57,10 @@ class InClear(Masking):
     unanswered = 0
 
     def prepare(self, number: int, cohort: Cohort, availability_draw: int) -> Kept:
-        """Return the whole cohort."""
         return cohort
         yield
 
     def reveal(self, run: CohortRun) -> Revealed:
-        """Return True."""
         return True
         yield
 
@@ -88,7 +86,6 @@ class SecureParts:
         return float(self.protocol.masked_bits(update_bits, self.most))
 
     def masking(self, env: Environment, dispatcher: Dispatcher, log: StepLog) -> Masking:
-        """Return the steps of one server."""
         return SecureExchange(env, dispatcher, log, self)
 
 

@@ -140,7 +140,6 @@ class Bonawitz(SecureAggregation):
         return update_bits / BITS_PER_FLOAT32 * largest_sum.bit_length()
 
     def least_clients(self, clients: int) -> int:
-        """Return the threshold's share of a cohort, at least 1."""
         return max(1, math.ceil(round(self.threshold * clients, 9)))
 
     def keys_up_bits(self) -> float:
@@ -148,7 +147,6 @@ class Bonawitz(SecureAggregation):
         return 2.0 * self.key_bits
 
     def keys_down_bits(self, clients: int) -> float:
-        """Return the bits of two keys of each other client."""
         return 2.0 * (clients - 1) * self.key_bits
 
     def shares_up_bits(self, clients: int) -> float:
@@ -156,7 +154,6 @@ class Bonawitz(SecureAggregation):
         return 2.0 * (clients - 1) * self.share_bits
 
     def shares_down_bits(self, clients: int) -> float:
-        """Return the bits of two shares of each other client."""
         return 2.0 * (clients - 1) * self.share_bits
 
     def masks(self, clients: int) -> int:

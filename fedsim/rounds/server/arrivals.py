@@ -27,22 +27,18 @@ class ReadyUpdates:
 
     @property
     def base(self) -> Sequence[Model]:
-        """Model that each client started from."""
         return [run.model for run, places in self._members for _ in range(places.size)]
 
     @property
     def staleness(self) -> IntArray:
-        """Aggregations since each client started, shape (n,)."""
         return joined([np.full(places.size, self._version - run.model.version) for run, places in self._members])
 
     @property
     def arrived_s(self) -> FloatArray:
-        """Instant of each arrival, shape (n,)."""
         return joined([run.participations.ended_s[places] for run, places in self._members])
 
     @property
     def picked_before(self) -> BoolArray:
-        """Whether the last aggregation used a new update of the same client, shape (n,)."""
         return np.isin(self.client, self._picked)
 
 

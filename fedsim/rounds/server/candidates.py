@@ -1,4 +1,4 @@
-"""The candidates of a server, kept as a set that changes a little between two selections."""
+"""The candidates of a server: a set that changes a little between two selections."""
 
 from typing import Final
 
@@ -32,7 +32,6 @@ class CandidateSet:
         return self.count == self._member.size
 
     def put(self, position: IntArray, candidate: BoolArray) -> None:
-        """Take the present state of some clients."""
         changed = self._in[position] != candidate
         if not changed.any():
             return
@@ -47,7 +46,6 @@ class CandidateSet:
         return self._member[self._all_places()]
 
     def pick(self, place: IntArray) -> IntArray:
-        """Return the ids at given places among the candidates, shape (m,)."""
         place = np.asarray(place)
         if self.complete:
             return self._member[place]
@@ -56,14 +54,12 @@ class CandidateSet:
         return self._member[self._all_places()[place]]
 
     def below(self, client: int) -> int:
-        """Return how many candidates have a lower id."""
         position = int(np.searchsorted(self._member, client))
         block = position // BLOCK
         before = int(self._counts[:block].sum())
         return before + int(np.count_nonzero(self._in[block * BLOCK : position]))
 
     def includes(self, client: IntArray) -> BoolArray:
-        """Return which ids are those of candidates, shape (m,)."""
         inside = (client >= self._member[0]) & (client <= self._member[-1])
         if not inside.all():
             found = np.zeros(client.size, dtype=np.bool_)

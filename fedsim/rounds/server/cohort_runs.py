@@ -73,7 +73,6 @@ class CohortRuns:
         looked_s: float | None = None,
         limit_s: float = math.inf,
     ) -> CohortRun:
-        """Send a cohort."""
         context, client, now_s = self.context, cohort.client, self.env.now
         drew = None if cohort.sampling is None else self._sampled.of(client, cohort.sampling, draw)
         noised = "" if context.releases is None or context.releases.server is None else context.selector.name
@@ -89,7 +88,7 @@ class CohortRuns:
             run.level = self._widths.levels(client, limit_s)
         down, up, samples = workload.of(client, run.level)
         if cohort.trained:
-            # A client that has trained for an answer has its update: it is told to send it, and only that.
+            # A client that has trained for an answer has its update: the server asks it to send that alone.
             down, samples = 0.0, np.zeros(client.size)
         if drew is not None and cohort.sampling is not None:
             # Noise and masks hide who has drawn nothing.
@@ -174,7 +173,6 @@ class CohortRuns:
 
     @property
     def in_flight(self) -> int:
-        """How many clients were sent and have not delivered, as far as the server knows."""
         if not self.end_with_round:
             return self._roster.in_flight
         return sum([int(np.count_nonzero(~run.participations.arrived)) for run in self._open])
@@ -186,7 +184,6 @@ class CohortRuns:
 
     @property
     def any_in_flight(self) -> bool:
-        """Whether a client of an open cohort is in flight."""
         return any(not run.participations.ended.all() for run in self._open)
 
     def served(self, number: int) -> Members:
@@ -219,7 +216,6 @@ class CohortRuns:
         return final
 
     def stop(self) -> Waiting:
-        """Cancel all open cohorts, and discard what waits."""
         yield from self.cancel(list(self._open))
         self._buffer.discard()
         self._buffer.take_arrived()

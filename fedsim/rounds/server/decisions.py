@@ -41,7 +41,7 @@ FINISHED: Final = "the run is finished from outside"
 
 @dataclass(frozen=True)
 class Closed:
-    """A round that is over, before anything is told of it."""
+    """A round that is over, for decisions from outside."""
 
     number: int
     start_s: float

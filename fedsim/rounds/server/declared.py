@@ -45,7 +45,6 @@ class DeclaredLabels:
         return cls(released_histograms(part, counts, epsilon, generators), epsilon)
 
     def columns(self) -> dict[str, Callable[[IntArray, float], FloatArray]]:
-        """Return the columns of views that are made at request."""
         return {"label_histogram": lambda client, _: self.shares[client]}
 
 

@@ -19,7 +19,6 @@ class DeclaredEnergies:
         self._batteries, self._workload, self._expected = batteries, workload, expected
 
     def columns(self) -> dict[str, Callable[[IntArray, float], FloatArray]]:
-        """Return the functions by the names of their columns."""
         return {
             "charge_j": self._batteries.charge_j,
             "capacity_j": lambda client, _: _each(at(self._batteries.capacity_j, client), client),

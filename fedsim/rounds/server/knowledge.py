@@ -1,4 +1,4 @@
-"""What a server learns of its clients from what they have sent, and what its selector is told."""
+"""What a server learns of its clients from what they have sent, and what its selector learns."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -49,19 +49,16 @@ class RoundLog:
         self._unchecked: list[tuple[int, int, ParticipationRecords]] = []
 
     def dispatched(self, run: CohortRun) -> None:
-        """Count the clients of a cohort that was sent."""
         self._selected += run.cohort.client.size
         self.sent = run.order + 1
 
     def probed(self, number: int, sent: int, records: ParticipationRecords, epsilon: FloatArray) -> None:
-        """Record what a question to clients has cost."""
         self.recorder.add_probes(round=number, edge=self.edge, epsilon=epsilon, **_spent(records))
         if self.audit is not None:
             # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
             self._unchecked.append((sent, number, records))
 
     def stepped(self, number: int, step: SecureStep, records: ParticipationRecords) -> None:
-        """Record what a step of secure aggregation has cost."""
         self.recorder.add_secure_steps(round=number, edge=self.edge, step=int(step), **_spent(records))
         if self.audit is not None:
             self._unchecked.append((self.sent, number, records))
@@ -82,7 +79,6 @@ class RoundLog:
         return rows
 
     def count(self, counted: Members) -> None:
-        """Count how participations of the present round ended."""
         for run, members in counted:
             ended = run.participations.outcome[run.places(members)].tobytes()
             self._counts = [count + ended.count(code) for code, count in enumerate(self._counts)]
@@ -114,7 +110,6 @@ class RoundLog:
         version: int,
         ended_by: RoundEnd = RoundEnd.ENOUGH,
     ) -> None:
-        """Record a round that is over."""
         self.check_probes()
         leakage, mean_leakage = 0.0, None
         accountant = self.context.clients.accountant

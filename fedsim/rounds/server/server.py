@@ -101,7 +101,6 @@ class Server:
 
     @property
     def model(self) -> Model:
-        """The newest model."""
         return self._runner.model
 
     def evaluate(self) -> None:
@@ -163,7 +162,6 @@ class Server:
         )
 
     def serve(self) -> Generator[Event, Any, None]:
-        """Run round after round until a stopping criterion is met."""
         restart, process = self.context.server_restart, self.env.active_process
         if restart is not None and process is not None:
             self.env.process(restart.interrupt(self.env, process, self.context.streams))

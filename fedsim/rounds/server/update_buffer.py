@@ -124,7 +124,6 @@ class UpdateBuffer:
         return aggregated.model
 
     def discard(self) -> None:
-        """Discard all updates that wait."""
         for run, parts in self._buffered.items():
             run.decide(joined(parts), Fate.WASTED_UNMERGED)
         self._buffered.clear()
@@ -264,7 +263,6 @@ class UpdateBuffer:
 
 
 def _repeated(number: int, size: int) -> IntArray:
-    """Return an array of one whole number, shape (size,)."""
     array = np.empty(size, dtype=np.int64)
     array.fill(number)
     return array
