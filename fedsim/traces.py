@@ -19,6 +19,8 @@ from fedsim.streams import Streams
 
 PICKLES: Final = (".pkl", ".pickle", "")
 MAX_INSTRUCTIONS: Final = 1 << 24
+MAX_DEPTH: Final = 100
+_MARK: Final = -1
 MAX_VALUES: Final = 1 << 27
 """Rows times columns of the largest Parquet table that is read."""
 Assignment = Literal["random", "sequential"]
@@ -49,12 +51,16 @@ class _Plain(pickle.Unpickler):
 def _check_size(content: bytes, max_instructions: int) -> None:
     """Refuse a pickle whose content is far larger than its file.
 
-    A container that occurs twice may stand for 10^30 numbers in 300 bytes, and a place of the memory for 64 GiB.
+    A container that occurs twice may stand for 10^30 numbers in 300 bytes, a place of the memory for 64 GiB, and the
+    hash of a deeply nested tuple takes more than the stack of a process.
     """
     is_text: dict[object, bool] = {}
+    depths: list[int] = []
     before = ""
     for count, (instruction, argument, _) in enumerate(pickletools.genops(content)):
         name = instruction.name
+        if _nested(depths, instruction) > MAX_DEPTH:
+            raise DataError(f"its containers are nested deeper than {MAX_DEPTH}")
         if count >= max_instructions:
             raise DataError(f"it has more than {max_instructions} instructions")
         if name == "MEMOIZE" or name.endswith("PUT"):
@@ -67,6 +73,23 @@ def _check_size(content: bytes, max_instructions: int) -> None:
         elif name == "DUP" or (name.endswith("GET") and not is_text.get(argument, True)):
             raise DataError("a container occurs in two places; allowed: each list, tuple and dictionary once")
         before = name
+
+
+def _nested(depths: list[int], instruction: pickletools.OpcodeInfo) -> int:
+    """Follow an instruction on the stack of a pickle, given as the depth of each object; return that of its result."""
+    takes, gives = instruction.stack_before, instruction.stack_after
+    below = len(takes)
+    deepest = 0
+    if pickletools.markobject in takes:
+        below = takes.index(pickletools.markobject)
+        while (depth := depths.pop()) != _MARK:
+            deepest = max(deepest, depth)
+    if below:
+        deepest = max(deepest, *depths[-below:])
+        del depths[-below:]
+    result = _MARK if instruction.name == "MARK" else deepest + 1 if takes else 0
+    depths.extend([result] * len(gives))
+    return result
 
 
 def read_columns(path: str | Path) -> dict[str, NDArray[Any]]:

@@ -211,3 +211,24 @@ def test_arrays_of_objects_in_an_npz_are_refused_unread(tmp_path):
     for suffix in ("parquet", "csv", "npz"):
         with pytest.raises(DataError, match="cannot be read"):
             read_columns(tmp_path / f"noise.{suffix}")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"N" + b"\x85" * 500_000 + b".", b"}(N" + b"\x85" * 500_000 + b"K\x01u.", b"N" + b"K\x01\x86" * 500_000 + b"."],
+    ids=["tuples of one", "a key", "tuples of two"],
+)
+def test_deep_nests_are_refused_before_they_are_built(tmp_path, content):
+    """The hash of a tuple that is nested a million times needs more than the stack of a process."""
+    file = tmp_path / "deep.pkl"
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=r"deep\.pkl: is refused: its containers are nested deeper than 100"):
+        read_pickle(file)
+
+
+def test_nests_that_a_table_has_are_read(tmp_path):
+    value = {str(i): {"duration": 3.5, "active": [(1, 2.5), (i, None)], "off": [[], {}, ()]} for i in range(50)}
+    for protocol in range(6):
+        file = tmp_path / f"{protocol}.pkl"
+        file.write_bytes(pickle.dumps(value, protocol=protocol))
+        assert read_pickle(file) == value
