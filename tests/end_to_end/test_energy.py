@@ -10,6 +10,7 @@ from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import ScenarioError
 from fedsim.history.schema import ACCOUNTS
 from fedsim.network import NETWORKS
+from tests.support.families import by_family, module
 from tests.support.options import NETWORK_OPTIONS
 
 # 0.005 J down, 0.04 J of work and 0.044 J up for each participation, of at most 0.15 J.
@@ -65,7 +66,7 @@ def test_batteries_run_empty_over_every_pair_of_sharing_rules(downlink, uplink):
     check(simulate(scenario(network=network)))
 
 
-@pytest.mark.parametrize("kind", sorted(NETWORKS.builtin))
+@pytest.mark.parametrize("kind", by_family(NETWORKS, module))
 def test_batteries_run_empty_over_every_network_and_twice_the_same(kind):
     chosen = scenario(network={"kind": kind, **NETWORK_OPTIONS.get(kind, {})})
     history = simulate(chosen)

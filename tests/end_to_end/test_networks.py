@@ -6,6 +6,7 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.devices import AVAILABILITIES
 from fedsim.network import NETWORKS
+from tests.support.families import by_family, module
 from tests.support.options import NETWORK_OPTIONS
 
 AVAILABILITY_OPTIONS = {
@@ -42,7 +43,7 @@ def check(history):
         assert row["end_s"] - row["start_s"] <= 30.0 + 1e-6
 
 
-@pytest.mark.parametrize("kind", sorted(NETWORKS.builtin))
+@pytest.mark.parametrize("kind", by_family(NETWORKS, module))
 def test_every_network_carries_a_run_twice_the_same(kind):
     chosen = scenario(network={"kind": kind, **NETWORK_OPTIONS.get(kind, {})})
     history = simulate(chosen)
@@ -79,7 +80,7 @@ def test_every_pair_of_sharing_rules_carries_a_run(downlink, uplink):
     check(simulate(scenario(network=network)))
 
 
-@pytest.mark.parametrize("kind", sorted(AVAILABILITIES.builtin))
+@pytest.mark.parametrize("kind", by_family(AVAILABILITIES, module))
 def test_every_availability_law_carries_a_run(kind, tmp_path):
     (tmp_path / "intervals.csv").write_text(INTERVALS)
     options = dict(AVAILABILITY_OPTIONS.get(kind, {}))
