@@ -38,6 +38,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_run_then_plot_two_runs_in_one_figure(folder):
     done = fedsim("run", "tiny.toml", cwd=folder)
     assert "final accuracy" in done.stdout
@@ -221,6 +222,7 @@ def wait_until(true, timeout_s=60.0):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_an_executor_that_there_is_not_is_refused(folder):
     command = [FEDSIM, "run", "tiny.toml", "--executor", "sequentail", "--quiet"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
