@@ -80,6 +80,7 @@ print(history.participations.to_pylist(), history.rounds.to_pylist(), history.ev
 """
 
 
+@pytest.mark.slow
 def test_same_in_another_process_with_another_hash_seed():
     chosen = scenario(privacy=PRIVACY, selector=PAUSE)
     history = simulate(chosen)

@@ -227,7 +227,7 @@ def test_deep_nests_are_refused_before_they_are_built(tmp_path, content):
 
 
 def test_nests_that_a_table_has_are_read(tmp_path):
-    value = {str(i): {"duration": 3.5, "active": [(1, 2.5), (i, None)], "off": [[], {}, ()]} for i in range(50)}
+    value = {str(i): {"duration": 3.5, "active": [(i, 2.5), (i, None)], "off": [[], {}]} for i in range(50)}
     for protocol in range(6):
         file = tmp_path / f"{protocol}.pkl"
         file.write_bytes(pickle.dumps(value, protocol=protocol))

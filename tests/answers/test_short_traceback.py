@@ -89,6 +89,7 @@ def test_a_script_that_fails_prints_a_few_lines(executor: str, tmp_path: Path) -
     assert second.startswith("  simulated second: ")
 
 
+@pytest.mark.slow
 def test_the_variable_prints_the_whole_traceback(tmp_path: Path) -> None:
     lines = lines_of(tmp_path, "sequential", FEDSIM_TRACEBACK="1")
     assert len(lines) > 40

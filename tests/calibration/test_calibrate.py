@@ -80,6 +80,7 @@ def test_one_factor_of_a_client_in_both_directions_comes_back(tmp_path):
     assert np.log(factors).std() == pytest.approx(0.5, abs=3.5 * error)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("availability", "wanted"),

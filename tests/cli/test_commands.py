@@ -38,6 +38,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_run_then_plot_two_runs_in_one_figure(folder):
     done = fedsim("run", "tiny.toml", cwd=folder)
     assert "final accuracy" in done.stdout
@@ -51,9 +52,9 @@ def test_run_then_plot_two_runs_in_one_figure(folder):
     assert "alpha" not in scenario
 
 
-def test_report_prints_accounts_and_answers_for_the_deadlines_asked_about(folder):
-    fedsim("run", "tiny.toml", "--quiet", cwd=folder)
-    done = fedsim("report", "runs/tiny", "--deadline", "0.5", "--deadline", "99", "--rounds", cwd=folder)
+def test_report_prints_accounts_and_answers_for_the_deadlines_asked_about(folder, typed):
+    typed("run", "tiny.toml", "--quiet")
+    done = typed("report", "runs/tiny", "--deadline", "0.5", "--deadline", "99", "--rounds")
     for words in ("time and bits of the clients by fate", "used", "ended by", "client", "0.5", "99", "every round"):
         assert words in done.stdout
     assert json.loads((folder / "runs" / "tiny" / "summary.json").read_text())["wasted_time_share"] == 0.0
@@ -79,18 +80,18 @@ def test_parts_are_found_beside_the_scenario_and_in_the_current_folder(folder, a
     assert "delivered" in done.stdout
 
 
-def test_quiet_says_nothing(folder):
-    done = fedsim("run", "tiny.toml", "--quiet", cwd=folder)
+def test_quiet_says_nothing(folder, typed):
+    done = typed("run", "tiny.toml", "--quiet")
     assert done.stdout == done.stderr == ""
     assert json.loads((folder / "runs" / "tiny" / "run.json").read_text())["status"] == "finished"
 
 
-def test_check_prints_the_resolved_scenario(folder):
-    done = fedsim("check", "tiny.toml", "--set", "rounds.count=7", cwd=folder)
+def test_check_prints_the_resolved_scenario(folder, typed):
+    done = typed("check", "tiny.toml", "--set", "rounds.count=7")
     assert "count = 7" in done.stdout
     assert "digest" in done.stdout
     (folder / "again.toml").write_text(done.stdout)
-    assert fedsim("check", "again.toml", cwd=folder).stdout.splitlines()[-1].split()[-1] in done.stdout
+    assert typed("check", "again.toml").stdout.splitlines()[-1].split()[-1] in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -109,20 +110,20 @@ def test_check_prints_the_resolved_scenario(folder):
         ("executors", ["auto", "sequential", "processes", "stacked", "stacked-compiled"]),
     ],
 )
-def test_list_names_every_kind(sort, kinds, folder):
-    done = fedsim("list", sort, cwd=folder)
+def test_list_names_every_kind(sort, kinds, typed):
+    done = typed("list", sort)
     for kind in kinds:
         assert kind in done.stdout
 
 
-def test_list_names_every_sort(folder):
-    done = fedsim("list", cwd=folder)
+def test_list_names_every_sort(typed):
+    done = typed("list")
     for sort in ("selectors", "policies", "late-rules", "groupings", "networks", "datasets", "mechanisms", "sharings"):
         assert sort in done.stdout
 
 
-def test_list_selectors_says_what_each_needs_and_costs(folder):
-    text = " ".join(fedsim("list", "selectors", cwd=folder).stdout.replace("│", " ").split())
+def test_list_selectors_says_what_each_needs_and_costs(typed):
+    text = " ".join(typed("list", "selectors").stdout.replace("│", " ").split())
     assert "needs to know: update (measured of delivered updates) communication:" in text
     assert (
         "needs to know: answers to its questions communication: a model down and a number up for d candidates" in text
@@ -135,8 +136,8 @@ def test_list_selectors_says_what_each_needs_and_costs(folder):
     assert "paper: Fraboni, Vidal, Kameni and Lorenzi" in text
 
 
-def test_data_says_what_is_at_hand(folder):
-    done = fedsim("data", "--data-dir", str(folder / "nothing"), cwd=folder)
+def test_data_says_what_is_at_hand(folder, typed):
+    done = typed("data", "--data-dir", str(folder / "nothing"))
     lines = {words[1]: words for line in done.stdout.splitlines() if len(words := line.split()) > 1}
     assert "found" in lines["digits"]
     assert "missing" in lines["cifar-10"]
@@ -221,6 +222,7 @@ def wait_until(true, timeout_s=60.0):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_an_executor_that_there_is_not_is_refused(folder):
     command = [FEDSIM, "run", "tiny.toml", "--executor", "sequentail", "--quiet"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603

@@ -4,11 +4,13 @@ import pytest
 
 from fedsim.selectors import SELECTORS
 from fedsim.testing import check_selector
+from tests.support.families import first_kinds
 from tests.support.options import SELECTOR_OPTIONS
 
-# The first options of each kind by default, the others in the slow tier.
+FIRST = first_kinds(SELECTORS)
+# The first options of a kind of each family by default, the others in the slow tier.
 CASES = [
-    pytest.param(kind, options, id=f"{kind}-{i}", marks=[pytest.mark.slow] if i else [])
+    pytest.param(kind, options, id=f"{kind}-{i}", marks=[pytest.mark.slow] if i or kind not in FIRST else [])
     for kind in sorted(SELECTORS.builtin)
     for i, options in enumerate(SELECTOR_OPTIONS.get(kind, [{"cohort": 5}]))
 ]
@@ -25,6 +27,6 @@ def test_selector_keeps_the_contract(kind, options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+@pytest.mark.parametrize("kind", first_kinds(SELECTORS))
 def test_selector_keeps_the_contract_in_the_usual_crowd(kind):
     check_selector(build(kind, SELECTOR_OPTIONS.get(kind, [{"cohort": 5}])[0]), seed=1)

@@ -8,6 +8,7 @@ from fedsim.errors import ContractError
 from fedsim.network.medium.cell import SHARINGS
 from fedsim.network.medium.disciplines import Discipline, EqualSharing, FirstCome, MinimumMakespan
 from fedsim.testing import check_discipline
+from tests.support.families import by_family, module
 
 
 class LastCome(Discipline):
@@ -38,7 +39,7 @@ class LastCome(Discipline):
         return next(reversed(self.left))
 
 
-@pytest.mark.parametrize("kind", SHARINGS.builtin)
+@pytest.mark.parametrize("kind", by_family(SHARINGS, module))
 @pytest.mark.parametrize("jobs", [2, 10, pytest.param(40, marks=pytest.mark.slow)])
 def test_rules_of_fedsim_are_sound(kind, jobs):
     check_discipline(SHARINGS.load(kind), jobs=jobs)

@@ -12,6 +12,7 @@ from fedsim.network.contracts import Directions
 from fedsim.network.medium.cell import SHARINGS
 from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.testing import check_network
+from tests.support.families import by_family, module
 from tests.support.options import NETWORK_OPTIONS
 
 GRAPH = {
@@ -23,12 +24,12 @@ LATENCY = {"kind": "latency", "downlink": "zero", "uplink": {"kind": "shifted-ex
 TABLES = {"graph": GRAPH, "latency": LATENCY, "rate-traces": {"kind": "rate-traces", **NETWORK_OPTIONS["rate-traces"]}}
 
 
-@pytest.mark.parametrize("kind", NETWORKS.builtin)
+@pytest.mark.parametrize("kind", by_family(NETWORKS, module))
 def test_networks_of_fedsim_are_sound(kind):
     check_network(TABLES.get(kind, kind), bits=1e6 if kind == "nb-iot" else 3e7, rtol=0.25)
 
 
-@pytest.mark.parametrize("rule", [*SHARINGS.builtin, "multicast"])
+@pytest.mark.parametrize("rule", [*by_family(SHARINGS, module), "multicast"])
 def test_cells_are_sound_under_every_sharing_rule(rule):
     uplink = "equal" if rule == "multicast" else rule
     check_network({"kind": "cell", "downlink": {"sharing": rule}, "uplink": {"sharing": uplink}}, rtol=0.25)

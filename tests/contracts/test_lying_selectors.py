@@ -81,9 +81,9 @@ SELECTOR_LIES = [
 
 LIES = [
     *SELECTOR_LIES,
-    *raised("selector.select", lambda answer: selector("select", answer)),
-    *raised("selector.observe", lambda answer: selector("observe", answer)),
-    *raised("selector.probe", lambda answer: selector("probe", answer)),
+    raised("selector.select", lambda answer: selector("select", answer)),
+    raised("selector.observe", lambda answer: selector("observe", answer)),
+    raised("selector.probe", lambda answer: selector("probe", answer)),
 ]
 
 

@@ -246,6 +246,7 @@ PLAIN = {"env": {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}, "without": ["HOME"
 FULL = b"fedsim: the output cannot be written: No space left on device; allowed: a place with room for it\n"
 
 
+@pytest.mark.slow
 def test_terminals_without_utf8_and_without_room(folder):
     plain = start(["list", "staleness-laws"], folder, **PLAIN)
     assert (plain.returncode, plain.stderr) == (0, b"")

@@ -10,6 +10,7 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS
+from tests.support.families import by_family
 from tests.support.options import SELECTOR_RUN_OPTIONS
 
 LAW = {"kind": "log-normal", "median_s": 0.5, "sigma": 0.6}
@@ -179,7 +180,7 @@ def test_a_number_for_each_client_of_the_crowd_is_none_for_each_of_an_edge(kind,
         simulate(scenario(edges, selector={"kind": kind, "cohort": 2, option: [0.1] * 18}))
 
 
-@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+@pytest.mark.parametrize("kind", by_family(SELECTORS))
 def test_every_selector_runs_at_edges(kind):
     """Each of three edges has a selector of its own, whose crowd is the edge's six clients."""
     options = {"cohort": 2, "iterations": 20, **SELECTOR_RUN_OPTIONS.get(kind, {})}
@@ -228,6 +229,7 @@ for text in sys.stdin.read().split("# next\\n"):
 """
 
 
+@pytest.mark.slow
 def test_same_in_another_process_with_another_hash_seed():
     edges = {"grouping": {"kind": "order", "count": 3}, "rounds": 2, "backhaul": WIRE}
     tables = {"learning": DIGITS, "selector": PAUSE, "privacy": PRIVACY, "rounds": {"count": 4, "late": "stale"}}

@@ -10,6 +10,7 @@ from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import ScenarioError
 from fedsim.history.schema import ACCOUNTS
 from fedsim.network import NETWORKS
+from tests.support.families import by_default, by_family, module
 from tests.support.options import NETWORK_OPTIONS
 
 # 0.005 J down, 0.04 J of work and 0.044 J up for each participation, of at most 0.15 J.
@@ -56,16 +57,17 @@ def check(history):
     np.testing.assert_allclose(np.delete(seconds[0], selected), end_s)
 
 
-@pytest.mark.parametrize("uplink", ["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan"])
-@pytest.mark.parametrize(
-    "downlink", ["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan", "multicast"]
-)
+UPLINKS = ["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan"]
+PAIRS = [(downlink, uplink) for downlink in [*UPLINKS, "multicast"] for uplink in UPLINKS]
+
+
+@pytest.mark.parametrize(("downlink", "uplink"), by_default(PAIRS, PAIRS[:: len(UPLINKS) + 1] + PAIRS[-2:]))
 def test_batteries_run_empty_over_every_pair_of_sharing_rules(downlink, uplink):
     network = {"kind": "cell", "downlink": {"sharing": downlink}, "uplink": {"sharing": uplink}}
     check(simulate(scenario(network=network)))
 
 
-@pytest.mark.parametrize("kind", sorted(NETWORKS.builtin))
+@pytest.mark.parametrize("kind", by_family(NETWORKS, module))
 def test_batteries_run_empty_over_every_network_and_twice_the_same(kind):
     chosen = scenario(network={"kind": kind, **NETWORK_OPTIONS.get(kind, {})})
     history = simulate(chosen)
@@ -176,6 +178,7 @@ def test_an_audited_run_keeps_its_accounts_in_the_folder(tmp_path):
     assert not (tmp_path / "audited" / "accounts.parquet").exists(), "nothing of another run is left"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["receive_j_per_bit", "transmit_j_per_bit"])
 @pytest.mark.parametrize("kind", ["rate-traces", "satellite"])
 def test_a_battery_that_pays_part_of_a_bit_is_no_alarm(kind, way):

@@ -9,17 +9,15 @@ from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
 from fedsim.rounds import LATE, POLICIES
 from fedsim.selectors import SELECTORS
+from tests.support.families import by_default, first_kinds
 from tests.support.options import NETWORK_OPTIONS, SELECTOR_OPTIONS
 
 ROUNDS = 2
 # One rule of nine with each pair of network and selector; with ten networks each rule meets each selector.
 SHARE = 9
 CLIENTS = 5
-# Selectors that meet a share of the rules alone: their cohorts and questions are of the kinds that others have.
-SHARE_ONLY = {
-    *("active", "adapow-d", "age-based", "all-compute", "aocs", "bc-bn2", "best-channel", "bn2", "bn2-c", "e3cs"),
-    *("eafl", "fedzero", "fixed-ratio", "ocean", "pisces", "proportional-fair"),
-}
+# These meet every rule in the slow tier; cohorts and questions of the other selectors are of the same kinds.
+FIRST = first_kinds(SELECTORS)
 # Selectors whose clients draw samples; some rules are refused with them.
 DRAWING = {"fedsampling", "fixed-ratio"}
 POLICY_OPTIONS = {
@@ -109,12 +107,12 @@ def check(network, kind, chosen):
     return fates
 
 
-every_network = pytest.mark.parametrize("network", sorted(NETWORKS))
-every_selector = pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+ALL = [(network, kind) for network in sorted(NETWORKS) for kind in sorted(SELECTORS.builtin)]
+# A selector of each family over one network, and each network at least once.
+FEW = {(sorted(NETWORKS)[number % len(NETWORKS)], kind) for number, kind in enumerate(FIRST)}
 
 
-@every_network
-@every_selector
+@pytest.mark.parametrize(("network", "kind"), by_default(ALL, FEW))
 def test_a_share_of_all_combinations_runs_without_a_violation(network, kind):
     """Every network meets every selector, and every rule meets every network and every selector."""
     first = (sorted(NETWORKS).index(network) + sorted(SELECTORS.builtin).index(kind)) % SHARE
@@ -123,7 +121,7 @@ def test_a_share_of_all_combinations_runs_without_a_violation(network, kind):
 
 
 @pytest.mark.slow
-@every_network
-@pytest.mark.parametrize("kind", sorted(set(SELECTORS.builtin) - SHARE_ONLY))
+@pytest.mark.parametrize("network", sorted(NETWORKS))
+@pytest.mark.parametrize("kind", sorted({*FIRST, "fixed-ratio"}))
 def test_every_combination_runs_without_a_violation(network, kind):
     assert {"used", "stale-used", "wasted-late"} <= check(network, kind, rules())

@@ -5,6 +5,7 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.selectors import SELECTORS
+from tests.support.families import by_default, by_family, first_kinds
 from tests.support.options import SELECTOR_RUN_OPTIONS
 
 COMES_AND_GOES = Scenario(
@@ -37,7 +38,7 @@ def run(kind, **changes):
     return simulate(COMES_AND_GOES.replace({"selector": options, **changes}))
 
 
-@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+@pytest.mark.parametrize("kind", by_family(SELECTORS))
 def test_it_selects_and_the_model_learns(kind):
     history = run(kind)
     assert history.rounds.num_rows == 8
@@ -47,13 +48,16 @@ def test_it_selects_and_the_model_learns(kind):
     assert history.column("evaluations", "accuracy")[-1] > 0.3
 
 
-@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+@pytest.mark.parametrize("kind", by_family(SELECTORS))
 def test_it_selects_in_a_run_about_timing_only(kind):
     learning = {"kind": "none", "model_bits": 1e5, "samples_per_client": 100}
     assert run(kind, learning=learning).rounds.num_rows == 8
 
 
-@pytest.mark.parametrize("kind", [kind for kind in sorted(SELECTORS.builtin) if hasattr(SELECTORS.load(kind), "probe")])
+ASKING = [kind for kind in sorted(SELECTORS.builtin) if hasattr(SELECTORS.load(kind), "probe")]
+
+
+@pytest.mark.parametrize("kind", by_default(ASKING, ["adapow-d", *first_kinds(SELECTORS)]))
 def test_what_it_asks_costs_time_and_bits(kind):
     history = run(kind)
     asked = history.probes

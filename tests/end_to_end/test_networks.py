@@ -1,11 +1,14 @@
 """Every network, sharing rule and availability law carries a run from end to end, with the audit looking on."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.devices import AVAILABILITIES
 from fedsim.network import NETWORKS
+from tests.support.families import by_default, by_family, module
 from tests.support.options import NETWORK_OPTIONS
 
 AVAILABILITY_OPTIONS = {
@@ -42,7 +45,7 @@ def check(history):
         assert row["end_s"] - row["start_s"] <= 30.0 + 1e-6
 
 
-@pytest.mark.parametrize("kind", sorted(NETWORKS.builtin))
+@pytest.mark.parametrize("kind", by_family(NETWORKS, module))
 def test_every_network_carries_a_run_twice_the_same(kind):
     chosen = scenario(network={"kind": kind, **NETWORK_OPTIONS.get(kind, {})})
     history = simulate(chosen)
@@ -50,8 +53,10 @@ def test_every_network_carries_a_run_twice_the_same(kind):
     assert history.participations.equals(simulate(chosen).participations)
 
 
-@pytest.mark.parametrize("spectrum", ["dedicated", "shared"])
-@pytest.mark.parametrize("cell", ["cell", "urban-macro", "nb-iot"])
+RADIOS = list(itertools.product(["cell", "urban-macro", "nb-iot"], ["dedicated", "shared"]))
+
+
+@pytest.mark.parametrize(("cell", "spectrum"), by_default(RADIOS, RADIOS[:2]))
 def test_moving_clients_of_a_graph_with_a_radio_carry_a_run_twice_the_same(cell, spectrum):
     network = {
         "kind": "graph",
@@ -70,16 +75,17 @@ def test_moving_clients_of_a_graph_with_a_radio_carry_a_run_twice_the_same(cell,
     assert history.participations.equals(simulate(scenario(network=network)).participations)
 
 
-@pytest.mark.parametrize(
-    "uplink", ["dedicated", "equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan"]
-)
-@pytest.mark.parametrize("downlink", ["dedicated", "equal", "multicast"])
+UPLINKS = ["dedicated", "equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan"]
+PAIRS = list(itertools.product(["dedicated", "equal", "multicast"], UPLINKS))
+
+
+@pytest.mark.parametrize(("downlink", "uplink"), by_default(PAIRS, PAIRS[:: len(UPLINKS) - 1]))
 def test_every_pair_of_sharing_rules_carries_a_run(downlink, uplink):
     network = {"kind": "cell", "downlink": {"sharing": downlink}, "uplink": {"sharing": uplink}}
     check(simulate(scenario(network=network)))
 
 
-@pytest.mark.parametrize("kind", sorted(AVAILABILITIES.builtin))
+@pytest.mark.parametrize("kind", by_family(AVAILABILITIES, module))
 def test_every_availability_law_carries_a_run(kind, tmp_path):
     (tmp_path / "intervals.csv").write_text(INTERVALS)
     options = dict(AVAILABILITY_OPTIONS.get(kind, {}))

@@ -18,7 +18,7 @@ from tests.support.random_texts import damaged
 from tests.support.read_files import FILES_READ, Read, kept, numbers_of, write_read_files
 from tests.support.seeded_draws import Seeded, distinct
 
-MANY = int(os.environ.get("FEDSIM_DAMAGES", "150"))
+MANY = int(os.environ.get("FEDSIM_DAMAGES", "50"))
 """Damages to each file in the slow tier."""
 
 
@@ -89,7 +89,7 @@ each_file = pytest.mark.parametrize("read", FILES_READ, ids=lambda read: read.pa
 
 @each_file
 def test_damaged_files(read, files):
-    damage(read, files, 2)
+    damage(read, files, 1)
 
 
 @pytest.mark.slow

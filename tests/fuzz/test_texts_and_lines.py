@@ -10,7 +10,7 @@ from tests.support.random_texts import random_line, random_text
 from tests.support.read_files import TIMING
 from tests.support.seeded_draws import Seeded, distinct
 
-FEW, MANY = 150, 5000
+FEW, MANY = 100, 2500
 """Cases of the default tier, and of the slow tier."""
 
 

@@ -31,6 +31,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.support.options import NETWORK_OPTIONS, SELECTOR_OPTIONS
+
 Tables = dict[str, Any]
 Rows = Iterator[tuple[str, Tables]]
 
@@ -930,6 +932,91 @@ def remaining() -> Rows:
     yield described("remaining/directed", {"network": {"kind": "graph", "topology": layout, "access": ACCESS}})
 
 
+PISCES = {"kind": "pisces", "concurrency": 3, "give_up_s": 5.0}
+SERVER = {"ingress_bps": 9e5, "background": {"least": 0.1, "most": 0.4, "interval_s": 0.3}}
+MEAN = {"fading_in_shares": "mean"}
+OTHER_NETWORKS: dict[str, Tables] = {
+    kind: {"kind": kind, **NETWORK_OPTIONS.get(kind, {})}
+    for kind in ("lora", "rate-traces", "satellite", "wifi-dcf", "latency", "fedscale")
+} | {
+    "rate-traces-shared": {"kind": "rate-traces", **NETWORK_OPTIONS["rate-traces"], "sharing": "equal"},
+    "graph-losses": {
+        **NETWORKS["graph-moving"],
+        "trouble": [BURSTS, {"kind": "loss", "node": "bs-1", "from_s": 0.5, "duration_s": 1.0}],
+    },
+    "cell-server": {**cell("dedicated", "dedicated"), "transport": {"kind": "tcp", "rtt_s": 0.03, "server": SERVER}},
+    "cell-loss": {**cell("multicast", "equal"), "transport": {"kind": "tcp", "rtt_s": 0.03, "loss": 0.01}},
+    "cell-rateless": cell("multicast-rateless", "first-come"),
+    "cell-access": {**cell("multicast", "equal"), "access": {"kind": "grant", "inactivity_s": 0.2}},
+    **{f"cell-{rule}": cell(rule, rule) for rule in ("max-relative-snr", "rate-fair", "dcf")},
+    **{
+        f"cell-{rule}-mean": {
+            "kind": "cell",
+            "downlink": {"sharing": rule, **MEAN},
+            "uplink": {"sharing": rule, **MEAN},
+        }
+        for rule in ("equal", "proportional-fair", "max-relative-snr")
+    },
+}
+OTHER_RULES: dict[str, Tables] = {
+    "deadline": {"rounds": {"policy": DEADLINE, "late": "stale"}},
+    "pisces": {"rounds": {"policy": PISCES, "count": 8}},
+    "pisces-bound": {"rounds": {"policy": {**PISCES, "bound": 1, "max_staleness": 2}, "count": 8}},
+    "secure": {"rounds": {"secure_aggregation": {"kind": "bonawitz", "mask_s": 0.05, "server_mask_s": 0.02}}},
+    "secure-late": {
+        "rounds": {"secure_aggregation": {"kind": "bonawitz", "threshold": 0.5, "wait_s": 0.3}, "count": 4},
+        "devices": {"dropout": DROPOUTS["hazard"]},
+    },
+    "battery": {
+        "devices": {
+            "energy": {**BATTERY, "receive_w": 0.05, "transmit_j_per_bit": 1e-7, "capacity_j": 0.3},
+            "dropout": DROPOUTS["phase-hazard"],
+        },
+        "rounds": {"late": "drop"},
+    },
+    "faults": {"rounds": {"faults": FAULTS["everything"], "late": "drop"}},
+}
+OTHER_PRIVACIES: dict[str, Tables] = {
+    f"{kind}-{composition}": {
+        "budget": {"kind": kind, "epsilon": 40.0},
+        "mechanism": {"kind": "gaussian", "clip": 1.0},
+        "composition": {"kind": composition, "delta": 1e-4, "most_epsilon": 60.0},
+    }
+    for kind in ("geometric", "zeta")
+    for composition in ("rdp", "pld")
+} | {
+    "numbers": {**PRIVACIES["coordinate"], "side_information": {"kind": "laplace", "share": 0.3}},
+    "labels": {**PRIVACIES["coordinate"], "label_histograms": {"kind": "laplace", "epsilon": 1.0}},
+    "counts": {**PRIVACIES["coordinate"], "label_histograms": {"kind": "laplace-counts", "epsilon": 1.0}},
+}
+
+
+def other_kinds() -> Rows:
+    """Yield kinds that no other block has: selectors, networks, sharing rules, policies, secure sums, compositions."""
+    for kind in sorted(SELECTOR_OPTIONS.keys() - SELECTORS.keys()):
+        for (number, options), network in itertools.product(
+            enumerate(SELECTOR_OPTIONS[kind]), ("latency", "cell-equal")
+        ):
+            scenario = f"other/{kind}-{number}/{network}"
+            changes: Tables = {
+                "network": NETWORKS[network],
+                "selector": selector(kind, options),
+                "rounds": {"count": 5, **some_rules(scenario)},
+                "crowd": {"clients": 12},
+            }
+            yield described(scenario, changes)
+    for (name, network), (rule, changes) in itertools.product(OTHER_NETWORKS.items(), OTHER_RULES.items()):
+        yield described(f"other/{name}/{rule}", {"network": network}, changes)
+    sender = {**BATTERY, "receive_w": 0.05, "transmit_power_dbm": 23.0, "circuit_w": 0.1, "capacity_j": 0.3}
+    for name in ("cell-dedicated", "cell-access"):
+        network = {**cell("dedicated", "dedicated"), **({"access": {"kind": "grant"}} if name == "cell-access" else {})}
+        yield described(f"other/{name}/sender", {"network": network, "devices": {"energy": sender}})
+    for name, private in OTHER_PRIVACIES.items():
+        for kind in ("uniform", "oort", "haccs", "pause"):
+            scenario = f"other/privacy-{name}/{kind}"
+            yield described(scenario, {"privacy": private, "selector": selector(kind, {}), "rounds": {"count": 6}})
+
+
 # Learning
 
 MODELS = {
@@ -1072,6 +1159,7 @@ BLOCKS: tuple[Callable[[], Rows], ...] = (
     graphs,
     privacy,
     remaining,
+    other_kinds,
     learning_cross,
     learning_parts,
     learning_places,

@@ -25,6 +25,7 @@ from fedsim.network.radio.fading import Rayleigh
 from fedsim.registry import Component, Settings
 from fedsim.scenario import Scenario
 from fedsim.selectors import SELECTORS
+from tests.support.families import by_family
 from tests.support.options import SELECTOR_OPTIONS
 
 TINY = 5e-324
@@ -87,7 +88,7 @@ def test_whatever_is_enormous_is_refused_in_every_field_that_can_be_set_alone():
     assert tried > 100
 
 
-@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+@pytest.mark.parametrize("kind", by_family(SELECTORS))
 def test_whatever_is_enormous_is_refused_in_every_option_of_a_selector(kind):
     options = SELECTOR_OPTIONS.get(kind, [{"cohort": 5}])[0]
     hints = typing.get_type_hints(SELECTORS.load(kind).__init__)

@@ -166,14 +166,15 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(DATASETS.load(kind), "load", lambda self, _: self.limited(data))
 
 
-def test_each_field_of_a_scenario_moves_the_digests_that_it_must_and_no_other() -> None:
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
+def test_each_field_of_a_scenario_moves_the_digests_that_it_must_and_no_other(every: int) -> None:
     known: dict[int, tuple[str, dict[str, Any]]] = {}
-    unchanged, wrong, fields = [], {}, list(schema_fields())
-    for field in fields:
+    unchanged, wrong = [], {}
+    for number, field in enumerate(list(schema_fields())):  # scenarios are told apart by their ids
         changed = field.changed()
         if (changed is None) != (field.name in ONE_VALUE.get(field.part, ())):
             unchanged.append((field.part, field.name))
-        if changed is None:
+        if changed is None or number % every:
             continue
         if id(field.scenario) not in known:
             known[id(field.scenario)] = field.scenario.digest(), digests(field.scenario)

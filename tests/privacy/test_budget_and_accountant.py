@@ -131,6 +131,7 @@ def test_accounts_that_never_open():
     assert not accountant.is_open(np.arange(2)).any()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(epsilon=EPSILONS, eta=ETAS)
 def test_ten_thousand_releases_stay_within_the_budget(epsilon, eta):

@@ -24,6 +24,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 def test_a_folder_in_use_is_refused_and_readable_and_a_killed_process_frees_it(tmp_path):
     seen = []
 

@@ -20,6 +20,7 @@ from fedsim.errors import ScenarioError
 from fedsim.rounds import Faults
 from fedsim.rounds.faults import ClientCrash, LinkOutage, ServerRestart
 from fedsim.streams import Streams
+from tests.support.families import by_default
 from tests.support.worlds import batteries
 
 CRASH, OUTAGE = {"mean_up_s": 6.0, "mean_down_s": 2.0}, {"mean_up_s": 4.0, "mean_down_s": 1.0}
@@ -108,12 +109,16 @@ NETWORKS = {
     },
     "multicast": {"network": {"kind": "cell", "downlink": {"sharing": "multicast"}}},
 }
-CASES = [(policy, "cancel") for policy in POLICIES] + list(itertools.product(SYNCHRONOUS, ("drop", "stale", "partial")))
+RULES = [(policy, "cancel") for policy in POLICIES] + list(itertools.product(SYNCHRONOUS, ("drop", "stale", "partial")))
+CASES = [(policy, late, network) for policy, late in RULES for network in NETWORKS]
+# Each rule over one network by default.
+FEW = [(*rule, [*NETWORKS][number % len(NETWORKS)]) for number, rule in enumerate(RULES)]
 
 
-@pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize(
-    ("policy", "late"), CASES, ids=lambda value: value if isinstance(value, str) else value["kind"]
+    ("policy", "late", "network"),
+    by_default(CASES, FEW),
+    ids=lambda value: value if isinstance(value, str) else value["kind"],
 )
 def test_under_every_rule_and_every_fault_each_participation_has_a_fate(policy, late, network):
     count = 150 if policy["kind"] == "fedasync" else 30
@@ -174,6 +179,7 @@ print(history.participations.to_pylist(), history.rounds.to_pylist())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [POLICIES[0], POLICIES[4]], ids=lambda policy: policy["kind"])
 def test_the_same_in_another_process_with_another_hash_seed(policy):
     chosen = timing(policy=policy, faults=ALL)

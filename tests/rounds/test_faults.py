@@ -433,6 +433,7 @@ def down_in(intervals, start_s, end_s):
     return next((end for _, end in intervals if start_s <= end < end_s), None)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(times, times, times, ups, ups), min_size=1, max_size=4), st.floats(2.0, 12.0))
 @settings(deadline=None, max_examples=150)
 def test_each_client_follows_its_own_faults(lines, deadline_s):

@@ -1,8 +1,6 @@
 """Wrong scenario files: each is refused with a paragraph that names the field, and exit code 2."""
 
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -141,14 +139,17 @@ def test_wrong_values_are_refused(what, tmp_path, monkeypatch, capsys):
         (["run"], "Missing argument"),
     ],
 )
-def test_the_command_line_refuses_with_exit_code_2_and_no_traceback(arguments, said, tmp_path):
+def test_the_command_line_refuses_with_exit_code_2_and_no_traceback(arguments, said, tmp_path, monkeypatch, capsys):
     (tmp_path / "good.toml").write_text(GOOD)
     (tmp_path / "wrong.toml").write_text(GOOD.replace("clients = 10", "clients = -1"))
     (tmp_path / "latin.toml").write_bytes('name = "café"'.encode("latin-1"))
     (tmp_path / "empty").mkdir()
-    command = [Path(sys.executable).with_name("fedsim"), *arguments]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
-    assert done.returncode == 2
-    assert said in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr + done.stdout
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["fedsim", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    printed = capsys.readouterr()
+    assert said in " ".join(printed.err.split())
+    assert "Traceback" not in printed.err + printed.out
     assert not (tmp_path / "runs").exists(), "nothing is written before everything is checked"

@@ -7,6 +7,7 @@ import pytest
 
 from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS, All, Fastest, Uniform
+from tests.support.families import by_family
 from tests.support.views import rng, view_of
 
 
@@ -54,7 +55,7 @@ def test_refuses_a_cohort_that_is_no_positive_number(selector, cohort):
         selector(cohort)
 
 
-@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+@pytest.mark.parametrize("kind", by_family(SELECTORS))
 def test_the_catalogue_builds_each_from_a_table_and_back(kind):
     options = {"all": {}, "fedcs": {"deadline_s": 2.0}, "cpow-d": {"cohort": 7, "samples": 10}}
     options |= {
@@ -69,7 +70,7 @@ def test_the_catalogue_builds_each_from_a_table_and_back(kind):
     assert recipe.build() is not recipe.build()
 
 
-@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+@pytest.mark.parametrize("kind", by_family(SELECTORS))
 def test_each_says_where_it_comes_from_and_what_it_costs(kind):
     assert SELECTORS.load(kind).paper
     assert SELECTORS.load(kind).communication

@@ -74,6 +74,7 @@ def test_optimal_probabilities_add_up_to_m_and_rise_with_the_norm(norm, data):
     assert np.all(np.diff(chance[order]) >= -1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("draw", ["independent", "systematic"])
 def test_importance_sampling_is_unbiased(draw):

@@ -98,6 +98,7 @@ def test_regret_is_nothing_for_the_genie_and_never_falls_by_its_measure(modules)
         assert np.all(uniform.regret < next(iter(setting.bounds(np.arange(1.0, 61.0)).values())))
 
 
+@pytest.mark.slow
 def test_regret_of_uniform_selection_worked_out_again(modules):
     """By enumeration and quadrature, from the cohorts alone; where sets tie by (10) the Genie may take any of them."""
     rounds, setting = modules("array_rounds"), modules("regret").settings()[1]

@@ -133,6 +133,7 @@ def test_study_runs_and_draws(name, tmp_path):
     assert written <= {".png", ".csv", ".md"}
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_every_law_stands_in_the_validation_table(tmp_path):
     """The command ends with status 0 only if no law is beyond its limit."""

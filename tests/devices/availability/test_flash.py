@@ -75,6 +75,7 @@ def test_every_published_statistic_has_a_tolerance():
     assert RELATIVE.keys() | ABSOLUTE.keys() == presence.FACTS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", presence.FACTS)
 def test_what_is_published_of_the_sample(found, name):

@@ -51,6 +51,7 @@ def test_missing_data_say_where_they_were_looked_for_and_how_to_get_them(kind: s
     assert f"fedsim data {kind} --download --data-dir {tmp_path}" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_pickles_that_are_not_the_published_ones_are_refused_unread(tmp_path: Path) -> None:
     witness = tmp_path / "was unpickled"
 

@@ -51,6 +51,7 @@ def apart(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*CASES, pytest.param("cnn5", marks=pytest.mark.slow)])
 def test_a_stack_learns_what_one_by_one_is_learned(case: str) -> None:
     model, data = CASES.get(case) or (MODELS.make("cnn5"), images(32, 3))

@@ -153,6 +153,7 @@ def test_records_wait_for_the_store_and_are_found_while_they_wait(monkeypatch: p
     assert idle.batches == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("local", [LocalTraining(), LocalTraining(keep_optimizer_state=True)])
 def test_a_long_replay_holds_few_handles(local: LocalTraining) -> None:
     store = MemoryStore()

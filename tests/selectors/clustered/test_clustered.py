@@ -113,6 +113,7 @@ def test_clients_with_like_updates_are_never_drawn_together():
     assert pairs == {(0, 1), (0, 3), (1, 2), (2, 3)}
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("selector", [ClusteredBySize(3), ClusteredBySimilarity(3)], ids=["size", "similarity"])
 def test_draws_are_unbiased(selector):

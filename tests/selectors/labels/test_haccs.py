@@ -115,6 +115,7 @@ def exact_law(weight, queues, size):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_the_law_of_cohorts(size):

@@ -88,6 +88,7 @@ def quadratic_best(ucb, bonus, m):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["random", "correlated", "adversarial", "flat"])
 def test_large_instances_over_several_blocks(order):
     rng = np.random.default_rng(7)
