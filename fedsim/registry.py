@@ -13,6 +13,7 @@ classes; a scenario holds a `Recipe` for them and builds a fresh one for each ru
 
 import copy
 import difflib
+import functools
 import importlib
 import inspect
 import typing
@@ -28,6 +29,7 @@ from fedsim.inputs.bounds import out_of_bounds
 from fedsim.inputs.constructors import STRICT, kept_table_of, parameters_of, table_of
 from fedsim.inputs.packages import registered, with_package
 from fedsim.inputs.plugins import PluginError, load_kind
+from fedsim.units import Bound, bound_of
 
 
 def suggest(name: str, allowed: Iterable[str]) -> str:
@@ -56,7 +58,7 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _within_bounds(self) -> Self:
         options = {name: getattr(self, name) for name in type(self).model_fields}
-        check_bounds(type(self).__name__, options, own=is_builtin(type(self)))
+        check_bounds(type(self).__name__, type(self), options, own=is_builtin(type(self)))
         return self
 
 
@@ -118,16 +120,22 @@ def check_names(title: str, given: Mapping[str, Any], allowed: Iterable[str]) ->
         raise ValidationError.from_exception_data(title, unknown)
 
 
-def check_bounds(title: str, options: Mapping[str, Any], *, own: bool) -> None:
-    """Refuse numbers out of the bounds of their units, each under its own path; see `fedsim.inputs.bounds`."""
+def check_bounds(title: str, table: type[BaseModel], options: Mapping[str, Any], *, own: bool) -> None:
+    """Refuse numbers out of the bounds of a table's fields, each under its own path; see `fedsim.inputs.bounds`."""
+    stated = _stated_bounds(table)
     wrong: list[InitErrorDetails] = []
     for name, value in options.items():
-        found = out_of_bounds(name, value, own=own)
+        found = out_of_bounds(value, stated[name], own=own)
         if found is not None:
             message = refusal("out_of_bounds", "allowed: {words}", words=found[1].words())
             wrong.append({"type": message, "loc": (name,), "input": found[0]})
     if wrong:
         raise ValidationError.from_exception_data(title, wrong)
+
+
+@functools.lru_cache(maxsize=4096)
+def _stated_bounds(table: type[BaseModel]) -> Mapping[str, Bound | None]:
+    return {name: bound_of(field.annotation, field.metadata) for name, field in table.model_fields.items()}
 
 
 BUILTIN_KINDS: Final[dict[str, str]] = {}
@@ -241,7 +249,7 @@ class Registry:
         check_names(self.noun, options, model.model_fields)
         checked = model.model_validate(dict(options))
         chosen = {name: getattr(checked, name) for name in model.model_fields}
-        check_bounds(self.noun, chosen, own=own)
+        check_bounds(self.noun, model, chosen, own=own)
         try:
             made = factory(**chosen)
         except (TypeError, ValueError) as error:

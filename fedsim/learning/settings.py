@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
@@ -32,6 +32,7 @@ from fedsim.learning.tasks.contracts import TASKS, Task
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
+from fedsim.units import Bits, FlopsPerSample, Positive
 
 
 class LearnerSettings(Capable, Protocol):
@@ -129,8 +130,8 @@ class Supervised(Component):
     aggregation: Annotated[Aggregator, Slot(AGGREGATIONS)] = Mean()
     allow_empty: bool = False
     compression: Annotated[Compressor, Slot(COMPRESSORS)] = NoCompression()
-    model_bits: Annotated[float, Field(gt=0)] | None = None
-    flops_per_sample: Annotated[float, Field(gt=0)] | None = None
+    model_bits: Positive[Bits] | None = None
+    flops_per_sample: Positive[FlopsPerSample] | None = None
 
     @model_validator(mode="after")
     def _fits_the_algorithm(self) -> Self:

@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Annotated, Final, Protocol
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field
 
 from fedsim.answers import Contract, Number, Numbers, same_shape
 from fedsim.arrays import FloatArray, constant, normal_quantile
 from fedsim.registry import Component, Registry
+from fedsim.units import NonNegative, Positive, Seconds
 
 
 class LatencyLaw(Protocol):
@@ -120,7 +121,7 @@ class Constant(Component):
     ([0.25, 0.25], 0.25)
     """
 
-    value_s: NonNegativeFloat
+    value_s: NonNegative[Seconds]
 
     def quantile(self, u: FloatArray) -> FloatArray:
         """Return the value for each element of u, of the shape of u."""
@@ -149,9 +150,9 @@ class Normal(Component):
     0.3989
     """
 
-    centre_s: NonNegativeFloat
-    std_s: NonNegativeFloat
-    floor_s: NonNegativeFloat = 0.0
+    centre_s: NonNegative[Seconds]
+    std_s: NonNegative[Seconds]
+    floor_s: NonNegative[Seconds] = 0.0
 
     def quantile(self, u: FloatArray) -> FloatArray:
         """Return ``max(floor, centre + std * Phi^-1(u))``, of the shape of u."""
@@ -177,7 +178,7 @@ class LogNormal(Component):
     ([2.0], 2.266)
     """
 
-    median_s: NonNegativeFloat
+    median_s: NonNegative[Seconds]
     sigma: Sigma
 
     def quantile(self, u: FloatArray) -> FloatArray:
@@ -209,8 +210,8 @@ class ShiftedExponential(Component):
     ([2.3863], 3.0)
     """
 
-    shift_s: NonNegativeFloat
-    scale_s: PositiveFloat
+    shift_s: NonNegative[Seconds]
+    scale_s: Positive[Seconds]
 
     def quantile(self, u: FloatArray) -> FloatArray:
         """Return ``shift - scale * ln(1 - u)``, of the shape of u."""
@@ -235,7 +236,7 @@ class Empirical(Component):
     ([1.0, 3.0, 7.0], 3.0)
     """
 
-    values_s: Annotated[tuple[NonNegativeFloat, ...], Field(min_length=1, strict=False)]
+    values_s: Annotated[tuple[NonNegative[Seconds], ...], Field(min_length=1, strict=False)]
 
     @cached_property
     def _sorted_s(self) -> FloatArray:

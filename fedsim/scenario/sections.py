@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedsim.arrays import Whole
 from fedsim.devices import Devices
+from fedsim.inputs.bounds import MOST_SMOOTHING
 from fedsim.learning import LEARNERS, Evaluation, LearnerSettings
 from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
 from fedsim.privacy import Privacy
@@ -14,6 +15,7 @@ from fedsim.rounds import LATE, POLICIES, Edges, Faults, LateRule, RoundPolicy
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS, BySamples, Weighting
 from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS, SecureAggregation
 from fedsim.selectors import SELECTORS
+from fedsim.units import Bound, Positive, Seconds
 
 
 def _whole_or_word(value: Any) -> Any:
@@ -109,7 +111,7 @@ class Rounds(Settings):
     secure_aggregation: Annotated[SecureAggregation, Slot(SECURE_AGGREGATIONS)] | None = None
     edges: Edges | None = None
     faults: Faults | None = None
-    until_s: Annotated[float, Field(gt=0)] | None = None
+    until_s: Positive[Seconds] | None = None
     target_accuracy: Annotated[float, Field(gt=0, le=1)] | None = None
     target: Target | None = None
 
@@ -145,7 +147,7 @@ class Results(Settings):
     evaluate_every: Whole = 1
     evaluate_start: bool = True
     evaluate_clients: Annotated[Whole | Literal["never", "last"], BeforeValidator(_whole_or_word)] = "never"
-    smoothing: Whole = 1
+    smoothing: Annotated[Whole, MOST_SMOOTHING] = 1
     target_accuracy: Annotated[float, Field(gt=0, le=1)] = 0.8
     audit: bool = False
     noise_to_signal: bool = False
@@ -169,7 +171,7 @@ class ScenarioTables(Settings):
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0), Bound(0, 2**63 - 1)] = 0
     crowd: Crowd
     learning: Annotated[LearnerSettings, Slot(LEARNERS)]
     privacy: Privacy | None = None
