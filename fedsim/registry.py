@@ -21,14 +21,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
-from pydantic import BaseModel, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from fedsim.code_digest import is_builtin
 from fedsim.inputs.bounds import out_of_bounds
-from fedsim.inputs.constructors import STRICT, kept_table_of, parameters_of, table_of
-from fedsim.inputs.packages import registered, with_package
-from fedsim.inputs.plugins import PluginError, load_kind
+from fedsim.inputs.plugins import PluginError, load_kind, registered, with_package
 from fedsim.units import Bound, bound_of
 
 
@@ -43,10 +41,15 @@ def refusal(code: str, message: str, /, **context: object) -> PydanticCustomErro
     return PydanticCustomError(code, message, {key: str(value) for key, value in context.items()})
 
 
+_STRICT: Final = ConfigDict(
+    frozen=True, extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True, validate_default=True
+)
+
+
 class Settings(BaseModel):
     """A frozen, strict table of a scenario: no unknown names, no silent conversions, no NaN."""
 
-    model_config = STRICT
+    model_config = _STRICT
 
     @model_validator(mode="before")
     @classmethod
@@ -185,7 +188,7 @@ class Registry:
             found = getattr(importlib.import_module(module), name)
         else:
             try:
-                found = load_kind(self.group, kind, functions=bool(self.foreign))
+                found = load_kind(self.group, kind)
             except PluginError as error:
                 raise refusal("no_class", "{error}", error=error) from error
         if found is None:
@@ -245,7 +248,7 @@ class Registry:
         kind, options = self.split(value)
         factory = self.load(kind)
         own = is_builtin(factory) if inspect.isclass(factory) else False
-        model = kept_table_of(self.noun, factory) if own else table_of(self.noun, factory)
+        model = _own_table_of(self.noun, factory) if own else table_of(self.noun, factory)
         check_names(self.noun, options, model.model_fields)
         checked = model.model_validate(dict(options))
         chosen = {name: getattr(checked, name) for name in model.model_fields}
@@ -316,6 +319,30 @@ class Registry:
                 noun=self.noun,
                 missing=" and no method ".join(missing),
             )
+
+
+def parameters_of(constructor: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotation and the default of each parameter by name, as `pydantic.create_model` takes them."""
+    called: Any = typing.cast(Any, constructor).__init__ if inspect.isclass(constructor) else constructor
+    if called == object.__init__:
+        return {}
+    try:
+        hints = typing.get_type_hints(called, include_extras=True)
+    except NameError:
+        hints = {}
+    return {
+        name: (hints.get(name, Any), ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in inspect.signature(constructor).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
+
+
+def table_of(title: str, constructor: Callable[..., Any]) -> type[BaseModel]:
+    """Return the table of a constructor's options, with their types and defaults."""
+    return create_model(title, __config__=_STRICT, **parameters_of(constructor))
+
+
+_own_table_of: Final[Callable[[str, Any], type[BaseModel]]] = functools.cache(table_of)
 
 
 @dataclass(frozen=True)
