@@ -1,7 +1,7 @@
 """The learning table of a scenario, and the kinds of learners."""
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -20,19 +20,20 @@ from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, D
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition, assigned
 from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.natural import NaturalPartition
-from fedsim.learning.executors.choice import ExecutorChoice
-from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
-from fedsim.learning.store.choice import StoreChoice, open_store
-from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.tasks.contracts import TASKS, Task
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 from fedsim.units import Bits, FlopsPerSample, Positive
+
+if TYPE_CHECKING:
+    from fedsim.learning.executors.choice import ExecutorChoice
+    from fedsim.learning.store.choice import StoreChoice
+    from fedsim.learning.store.keeping import Keeping
 
 
 class LearnerSettings(Capable, Protocol):
@@ -56,10 +57,10 @@ class LearnerSettings(Capable, Protocol):
         clients: int,
         streams: Streams,
         mechanism: Any = None,
-        store: StoreChoice = None,
+        store: "StoreChoice" = None,
         data_dir: Path | None = None,
-        executor: ExecutorChoice | None = None,
-        keeping: Keeping | None = None,
+        executor: "ExecutorChoice | None" = None,
+        keeping: "Keeping | None" = None,
     ) -> Learner:
         """Return a fresh learner.
 
@@ -160,13 +161,16 @@ class Supervised(Component):
         clients: int,
         streams: Streams,
         mechanism: Any = None,
-        store: StoreChoice = None,
+        store: "StoreChoice" = None,
         data_dir: Path | None = None,
-        executor: ExecutorChoice | None = None,
-        keeping: Keeping | None = None,
+        executor: "ExecutorChoice | None" = None,
+        keeping: "Keeping | None" = None,
     ) -> Learner:
         """Return a fresh learner; loads the data. What the store does not know of the model imports torch."""
         from fedsim.learning.blueprint import prepare
+        from fedsim.learning.executors.choice import ExecutorChoice
+        from fedsim.learning.executors.contracts import TrainingSetup
+        from fedsim.learning.store.choice import open_store
         from fedsim.learning.supervised import SupervisedLearner
 
         kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
