@@ -16,8 +16,6 @@ LATEST_S: Final = 1e12
 """A run whose clock passes this second is refused."""
 MOST_PAIRS: Final = 2**28
 """Clients times sites of a network: each pair takes a few numbers of memory."""
-MOST_SMOOTHING: Final = Bound(0, 10**6)
-"""Of windows of means in figures."""
 WHOLE: Final = Bound(0, 10**9)
 """Whole numbers without a unit."""
 NUMBER: Final = Bound(1e-12, 1e12)

@@ -6,7 +6,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedsim.arrays import Whole
 from fedsim.devices import Devices
-from fedsim.inputs.bounds import MOST_SMOOTHING
 from fedsim.learning import LEARNERS, Evaluation, LearnerSettings
 from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
 from fedsim.privacy import Privacy
@@ -147,7 +146,7 @@ class Results(Settings):
     evaluate_every: Whole = 1
     evaluate_start: bool = True
     evaluate_clients: Annotated[Whole | Literal["never", "last"], BeforeValidator(_whole_or_word)] = "never"
-    smoothing: Annotated[Whole, MOST_SMOOTHING] = 1
+    smoothing: Annotated[Whole, Bound(0, 10**6)] = 1
     target_accuracy: Annotated[float, Field(gt=0, le=1)] = 0.8
     audit: bool = False
     noise_to_signal: bool = False
