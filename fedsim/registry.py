@@ -353,7 +353,6 @@ class Slot:
     recipe: bool = False
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
-        """Validate with the registry and write its description."""
         make = self.registry.make_recipe if self.recipe else self.registry.make
         return core_schema.no_info_plain_validator_function(
             make, serialization=core_schema.plain_serializer_function_ser_schema(self.registry.describe)

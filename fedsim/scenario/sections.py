@@ -157,7 +157,7 @@ class ScenarioTables(Settings):
 
     Attributes
     ----------
-    name : of the scenario, at most 100 characters; a run is kept in ``runs/<name>`` by default
+    name : of the scenario, at most 100 characters; a run lies in ``runs/<name>`` by default
     seed : of all random streams
     crowd : how many clients there are, and where
     learning : what is learned from which data, or ``"none"`` for timing only
