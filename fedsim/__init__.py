@@ -18,8 +18,9 @@ At which second does the model reach 80 %, and what would another selector, dead
 Names load when they are first used: importing fedsim loads neither torch nor matplotlib.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fedsim.lazy import on_use
 
 if TYPE_CHECKING:
     from fedsim.bridges import Testbed
@@ -31,23 +32,26 @@ if TYPE_CHECKING:
     from fedsim.selectors import Cohort, Reports, RoundView
     from fedsim.simulation import simulate
     from fedsim.testing import check_selector
-
-_PLACES = {
-    "Cohort": "fedsim.selectors",
-    "FedsimError": "fedsim.errors",
-    "History": "fedsim.history",
-    "Component": "fedsim.registry",
-    "Reports": "fedsim.selectors",
-    "RoundView": "fedsim.selectors",
-    "Scenario": "fedsim.scenario",
-    "Testbed": "fedsim.bridges",
-    "check_selector": "fedsim.testing",
-    "draw": "fedsim.history",
-    "load_model": "fedsim.results",
-    "read_run": "fedsim.results",
-    "run": "fedsim.results",
-    "simulate": "fedsim.simulation",
-}
+else:
+    __getattr__ = on_use(
+        __name__,
+        {
+            "Cohort": "fedsim.selectors",
+            "FedsimError": "fedsim.errors",
+            "History": "fedsim.history",
+            "Component": "fedsim.registry",
+            "Reports": "fedsim.selectors",
+            "RoundView": "fedsim.selectors",
+            "Scenario": "fedsim.scenario",
+            "Testbed": "fedsim.bridges",
+            "check_selector": "fedsim.testing",
+            "draw": "fedsim.history",
+            "load_model": "fedsim.results",
+            "read_run": "fedsim.results",
+            "run": "fedsim.results",
+            "simulate": "fedsim.simulation",
+        },
+    )
 
 __version__ = "0.1.0"
 __all__ = [
@@ -66,12 +70,6 @@ __all__ = [
     "run",
     "simulate",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module 'fedsim' has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
 
 
 def __dir__() -> list[str]:

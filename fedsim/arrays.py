@@ -17,8 +17,6 @@ Mask = NDArray[np.bool_]
 """Which entries of a `Vector` are meant, shape (parameters,)."""
 Whole = Annotated[int, Field(ge=1)]
 """A setting that is a count of at least one."""
-Seconds = Annotated[float, Field(gt=0)]
-"""A setting that is a time above zero."""
 _BLOCK = 1 << 14
 """Numbers of a block: five arrays of float64 fit into a second-level cache of 1 MB."""
 

@@ -18,17 +18,15 @@ _SHOWN: Final = 100
 
 
 class Held:
-    """Something that is held for a part; parts are compared by what is said of it, not by itself."""
+    """What a part stands for; parts are compared by what their tables say of it, not by itself."""
 
     def __init__(self, found: Any) -> None:
         self.found = found
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other one holds something too."""
         return isinstance(other, Held)
 
     def __hash__(self) -> int:
-        """Return the same for all."""
         return hash(Held)
 
 

@@ -13,6 +13,7 @@ classes; a scenario holds a `Recipe` for them and builds a fresh one for each ru
 
 import copy
 import difflib
+import functools
 import importlib
 import inspect
 import typing
@@ -20,14 +21,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
-from pydantic import BaseModel, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from fedsim.code_digest import is_builtin
 from fedsim.inputs.bounds import out_of_bounds
-from fedsim.inputs.constructors import STRICT, kept_table_of, parameters_of, table_of
-from fedsim.inputs.packages import registered, with_package
-from fedsim.inputs.plugins import PluginError, load_kind
+from fedsim.inputs.plugins import PluginError, load_kind, registered, with_package
+from fedsim.units import Bound, bound_of
 
 
 def suggest(name: str, allowed: Iterable[str]) -> str:
@@ -41,10 +41,15 @@ def refusal(code: str, message: str, /, **context: object) -> PydanticCustomErro
     return PydanticCustomError(code, message, {key: str(value) for key, value in context.items()})
 
 
+_STRICT: Final = ConfigDict(
+    frozen=True, extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True, validate_default=True
+)
+
+
 class Settings(BaseModel):
     """A frozen, strict table of a scenario: no unknown names, no silent conversions, no NaN."""
 
-    model_config = STRICT
+    model_config = _STRICT
 
     @model_validator(mode="before")
     @classmethod
@@ -56,7 +61,7 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _within_bounds(self) -> Self:
         options = {name: getattr(self, name) for name in type(self).model_fields}
-        check_bounds(type(self).__name__, options, own=is_builtin(type(self)))
+        check_bounds(type(self).__name__, type(self), options, own=is_builtin(type(self)))
         return self
 
 
@@ -118,16 +123,22 @@ def check_names(title: str, given: Mapping[str, Any], allowed: Iterable[str]) ->
         raise ValidationError.from_exception_data(title, unknown)
 
 
-def check_bounds(title: str, options: Mapping[str, Any], *, own: bool) -> None:
-    """Refuse numbers out of the bounds of their units, each under its own path; see `fedsim.inputs.bounds`."""
+def check_bounds(title: str, table: type[BaseModel], options: Mapping[str, Any], *, own: bool) -> None:
+    """Refuse numbers out of the bounds of a table's fields, each under its own path; see `fedsim.inputs.bounds`."""
+    stated = _stated_bounds(table)
     wrong: list[InitErrorDetails] = []
     for name, value in options.items():
-        found = out_of_bounds(name, value, own=own)
+        found = out_of_bounds(value, stated[name], own=own)
         if found is not None:
             message = refusal("out_of_bounds", "allowed: {words}", words=found[1].words())
             wrong.append({"type": message, "loc": (name,), "input": found[0]})
     if wrong:
         raise ValidationError.from_exception_data(title, wrong)
+
+
+@functools.lru_cache(maxsize=4096)
+def _stated_bounds(table: type[BaseModel]) -> Mapping[str, Bound | None]:
+    return {name: bound_of(field.annotation, field.metadata) for name, field in table.model_fields.items()}
 
 
 BUILTIN_KINDS: Final[dict[str, str]] = {}
@@ -177,7 +188,7 @@ class Registry:
             found = getattr(importlib.import_module(module), name)
         else:
             try:
-                found = load_kind(self.group, kind, functions=bool(self.foreign))
+                found = load_kind(self.group, kind)
             except PluginError as error:
                 raise refusal("no_class", "{error}", error=error) from error
         if found is None:
@@ -237,11 +248,11 @@ class Registry:
         kind, options = self.split(value)
         factory = self.load(kind)
         own = is_builtin(factory) if inspect.isclass(factory) else False
-        model = kept_table_of(self.noun, factory) if own else table_of(self.noun, factory)
+        model = _own_table_of(self.noun, factory) if own else table_of(self.noun, factory)
         check_names(self.noun, options, model.model_fields)
         checked = model.model_validate(dict(options))
         chosen = {name: getattr(checked, name) for name in model.model_fields}
-        check_bounds(self.noun, chosen, own=own)
+        check_bounds(self.noun, model, chosen, own=own)
         try:
             made = factory(**chosen)
         except (TypeError, ValueError) as error:
@@ -310,6 +321,30 @@ class Registry:
             )
 
 
+def parameters_of(constructor: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotation and the default of each parameter by name, as `pydantic.create_model` takes them."""
+    called: Any = typing.cast(Any, constructor).__init__ if inspect.isclass(constructor) else constructor
+    if called == object.__init__:
+        return {}
+    try:
+        hints = typing.get_type_hints(called, include_extras=True)
+    except NameError:
+        hints = {}
+    return {
+        name: (hints.get(name, Any), ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in inspect.signature(constructor).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
+
+
+def table_of(title: str, constructor: Callable[..., Any]) -> type[BaseModel]:
+    """Return the table of a constructor's options, with their types and defaults."""
+    return create_model(title, __config__=_STRICT, **parameters_of(constructor))
+
+
+_own_table_of: Final[Callable[[str, Any], type[BaseModel]]] = functools.cache(table_of)
+
+
 @dataclass(frozen=True)
 class Slot:
     """Annotation of a field that a registry fills: ``fading: Annotated[Fading, Slot(FADINGS)]``."""
@@ -318,7 +353,6 @@ class Slot:
     recipe: bool = False
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
-        """Validate with the registry and write its description."""
         make = self.registry.make_recipe if self.recipe else self.registry.make
         return core_schema.no_info_plain_validator_function(
             make, serialization=core_schema.plain_serializer_function_ser_schema(self.registry.describe)

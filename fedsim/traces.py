@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.archives import read_npz
-from fedsim.inputs.columns import check_column
+from fedsim.inputs.bounds import NUMBER, check_column
 from fedsim.inputs.files import MAX_BYTES, read_bytes
 from fedsim.streams import Streams
 
@@ -168,5 +168,5 @@ def read_capacities(path: str | Path) -> tuple[FloatArray, FloatArray]:
     if compute.shape != bandwidth.shape or not compute.size or not usable.all():
         raise DataError(f"{path}: every device needs a {' and a '.join(names)} of at least 0")
     for values, name in ((compute, "computation"), (bandwidth, "communication")):
-        check_column(values, name, str(path), DataError)
+        check_column(values, name, NUMBER, str(path), DataError)
     return compute, bandwidth

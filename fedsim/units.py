@@ -1,15 +1,94 @@
-"""Decibels, thermal noise and their constants.
+"""Units: what a setting may hold in each, conversions of decibels, thermal noise and their constants.
 
 Inside fedsim time is float seconds, data are bits, rates are bit/s, powers dBm and lengths metres; the unit
 stands in the name. The functions take floats or arrays and return float64 of the same shape.
+
+The bounds are far beyond what devices and networks have. Within them sums and products of a run stay finite, a clock of
+64 bits still tells microseconds apart, and no setting alone makes a run endless. A field may have narrower ones of its
+own: ``Annotated[Seconds, Bound(1e-3, 60.0)]``.
 """
 
-from typing import Final
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar, get_args
 
 import numpy as np
+from annotated_types import Ge, Gt
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Annotation of a field: it may hold 0, and numbers whose absolute value lies between two limits."""
+
+    least: float
+    greatest: float
+
+    def admits(self, value: float) -> bool:
+        """Return whether a number is allowed; a field refuses 0 and numbers below 0 itself."""
+        return value == 0 or self.least <= abs(value) <= self.greatest
+
+    def words(self) -> str:
+        """Return in words what is allowed."""
+        greatest = str(self.greatest) if isinstance(self.greatest, int) else f"{self.greatest:g}"
+        return f"absolute values {f'from {self.least:g} to' if self.least else 'up to'} {greatest}"
+
+
+def bound_of(annotation: Any, metadata: Iterable[object] = ()) -> Bound | None:
+    """Return the bound that an annotation states, the outermost of several; None where it states none.
+
+    >>> bound_of(tuple[Seconds, ...] | None)
+    Bound(least=1e-09, greatest=10000000000.0)
+    """
+    stated = [item for item in (*getattr(annotation, "__metadata__", ()), *metadata) if isinstance(item, Bound)]
+    if stated:
+        return stated[-1]
+    return next((found for inner in get_args(annotation) if (found := bound_of(inner)) is not None), None)
+
+
+LONGEST_S: Final = 1e10
+"""About 317 years; up to here a clock of 64 bits tells two microseconds apart."""
+
+SECONDS: Final = Bound(1e-9, LONGEST_S)
+BITS: Final = Bound(1e-6, 1e15)
+BITS_PER_SECOND: Final = Bound(1e-6, 1e15)
+KILOBITS_PER_SECOND: Final = Bound(1e-9, 1e12)
+METRES: Final = Bound(1e-6, 1e9)
+COORDINATES: Final = Bound(0.0, 1e9)
+"""In metres; a place may be as near to 0 as it likes."""
+METRES_PER_SECOND: Final = Bound(1e-6, 1e5)
+HERTZ: Final = Bound(1e-3, 1e15)
+DECIBELS: Final = Bound(0.0, 1e3)
+JOULES: Final = Bound(1e-9, 1e15)
+JOULES_PER_BIT: Final = Bound(1e-18, 1e6)
+JOULES_PER_FLOP: Final = Bound(1e-24, 1e3)
+WATTS: Final = Bound(1e-12, 1e12)
+SAMPLES_PER_SECOND: Final = Bound(1e-9, 1e12)
+FLOPS_PER_SECOND: Final = Bound(1e-3, 1e24)
+EXPONENT: Final = Bound(0.0, 20.0)
+
+Seconds = Annotated[float, SECONDS]
+Bits = Annotated[float, BITS]
+BitsPerSecond = Annotated[float, BITS_PER_SECOND]
+KilobitsPerSecond = Annotated[float, KILOBITS_PER_SECOND]
+Metres = Annotated[float, METRES]
+Coordinate = Annotated[float, COORDINATES]
+MetresPerSecond = Annotated[float, METRES_PER_SECOND]
+Hertz = Annotated[float, HERTZ]
+Decibels = Annotated[float, DECIBELS]
+"""Also levels in dBm and dBi."""
+Joules = Annotated[float, JOULES]
+FlopsPerSample = Annotated[float, Bound(1e-3, 1e24)]
+PerSecond = Annotated[float, Bound(1e-12, 1e6)]
+PerDecibel = Annotated[float, Bound(1e-3, 1e6)]
+Hours = Annotated[float, Bound(0.0, 1e6)]
+Exponent = Annotated[float, EXPONENT]
+
+_Number = TypeVar("_Number")
+Positive = Annotated[_Number, Gt(0)]
+NonNegative = Annotated[_Number, Ge(0)]
 
 SPEED_OF_LIGHT_M_PER_S: Final = 299_792_458.0
 BOLTZMANN_J_PER_K: Final = 1.380_649e-23

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from fedsim.arrays import IntArray
 from fedsim.code_digest import is_users, is_users_file
 from fedsim.errors import FedsimError, PartError
-from fedsim.inputs.packages import with_package
+from fedsim.inputs.plugins import with_package
 
 T = TypeVar("T")
 RAISED_ON_PURPOSE: Final = (FedsimError, KeyboardInterrupt)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
-from fedsim.inputs.columns import check_column
+from fedsim.inputs.bounds import NUMBER, check_column
 from fedsim.inputs.files import MAX_BYTES, check_file
 from fedsim.measurements import MOST_WORK
 from fedsim.traces import read_columns
+from fedsim.units import SECONDS
 
 DURATIONS: Final = tuple(f"{phase}_s" for phase in PHASES)
 _FEWEST: Final = 10
@@ -195,7 +196,7 @@ def _numbers(columns: Mapping[str, NDArray[Any]], name: str, where: str) -> Floa
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
         raise DataError(f"{where}: {name}: row {wrong[0] + 1} has {values[wrong[0]]}; allowed: finite numbers")
-    check_column(values, name, where, DataError)
+    check_column(values, name, SECONDS if name.endswith("_s") else NUMBER, where, DataError)
     return values
 
 

@@ -7,7 +7,6 @@ import typer
 
 from fedsim.cli.options import each_path, one_path
 from fedsim.cli.printing import print_table
-from fedsim.inputs.bounds import MOST_SMOOTHING
 
 
 def plot(
@@ -19,9 +18,7 @@ def plot(
             "--y", help="accuracy, loss, leakage, mean_leakage, duration or a metric; clients: their accuracies."
         ),
     ] = "accuracy",
-    smoothing: Annotated[
-        int, typer.Option("--smoothing", min=1, max=int(MOST_SMOOTHING.greatest), help="Window of a causal mean.")
-    ] = 1,
+    smoothing: Annotated[int, typer.Option("--smoothing", min=1, max=10**6, help="Window of a causal mean.")] = 1,
     out: Annotated[
         Path, typer.Option("--out", callback=one_path, help="File to write; its ending is its format.")
     ] = Path("runs/plot.png"),

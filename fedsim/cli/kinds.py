@@ -6,7 +6,7 @@ import typer
 
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError
-from fedsim.inputs.packages import registered
+from fedsim.inputs.plugins import registered
 
 
 def list_kinds(

@@ -28,6 +28,7 @@ from fedsim.per_client import ClientValues, PerClient, Values, at, one_number, v
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 from fedsim.traces import Assignment, entries_of, read_capacities
+from fedsim.units import FLOPS_PER_SECOND, SAMPLES_PER_SECOND, Bound
 
 COMPUTE_TIMES = Registry(
     "compute time",
@@ -74,7 +75,7 @@ class Rate(Component):
 
     requires: ClassVar[frozenset[str]] = frozenset({SAMPLES})
 
-    samples_per_s: Annotated[ClientValues, PerClient(gt=0)]
+    samples_per_s: Annotated[ClientValues, PerClient(gt=0), SAMPLES_PER_SECOND]
     spread_sigma: Sigma = 0.5
     jitter_sigma: Sigma = 0.1
 
@@ -184,9 +185,9 @@ class Flops(Component):
 
     requires: ClassVar[frozenset[str]] = frozenset({SAMPLES, FLOPS})
 
-    flops_per_s: Annotated[ClientValues, PerClient(gt=0)]
+    flops_per_s: Annotated[ClientValues, PerClient(gt=0), FLOPS_PER_SECOND]
     spread: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormal(sigma=0.5)
-    heterogeneity: NonNegativeFloat = 1.0
+    heterogeneity: Annotated[NonNegativeFloat, Bound(0.0, 1e6)] = 1.0
     jitter: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormal(sigma=0.1)
     load: Load = 0.0
 
@@ -252,7 +253,7 @@ class FedScale(Component):
     """
 
     batch_size: Annotated[int, Field(ge=1)] | None = None
-    steps: Annotated[int, Field(ge=1)] | None = None
+    steps: Annotated[int, Field(ge=1), Bound(0, 10**8)] | None = None
     law: Literal["uniform", "phones"] = "uniform"
     path: str | None = None
     mapping: Assignment = "random"

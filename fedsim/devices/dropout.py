@@ -3,12 +3,13 @@
 from typing import ClassVar, Self
 
 import numpy as np
-from pydantic import NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import model_validator
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices.contracts import Dropout
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
+from fedsim.units import NonNegative, PerSecond, Positive
 
 DROPOUTS = Registry(
     "dropout law",
@@ -56,7 +57,7 @@ class Hazard(Component, Dropout):
     (True, True)
     """
 
-    rate_per_s: PositiveFloat
+    rate_per_s: Positive[PerSecond]
 
     def time_to_dropout_s(
         self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
@@ -76,9 +77,9 @@ class PhaseHazard(Component, Dropout):
     downlink_per_s, compute_per_s, uplink_per_s : dropouts per second in each phase; at least one above 0
     """
 
-    downlink_per_s: NonNegativeFloat
-    compute_per_s: NonNegativeFloat
-    uplink_per_s: NonNegativeFloat
+    downlink_per_s: NonNegative[PerSecond]
+    compute_per_s: NonNegative[PerSecond]
+    uplink_per_s: NonNegative[PerSecond]
 
     @model_validator(mode="after")
     def _some_hazard(self) -> Self:

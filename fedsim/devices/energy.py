@@ -17,6 +17,7 @@ from fedsim.errors import ScenarioError
 from fedsim.per_client import ClientValues, PerClient, Values, values_of
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
+from fedsim.units import DECIBELS, JOULES, JOULES_PER_BIT, JOULES_PER_FLOP, WATTS
 
 ENERGIES: Final = Registry(
     "energy law",
@@ -30,7 +31,8 @@ ENERGIES: Final = Registry(
 )
 
 Share = Annotated[float, Field(ge=0, le=1)]
-NonNegative = Annotated[ClientValues, PerClient(ge=0)]
+Power = Annotated[ClientValues, PerClient(ge=0), WATTS]
+EnergyOfBits = Annotated[ClientValues, PerClient(ge=0), JOULES_PER_BIT]
 
 
 class Energy(Capable, Protocol):
@@ -135,20 +137,20 @@ class Battery(Component):
 
     may_run_empty: ClassVar[bool] = True
 
-    capacity_j: Annotated[ClientValues, PerClient(gt=0)]
+    capacity_j: Annotated[ClientValues, PerClient(gt=0), JOULES]
     initial_from: Share = 1.0
     initial_to: Share = 1.0
-    receive_j_per_bit: NonNegative = 5.197e-8
-    transmit_j_per_bit: NonNegative = 4.3839e-7
-    receive_w: NonNegative = 0.0
-    transmit_w: NonNegative = 0.0
-    transmit_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100)] | None = None
+    receive_j_per_bit: EnergyOfBits = 5.197e-8
+    transmit_j_per_bit: EnergyOfBits = 4.3839e-7
+    receive_w: Power = 0.0
+    transmit_w: Power = 0.0
+    transmit_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100), DECIBELS] | None = None
     amplifier_efficiency: Annotated[ClientValues, PerClient(gt=0, le=1)] = 0.35
-    circuit_w: NonNegative = 0.0
-    compute_j_per_flop: NonNegative | None = None
-    compute_w: NonNegative | None = None
-    idle_w: NonNegative = 0.0
-    charge_w: NonNegative = 0.0
+    circuit_w: Power = 0.0
+    compute_j_per_flop: Annotated[ClientValues, PerClient(ge=0), JOULES_PER_FLOP] | None = None
+    compute_w: Power | None = None
+    idle_w: Power = 0.0
+    charge_w: Power = 0.0
     least_charge: Annotated[ClientValues, PerClient(gt=0, le=1)] = 0.15
 
     @model_validator(mode="before")

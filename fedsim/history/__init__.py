@@ -1,8 +1,24 @@
 """The tables of a run and what is read from them: times, bits and energy by fate, critical path, what-ifs, figures."""
 
-from fedsim.history.figures import draw, draw_clients, save
-from fedsim.history.history import History
+from typing import TYPE_CHECKING
+
 from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd
-from fedsim.history.recorder import Recorder
+from fedsim.lazy import on_use
+
+if TYPE_CHECKING:
+    from fedsim.history.figures import draw, draw_clients, save
+    from fedsim.history.history import History
+    from fedsim.history.recorder import Recorder
+else:
+    __getattr__ = on_use(
+        __name__,
+        {
+            "History": "fedsim.history.history",
+            "Recorder": "fedsim.history.recorder",
+            "draw": "fedsim.history.figures",
+            "draw_clients": "fedsim.history.figures",
+            "save": "fedsim.history.figures",
+        },
+    )
 
 __all__ = ["Fate", "History", "Outcome", "Phase", "Recorder", "RoundEnd", "draw", "draw_clients", "save"]

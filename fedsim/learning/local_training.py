@@ -10,6 +10,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.learning.schedules import SCHEDULES, ConstantRate, Schedule
 from fedsim.registry import Settings, Slot
+from fedsim.units import Bound
 
 FORWARD_AND_BACKWARD: Final = 3
 """Operations of a training pass over those of its forward part.
@@ -78,8 +79,8 @@ class LocalTraining(Settings):
     schedule: Annotated[Schedule, Slot(SCHEDULES)] = ConstantRate()
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     clip_norm: Annotated[float, Field(gt=0)] | None = None
-    epochs: Annotated[int, Field(ge=1)] = 1
-    steps: Annotated[int, Field(ge=1)] | None = None
+    epochs: Annotated[int, Field(ge=1), Bound(0, 10**6)] = 1
+    steps: Annotated[int, Field(ge=1), Bound(0, 10**8)] | None = None
     batch_size: Annotated[int, Field(ge=1)] = 20
     max_batches: Annotated[int, Field(ge=1)] | None = None
     short_batch: Literal["keep", "skip"] = "keep"

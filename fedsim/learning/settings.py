@@ -1,10 +1,10 @@
 """The learning table of a scenario, and the kinds of learners."""
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
@@ -20,18 +20,20 @@ from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, D
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition, assigned
 from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.natural import NaturalPartition
-from fedsim.learning.executors.choice import ExecutorChoice
-from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
-from fedsim.learning.store.choice import StoreChoice, open_store
-from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.tasks.contracts import TASKS, Task
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
+from fedsim.units import Bits, FlopsPerSample, Positive
+
+if TYPE_CHECKING:
+    from fedsim.learning.executors.choice import ExecutorChoice
+    from fedsim.learning.store.choice import StoreChoice
+    from fedsim.learning.store.keeping import Keeping
 
 
 class LearnerSettings(Capable, Protocol):
@@ -55,10 +57,10 @@ class LearnerSettings(Capable, Protocol):
         clients: int,
         streams: Streams,
         mechanism: Any = None,
-        store: StoreChoice = None,
+        store: "StoreChoice" = None,
         data_dir: Path | None = None,
-        executor: ExecutorChoice | None = None,
-        keeping: Keeping | None = None,
+        executor: "ExecutorChoice | None" = None,
+        keeping: "Keeping | None" = None,
     ) -> Learner:
         """Return a fresh learner.
 
@@ -129,8 +131,8 @@ class Supervised(Component):
     aggregation: Annotated[Aggregator, Slot(AGGREGATIONS)] = Mean()
     allow_empty: bool = False
     compression: Annotated[Compressor, Slot(COMPRESSORS)] = NoCompression()
-    model_bits: Annotated[float, Field(gt=0)] | None = None
-    flops_per_sample: Annotated[float, Field(gt=0)] | None = None
+    model_bits: Positive[Bits] | None = None
+    flops_per_sample: Positive[FlopsPerSample] | None = None
 
     @model_validator(mode="after")
     def _fits_the_algorithm(self) -> Self:
@@ -159,13 +161,16 @@ class Supervised(Component):
         clients: int,
         streams: Streams,
         mechanism: Any = None,
-        store: StoreChoice = None,
+        store: "StoreChoice" = None,
         data_dir: Path | None = None,
-        executor: ExecutorChoice | None = None,
-        keeping: Keeping | None = None,
+        executor: "ExecutorChoice | None" = None,
+        keeping: "Keeping | None" = None,
     ) -> Learner:
         """Return a fresh learner; loads the data, and imports torch unless the store knows the model."""
         from fedsim.learning.blueprint import prepare
+        from fedsim.learning.executors.choice import ExecutorChoice
+        from fedsim.learning.executors.contracts import TrainingSetup
+        from fedsim.learning.store.choice import open_store
         from fedsim.learning.supervised import SupervisedLearner
 
         kept = open_store(store)  # before the data: a folder that cannot be used is refused at once

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
@@ -23,6 +22,7 @@ from fedsim.measurements import check_needs
 from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component
 from fedsim.streams import Streams
+from fedsim.units import Bits, FlopsPerSample, Positive
 
 
 class NoLearning(Component):
@@ -50,11 +50,11 @@ class NoLearning(Component):
     ['model-bits']
     """
 
-    model_bits: Annotated[float, Field(gt=0)] | None = None
-    downlink_bits: Annotated[float, Field(gt=0)] | None = None
-    uplink_bits: Annotated[float, Field(gt=0)] | None = None
+    model_bits: Positive[Bits] | None = None
+    downlink_bits: Positive[Bits] | None = None
+    uplink_bits: Positive[Bits] | None = None
     samples_per_client: Annotated[ClientValues, PerClient(ge=1, whole=True)] | None = None
-    flops_per_sample: Annotated[float, Field(gt=0)] | None = None
+    flops_per_sample: Positive[FlopsPerSample] | None = None
 
     @property
     def provides(self) -> frozenset[str]:

@@ -4,35 +4,99 @@ A network is settings (`Cell`, `Graph`, `LatencyNetwork`, or a user's own). Buil
 return the durations of transfers as arrays and open a `SharedMedium` on the clock where clients share it.
 """
 
-from fedsim.network.cell.cell import Cell, Downlink, Uplink
+from typing import TYPE_CHECKING
+
+from fedsim.lazy import on_use
 from fedsim.network.contracts import Directions, LinkFacts, Links, Network, Placement
-from fedsim.network.distributions import (
-    LATENCY_LAWS,
-    Constant,
-    Empirical,
-    LatencyLaw,
-    LogNormal,
-    Normal,
-    ShiftedExponential,
-    Zero,
-)
-from fedsim.network.latency import LatencyNetwork, TwoSpeed
-from fedsim.network.medium.cell import SHARINGS
-from fedsim.network.medium.disciplines import Discipline
-from fedsim.network.placement import PLACEMENTS, Annulus, Disc, FromFile, Given, Hexagons
-from fedsim.network.radio.contracts import Fading, LargeScale, PathLoss, RandomPathLoss
-from fedsim.network.radio.fading import FADINGS, Nakagami, NoFading, Rayleigh, Rician, coherence_time_s, doppler_hz
-from fedsim.network.radio.link_budget import CellLink
-from fedsim.network.radio.mcs import ModulationAndCoding
-from fedsim.network.radio.path_loss import PATH_LOSSES, FreeSpace, LogDistance
-from fedsim.network.radio.shadowing import SHADOWINGS, CorrelatedShadowing, IndependentShadowing, Shadowing
-from fedsim.network.radio.sites import Sites
-from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
-from fedsim.network.radio.tr38901.indoor import IndoorFactory, IndoorOffice
-from fedsim.network.radio.tr38901.outdoor import UrbanMacro, UrbanMicro
-from fedsim.network.radio.tr38901.rural import RuralMacro
-from fedsim.network.transfers import RoutedMedium, SharedMedium, Transfer
+from fedsim.network.placement import PLACEMENTS
 from fedsim.registry import Registry
+
+if TYPE_CHECKING:
+    from fedsim.network.cell.cell import Cell, Downlink, Uplink
+    from fedsim.network.distributions import (
+        LATENCY_LAWS,
+        Constant,
+        Empirical,
+        LatencyLaw,
+        LogNormal,
+        Normal,
+        ShiftedExponential,
+        Zero,
+    )
+    from fedsim.network.latency import LatencyNetwork, TwoSpeed
+    from fedsim.network.medium.cell import SHARINGS
+    from fedsim.network.medium.disciplines import Discipline
+    from fedsim.network.placement import Annulus, Disc, FromFile, Given, Hexagons
+    from fedsim.network.radio.contracts import Fading, LargeScale, PathLoss, RandomPathLoss
+    from fedsim.network.radio.fading import FADINGS, Nakagami, NoFading, Rayleigh, Rician, coherence_time_s, doppler_hz
+    from fedsim.network.radio.link_budget import CellLink
+    from fedsim.network.radio.mcs import ModulationAndCoding
+    from fedsim.network.radio.path_loss import PATH_LOSSES, FreeSpace, LogDistance
+    from fedsim.network.radio.shadowing import SHADOWINGS, CorrelatedShadowing, IndependentShadowing, Shadowing
+    from fedsim.network.radio.sites import Sites
+    from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
+    from fedsim.network.radio.tr38901.indoor import IndoorFactory, IndoorOffice
+    from fedsim.network.radio.tr38901.outdoor import UrbanMacro, UrbanMicro
+    from fedsim.network.radio.tr38901.rural import RuralMacro
+    from fedsim.network.transfers import RoutedMedium, SharedMedium, Transfer
+else:
+    __getattr__ = on_use(
+        __name__,
+        {
+            "Annulus": "fedsim.network.placement",
+            "Cell": "fedsim.network.cell.cell",
+            "CellLink": "fedsim.network.radio.link_budget",
+            "Constant": "fedsim.network.distributions",
+            "CorrelatedShadowing": "fedsim.network.radio.shadowing",
+            "Disc": "fedsim.network.placement",
+            "Discipline": "fedsim.network.medium.disciplines",
+            "Downlink": "fedsim.network.cell.cell",
+            "Empirical": "fedsim.network.distributions",
+            "FADINGS": "fedsim.network.radio.fading",
+            "Fading": "fedsim.network.radio.contracts",
+            "FreeSpace": "fedsim.network.radio.path_loss",
+            "FromFile": "fedsim.network.placement",
+            "Given": "fedsim.network.placement",
+            "Hexagons": "fedsim.network.placement",
+            "IndependentShadowing": "fedsim.network.radio.shadowing",
+            "IndoorFactory": "fedsim.network.radio.tr38901.indoor",
+            "IndoorOffice": "fedsim.network.radio.tr38901.indoor",
+            "LATENCY_LAWS": "fedsim.network.distributions",
+            "LargeScale": "fedsim.network.radio.contracts",
+            "LatencyLaw": "fedsim.network.distributions",
+            "LatencyNetwork": "fedsim.network.latency",
+            "LogDistance": "fedsim.network.radio.path_loss",
+            "LogNormal": "fedsim.network.distributions",
+            "ModulationAndCoding": "fedsim.network.radio.mcs",
+            "Nakagami": "fedsim.network.radio.fading",
+            "NoFading": "fedsim.network.radio.fading",
+            "Normal": "fedsim.network.distributions",
+            "PATH_LOSSES": "fedsim.network.radio.path_loss",
+            "PathLoss": "fedsim.network.radio.contracts",
+            "RATES": "fedsim.network.radio.spectral_efficiency",
+            "RandomPathLoss": "fedsim.network.radio.contracts",
+            "RateLaw": "fedsim.network.radio.spectral_efficiency",
+            "Rayleigh": "fedsim.network.radio.fading",
+            "Rician": "fedsim.network.radio.fading",
+            "RoutedMedium": "fedsim.network.transfers",
+            "RuralMacro": "fedsim.network.radio.tr38901.rural",
+            "SHADOWINGS": "fedsim.network.radio.shadowing",
+            "SHARINGS": "fedsim.network.medium.cell",
+            "Shadowing": "fedsim.network.radio.shadowing",
+            "Shannon": "fedsim.network.radio.spectral_efficiency",
+            "SharedMedium": "fedsim.network.transfers",
+            "ShiftedExponential": "fedsim.network.distributions",
+            "Sites": "fedsim.network.radio.sites",
+            "Transfer": "fedsim.network.transfers",
+            "TwoSpeed": "fedsim.network.latency",
+            "Uplink": "fedsim.network.cell.cell",
+            "UrbanMacro": "fedsim.network.radio.tr38901.outdoor",
+            "UrbanMicro": "fedsim.network.radio.tr38901.outdoor",
+            "Zero": "fedsim.network.distributions",
+            "coherence_time_s": "fedsim.network.radio.fading",
+            "doppler_hz": "fedsim.network.radio.fading",
+        },
+    )
 
 NETWORKS = Registry(
     "network",

@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Annotated, Final, Protocol
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field
 
 from fedsim.answers import Contract, Number, Numbers, same_shape
 from fedsim.arrays import FloatArray, constant, normal_quantile
 from fedsim.registry import Component, Registry
+from fedsim.units import NonNegative, Positive, Seconds
 
 
 class LatencyLaw(Protocol):
@@ -112,7 +113,7 @@ class Constant(Component):
     ([0.25, 0.25], 0.25)
     """
 
-    value_s: NonNegativeFloat
+    value_s: NonNegative[Seconds]
 
     def quantile(self, u: FloatArray) -> FloatArray:
         return np.full_like(u, self.value_s)
@@ -139,9 +140,9 @@ class Normal(Component):
     0.3989
     """
 
-    centre_s: NonNegativeFloat
-    std_s: NonNegativeFloat
-    floor_s: NonNegativeFloat = 0.0
+    centre_s: NonNegative[Seconds]
+    std_s: NonNegative[Seconds]
+    floor_s: NonNegative[Seconds] = 0.0
 
     def quantile(self, u: FloatArray) -> FloatArray:
         return np.maximum(self.floor_s, self.centre_s + self.std_s * normal_quantile(u))
@@ -165,7 +166,7 @@ class LogNormal(Component):
     ([2.0], 2.266)
     """
 
-    median_s: NonNegativeFloat
+    median_s: NonNegative[Seconds]
     sigma: Sigma
 
     def quantile(self, u: FloatArray) -> FloatArray:
@@ -195,8 +196,8 @@ class ShiftedExponential(Component):
     ([2.3863], 3.0)
     """
 
-    shift_s: NonNegativeFloat
-    scale_s: PositiveFloat
+    shift_s: NonNegative[Seconds]
+    scale_s: Positive[Seconds]
 
     def quantile(self, u: FloatArray) -> FloatArray:
         return np.asarray(self.shift_s - self.scale_s * np.log1p(-u))
@@ -219,7 +220,7 @@ class Empirical(Component):
     ([1.0, 3.0, 7.0], 3.0)
     """
 
-    values_s: Annotated[tuple[NonNegativeFloat, ...], Field(min_length=1, strict=False)]
+    values_s: Annotated[tuple[NonNegative[Seconds], ...], Field(min_length=1, strict=False)]
 
     @cached_property
     def _sorted_s(self) -> FloatArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.capabilities import MODEL_BITS
@@ -19,6 +19,7 @@ from fedsim.per_client import ClientValues, PerClient, one_number, values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 from fedsim.traces import Assignment, entries_of, read_capacities
+from fedsim.units import KILOBITS_PER_SECOND, KilobitsPerSecond, Positive
 
 _BITS_PER_KBIT: Final = 1024.0
 
@@ -46,10 +47,10 @@ class FedScaleNetwork(Component):
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
-    median_kbps: Annotated[ClientValues, PerClient(gt=0)] = 6100.0
+    median_kbps: Annotated[ClientValues, PerClient(gt=0), KILOBITS_PER_SECOND] = 6100.0
     sigma: Annotated[float, Field(ge=0, le=10)] = 1.10
-    lowest_kbps: PositiveFloat = 100.0
-    highest_kbps: PositiveFloat = 200_000.0
+    lowest_kbps: Positive[KilobitsPerSecond] = 100.0
+    highest_kbps: Positive[KilobitsPerSecond] = 200_000.0
     path: str | None = None
     mapping: Assignment = "random"
     transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from pydantic import NonNegativeFloat, model_validator
+from pydantic import model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.capabilities import MODEL_BITS
@@ -17,6 +17,7 @@ from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTranspor
 from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
+from fedsim.units import NonNegative, Seconds
 
 Factor = Annotated[ClientValues, PerClient(ge=0, le=1e6)]
 
@@ -125,12 +126,12 @@ class TwoSpeed(Component):
 
     requires: ClassVar[frozenset[str]] = frozenset()
 
-    fast_from_s: NonNegativeFloat = 0.05
-    fast_to_s: NonNegativeFloat = 0.20
-    slow_from_s: NonNegativeFloat = 0.70
-    slow_to_s: NonNegativeFloat = 0.90
-    std_s: NonNegativeFloat = 0.05
-    floor_s: NonNegativeFloat = 0.05
+    fast_from_s: NonNegative[Seconds] = 0.05
+    fast_to_s: NonNegative[Seconds] = 0.20
+    slow_from_s: NonNegative[Seconds] = 0.70
+    slow_to_s: NonNegative[Seconds] = 0.90
+    std_s: NonNegative[Seconds] = 0.05
+    floor_s: NonNegative[Seconds] = 0.05
 
     @model_validator(mode="after")
     def _ranges_rise(self) -> Self:

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Annotated, ClassVar, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import MODEL_BITS
@@ -26,7 +26,7 @@ from fedsim.network.transfers import SharedMedium
 from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
-from fedsim.units import SPEED_OF_LIGHT_M_PER_S, linear_to_db
+from fedsim.units import DECIBELS, SPEED_OF_LIGHT_M_PER_S, Decibels, Hertz, Positive, linear_to_db
 
 FACTORS: Final = np.arange(7, 13)
 """Spreading factors, from the fastest."""
@@ -92,19 +92,19 @@ class LoRa(Component):
         exponent=2.32, reference_loss_db=128.95, reference_distance_m=1000.0
     )
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = IndependentShadowing()
-    shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] = 7.8
-    uplink_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100)] = 14.0
-    downlink_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100)] = 27.0
+    shadowing_sigma_db: Annotated[Decibels, Field(ge=0, le=50)] = 7.8
+    uplink_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100), DECIBELS] = 14.0
+    downlink_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100), DECIBELS] = 27.0
     noise_figure_db: NoiseFigureDb = 6.0
-    bandwidth_hz: PositiveFloat = 125e3
+    bandwidth_hz: Positive[Hertz] = 125e3
     coding_rate: Annotated[int, Field(ge=1, le=4)] = 1
     preamble: Annotated[int, Field(ge=6, le=65535)] = 8
-    margin_db: Annotated[float, Field(ge=0, le=50)] = 10.0
+    margin_db: Annotated[Decibels, Field(ge=0, le=50)] = 10.0
     uplink_duty_cycle: Annotated[float, Field(ge=1e-4, le=1)] = 0.01
     downlink_duty_cycle: Annotated[float, Field(ge=1e-4, le=1)] = 0.1
     collisions: Literal["aloha", "none"] = "aloha"
     channels: Annotated[int, Field(ge=1, le=1000)] = 3
-    capture_db: Annotated[float, Field(ge=0, le=100)] = 6.0
+    capture_db: Annotated[Decibels, Field(ge=0, le=100)] = 6.0
 
     @model_validator(mode="after")
     def _leaves_gaps(self) -> Self:

@@ -9,15 +9,16 @@ import io
 from typing import Annotated, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
-from fedsim.inputs.columns import check_column
+from fedsim.inputs.bounds import check_column
 from fedsim.inputs.files import read_text, shortened
 from fedsim.network.radio.sites import MOST_RINGS, hexagonal_sites, in_hexagon
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
+from fedsim.units import COORDINATES, Coordinate, Metres, NonNegative, Positive
 
 PLACEMENTS = Registry(
     "placement",
@@ -51,8 +52,8 @@ class Disc(Component):
     True
     """
 
-    radius_m: PositiveFloat
-    min_distance_m: NonNegativeFloat = 10.0
+    radius_m: Positive[Metres]
+    min_distance_m: NonNegative[Metres] = 10.0
 
     @model_validator(mode="after")
     def _is_an_annulus(self) -> Self:
@@ -81,8 +82,8 @@ class Annulus(Component):
     (True, True)
     """
 
-    inner_m: NonNegativeFloat
-    outer_m: PositiveFloat
+    inner_m: NonNegative[Metres]
+    outer_m: Positive[Metres]
 
     @model_validator(mode="after")
     def _has_an_area(self) -> Self:
@@ -110,7 +111,7 @@ class Hexagons(Component):
     True
     """
 
-    inter_site_distance_m: PositiveFloat
+    inter_site_distance_m: Positive[Metres]
     rings: Annotated[int, Field(ge=0, le=MOST_RINGS)] = 0
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
@@ -156,7 +157,7 @@ class FromFile(Component):
                 f"path: {self.path!r} has {len(rows)} positions; there must be one for each of the {clients} clients"
             )
         places = np.array(rows[:clients], dtype=np.float64)
-        check_column(places, "positions_m", f"path: {self.path!r}", ScenarioError)
+        check_column(places, "positions_m", COORDINATES, f"path: {self.path!r}", ScenarioError)
         return places
 
     def _rows(self) -> list[tuple[float, float]]:
@@ -198,7 +199,7 @@ class Given(Component):
     """
 
     positions_m: Annotated[
-        tuple[Annotated[tuple[float, float], Field(strict=False)], ...], Field(min_length=1, strict=False)
+        tuple[Annotated[tuple[Coordinate, Coordinate], Field(strict=False)], ...], Field(min_length=1, strict=False)
     ]
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:

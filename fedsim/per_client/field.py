@@ -15,10 +15,11 @@ from pydantic_core import InitErrorDetails, SchemaValidator, core_schema
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
-from fedsim.inputs.bounds import NUMBER, WHOLE, unit_bound
+from fedsim.inputs.bounds import NUMBER, WHOLE
 from fedsim.per_client.laws import CLIENT_LAW, CLIENT_LAWS, ClientLaw, Column
 from fedsim.registry import Component, Slot, refusal
 from fedsim.streams import Streams
+from fedsim.units import Bound, bound_of
 
 ClientValues = float | tuple[float, ...] | ClientLaw
 """What a scenario holds: a number for all clients, a number for each, or a law."""
@@ -149,7 +150,7 @@ def values_of(part: BaseModel, name: str, clients: int, streams: Streams, path: 
         found = CLIENT_LAW.checked(given, clients=clients).values(clients, streams, field)
         if bounds.whole and not isinstance(given, Column):
             found = np.rint(found)
-    _check(found, bounds, name, field, given)
+    _check(found, bounds, _limits(type(part), name, bounds), field, given)
     return found
 
 
@@ -186,8 +187,12 @@ def _annotations(part: type[BaseModel], name: str) -> list[Any]:
     return [*field.metadata, *(item for choice in choices for item in getattr(choice, "__metadata__", ()))]
 
 
-def _check(values: FloatArray, bounds: PerClient, name: str, field: str, given: object) -> None:
-    limits = unit_bound(name) or (WHOLE if bounds.whole else NUMBER)
+def _limits(part: type[BaseModel], name: str, bounds: PerClient) -> Bound:
+    field = part.model_fields[name]
+    return bound_of(field.annotation, field.metadata) or (WHOLE if bounds.whole else NUMBER)
+
+
+def _check(values: FloatArray, bounds: PerClient, limits: Bound, field: str, given: object) -> None:
     size = np.abs(values)
     fits = bounds.admits(values)
     known = (values == 0) | ((size >= limits.least) & (size <= limits.greatest))

@@ -10,9 +10,9 @@ Examples
 (['rate_bps', 'delay_s'], ['mixing', 'staleness'])
 """
 
-from fedsim.rounds.clients.assignment import Workload
-from fedsim.rounds.clients.context import ClientContext
-from fedsim.rounds.clients.expected_times import ExpectedTimes
+from typing import TYPE_CHECKING
+
+from fedsim.lazy import on_use
 from fedsim.rounds.faults import Faults
 from fedsim.rounds.hierarchy.backhaul import BACKHAULS
 from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULES
@@ -28,10 +28,30 @@ from fedsim.rounds.policies.deadline import Deadline, WaitForAll
 from fedsim.rounds.policies.late import LATE, Cancel, LateRule
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
-from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.evaluations import EvaluationPlan
-from fedsim.rounds.server.knowledge import Knowledge
-from fedsim.rounds.server.server import Progress, Server, StoppingCriteria
+
+if TYPE_CHECKING:
+    from fedsim.rounds.clients.assignment import Workload
+    from fedsim.rounds.clients.context import ClientContext
+    from fedsim.rounds.clients.expected_times import ExpectedTimes
+    from fedsim.rounds.server.context import ServerContext
+    from fedsim.rounds.server.evaluations import EvaluationPlan
+    from fedsim.rounds.server.knowledge import Knowledge
+    from fedsim.rounds.server.server import Progress, Server, StoppingCriteria
+else:
+    __getattr__ = on_use(
+        __name__,
+        {
+            "ClientContext": "fedsim.rounds.clients.context",
+            "EvaluationPlan": "fedsim.rounds.server.evaluations",
+            "ExpectedTimes": "fedsim.rounds.clients.expected_times",
+            "Knowledge": "fedsim.rounds.server.knowledge",
+            "Progress": "fedsim.rounds.server.server",
+            "Server": "fedsim.rounds.server.server",
+            "ServerContext": "fedsim.rounds.server.context",
+            "StoppingCriteria": "fedsim.rounds.server.server",
+            "Workload": "fedsim.rounds.clients.assignment",
+        },
+    )
 
 __all__ = [
     "BACKHAULS",

@@ -17,13 +17,14 @@ import math
 from collections.abc import Generator, Iterator
 from typing import Annotated, Any, Final, Self
 
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 from simpy import Environment, Event, Process
 
 from fedsim.clock import LastOfInstant, tie_s
 from fedsim.devices.availability.on_off import MarkovSojourns, Renewal, Sojourn
 from fedsim.registry import Settings, refusal
 from fedsim.streams import Streams
+from fedsim.units import Positive, Seconds
 
 SERVER_CRASH: Final = "the server crashes"
 """Cause of the interrupt that a crash is, by which it differs from one that something else raises."""
@@ -77,9 +78,9 @@ class ServerRestart(Settings):
     down_s : seconds from a crash to the return
     """
 
-    at_s: Annotated[tuple[PositiveFloat, ...], Field(min_length=1, strict=False)] | None = None
+    at_s: Annotated[tuple[Positive[Seconds], ...], Field(min_length=1, strict=False)] | None = None
     mean_up_s: Sojourn | None = None
-    down_s: PositiveFloat
+    down_s: Positive[Seconds]
 
     @model_validator(mode="after")
     def _has_instants(self) -> Self:

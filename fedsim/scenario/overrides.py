@@ -92,7 +92,7 @@ def _opened(value: Any, slot: Slot | None) -> dict[str, Any] | None:
 
 
 def _model(table: Mapping[str, Any], slot: Slot | None, annotation: Any) -> type[BaseModel] | None:
-    """Return the class that describes a table's fields, None where it cannot be told."""
+    """Return the class that describes a table's fields, None where none is known."""
     if slot is None:
         candidates = typing.get_args(annotation) or (annotation,)
         return next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
@@ -104,7 +104,7 @@ def _model(table: Mapping[str, Any], slot: Slot | None, annotation: Any) -> type
 
 
 def _keep_common_options(table: dict[str, Any], catalogue: Registry, kind: str) -> str:
-    """Remove the options that a new kind does not have, of a preset all; return what is kept and removed."""
+    """Remove the options that a new kind does not have, of a preset all; return what stays and what goes."""
     before = table.get("kind", catalogue.default)
     if before == kind:
         return ""

@@ -14,6 +14,7 @@ from fedsim.rounds import LATE, POLICIES, Edges, Faults, LateRule, RoundPolicy
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS, BySamples, Weighting
 from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS, SecureAggregation
 from fedsim.selectors import SELECTORS
+from fedsim.units import Bound, Positive, Seconds
 
 
 def _whole_or_word(value: Any) -> Any:
@@ -109,7 +110,7 @@ class Rounds(Settings):
     secure_aggregation: Annotated[SecureAggregation, Slot(SECURE_AGGREGATIONS)] | None = None
     edges: Edges | None = None
     faults: Faults | None = None
-    until_s: Annotated[float, Field(gt=0)] | None = None
+    until_s: Positive[Seconds] | None = None
     target_accuracy: Annotated[float, Field(gt=0, le=1)] | None = None
     target: Target | None = None
 
@@ -145,7 +146,7 @@ class Results(Settings):
     evaluate_every: Whole = 1
     evaluate_start: bool = True
     evaluate_clients: Annotated[Whole | Literal["never", "last"], BeforeValidator(_whole_or_word)] = "never"
-    smoothing: Whole = 1
+    smoothing: Annotated[Whole, Bound(0, 10**6)] = 1
     target_accuracy: Annotated[float, Field(gt=0, le=1)] = 0.8
     audit: bool = False
     noise_to_signal: bool = False
@@ -156,7 +157,7 @@ class ScenarioTables(Settings):
 
     Attributes
     ----------
-    name : of the scenario, at most 100 characters; a run is kept in ``runs/<name>`` by default
+    name : of the scenario, at most 100 characters; a run lies in ``runs/<name>`` by default
     seed : of all random streams
     crowd : how many clients there are, and where
     learning : what is learned from which data, or ``"none"`` for timing only
@@ -169,7 +170,7 @@ class ScenarioTables(Settings):
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0), Bound(0, 2**63 - 1)] = 0
     crowd: Crowd
     learning: Annotated[LearnerSettings, Slot(LEARNERS)]
     privacy: Privacy | None = None

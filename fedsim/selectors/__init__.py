@@ -1,7 +1,8 @@
 """Selection of each round's clients: the contract of a selector, and the built-in methods."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from fedsim.lazy import on_use
 from fedsim.registry import Registry
 from fedsim.selectors.adapter import SelectorInfo, SelectorPort
 from fedsim.selectors.baselines import All, Uniform
@@ -17,12 +18,25 @@ from fedsim.selectors.contracts import (
     Sampling,
     Selector,
 )
-from fedsim.selectors.fedsuv.fedsuv import FedSuv
-from fedsim.selectors.oort.fedscale import OortFedScale
-from fedsim.selectors.oort.oort import Oort
-from fedsim.selectors.oracles import Fastest
-from fedsim.selectors.pause.pause import Pause
 from fedsim.selectors.questions import RandomizedResponse
+
+if TYPE_CHECKING:
+    from fedsim.selectors.fedsuv.fedsuv import FedSuv
+    from fedsim.selectors.oort.fedscale import OortFedScale
+    from fedsim.selectors.oort.oort import Oort
+    from fedsim.selectors.oracles import Fastest
+    from fedsim.selectors.pause.pause import Pause
+else:
+    __getattr__ = on_use(
+        __name__,
+        {
+            "Fastest": "fedsim.selectors.oracles",
+            "FedSuv": "fedsim.selectors.fedsuv.fedsuv",
+            "Oort": "fedsim.selectors.oort.oort",
+            "OortFedScale": "fedsim.selectors.oort.fedscale",
+            "Pause": "fedsim.selectors.pause.pause",
+        },
+    )
 
 __all__ = [
     "SELECTORS",

@@ -14,7 +14,7 @@ import numpy as np
 from fedsim.answers import asked, in_words
 from fedsim.arrays import IntArray
 from fedsim.errors import PartError, SelectorError
-from fedsim.inputs.packages import with_package
+from fedsim.inputs.plugins import with_package
 from fedsim.measurements import MEASUREMENTS, NUMBERS
 from fedsim.selectors.candidates import ask
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView

@@ -16,6 +16,7 @@ from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.pause.bandit import Rewards, greatest
 from fedsim.selectors.sampling import CohortSelector
 from fedsim.selectors.validation import check_numbers, check_shares
+from fedsim.units import Seconds
 
 
 class CsUcb(CohortSelector):
@@ -46,7 +47,7 @@ class CsUcb(CohortSelector):
     )
     may_stall = "clients that never deliver have one index and are selected together, ever more rarely"
 
-    def __init__(self, cohort: int, tau_max_s: float = 5.0) -> None:
+    def __init__(self, cohort: int, tau_max_s: Seconds = 5.0) -> None:
         super().__init__(cohort)
         check_numbers(0, above=True, tau_max_s=tau_max_s)
         self.tau_max_s = tau_max_s
@@ -104,7 +105,7 @@ class CsUcbQ(CsUcb):
     def __init__(
         self,
         cohort: int,
-        tau_max_s: float = 5.0,
+        tau_max_s: Seconds = 5.0,
         weight: float = 0.1,
         promise: float = 0.5,
         rates: list[float] | None = None,

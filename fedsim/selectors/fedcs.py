@@ -13,6 +13,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundView
 from fedsim.selectors.sampling import lowest
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares
+from fedsim.units import Bits, Seconds
 
 
 class FedCs(PublishedSelector):
@@ -54,13 +55,13 @@ class FedCs(PublishedSelector):
 
     def __init__(
         self,
-        deadline_s: float,
+        deadline_s: Seconds,
         share: float = 0.1,
         uploads: Literal["serial", "parallel"] = "serial",
-        overhead_s: float = 0.0,
-        down_bits: float = 256.0,
-        up_bits: float = 256.0,
-        wait_s: float | None = None,
+        overhead_s: Seconds = 0.0,
+        down_bits: Bits = 256.0,
+        up_bits: Bits = 256.0,
+        wait_s: Seconds | None = None,
     ) -> None:
         check_numbers(0, above=True, deadline_s=deadline_s, share=share)
         check_shares(share=share)

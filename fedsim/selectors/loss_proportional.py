@@ -6,6 +6,7 @@ from fedsim.arrays import FloatArray
 from fedsim.selectors.contracts import Cohort, RoundView
 from fedsim.selectors.sampling import CohortSelector, draw_distinct, never_delivered
 from fedsim.selectors.validation import check_numbers
+from fedsim.units import Exponent
 
 
 class LossProportional(CohortSelector):
@@ -34,7 +35,7 @@ class LossProportional(CohortSelector):
     needs = ("loss",)
     communication = "a number up per update"
 
-    def __init__(self, cohort: int, data_exponent: float = 0.0) -> None:
+    def __init__(self, cohort: int, data_exponent: Exponent = 0.0) -> None:
         super().__init__(cohort)
         check_numbers(0, data_exponent=data_exponent)
         self.data_exponent = data_exponent

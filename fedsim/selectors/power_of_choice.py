@@ -12,6 +12,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Probe, RoundView
 from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct, lowest, never_delivered
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
+from fedsim.units import Bits, Seconds
 
 PAPER = (
     "Cho, Wang and Joshi, Client Selection in Federated Learning: Convergence Analysis and Power-of-Choice Selection "
@@ -84,8 +85,8 @@ class PowD(CohortSelector):
         cohort: int,
         candidates: int | None = None,
         weights: Weights = "equal",
-        up_bits: float = 32.0,
-        wait_s: float | None = None,
+        up_bits: Bits = 32.0,
+        wait_s: Seconds | None = None,
     ) -> None:
         super().__init__(cohort)
         check_whole_numbers(1, optional=True, candidates=candidates)
@@ -143,8 +144,8 @@ class CpowD(PowD):
         samples: int,
         candidates: int | None = None,
         weights: Weights = "equal",
-        up_bits: float = 32.0,
-        wait_s: float | None = None,
+        up_bits: Bits = 32.0,
+        wait_s: Seconds | None = None,
     ) -> None:
         super().__init__(cohort, candidates, weights, up_bits, wait_s)
         check_whole_numbers(1, samples=samples)

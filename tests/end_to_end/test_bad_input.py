@@ -126,7 +126,8 @@ SETTINGS = {
     "a trace of /dev/zero": ({"devices.availability": "{kind = 'traces', path = '/dev/zero.npz'}"}, "cannot be read"),
     ".a:B": ({"selector": ".a:B"}, "not of the form 'module:Class'"),
     "a program": ({"selector": "unittest.__main__:x"}, "is a program, which runs when it is imported"),
-    "no class": ({"selector": "antigravity:fly"}, "defines no class 'fly'"),
+    "no class": ({"selector": "colorsys:fly"}, "'colorsys' has no 'fly'"),
+    "no selector": ({"selector": "colorsys:rgb_to_hsv"}, "is no selector: it has no method select"),
     "5,000 digits": ({"seed": "9" * 5000}, "cannot be read: Exceeds the limit"),
     "3,000 brackets": ({"seed": "[" * 3000}, "too many brackets"),
 }

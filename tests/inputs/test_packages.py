@@ -9,9 +9,8 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import PartError, ScenarioError
-from fedsim.inputs import packages
-from fedsim.inputs.packages import registered, with_package
-from fedsim.inputs.plugins import without_plugins
+from fedsim.inputs import plugins
+from fedsim.inputs.plugins import registered, with_package, without_plugins
 from fedsim.testing import check_network, check_selector
 from tests.support.installed import PLUGIN, lay_out
 from tests.support.one_command import call
@@ -33,7 +32,7 @@ def site(tmp_path, monkeypatch):
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(packages, "_OF_MODULES", {})
+    monkeypatch.setattr(plugins, "_PACKAGES", {})
     monkeypatch.setenv("COLUMNS", "1000")
     yield folder
     for name in [name for name in sys.modules if name.startswith("fedsim_slots")]:
@@ -151,7 +150,7 @@ def test_a_name_of_fedsims_own_stays_its_own_and_is_listed_as_hidden(site):
 
 def test_a_class_of_no_package_has_no_package_in_its_name():
     assert with_package("a:B", "a") == "a:B"
-    assert packages.Registered(("a:B",), ("one 1.0",)).in_words() == "one 1.0"
+    assert plugins.Registered(("a:B",), ("one 1.0",)).in_words() == "one 1.0"
 
 
 @pytest.mark.slow

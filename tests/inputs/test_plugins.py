@@ -1,7 +1,6 @@
-"""Classes are looked up in the source before a module is imported: what does not define the class is not run."""
+"""Classes that a scenario names as module:Class: what is found, and every way in which one cannot be loaded."""
 
 import sys
-from importlib.machinery import EXTENSION_SUFFIXES
 
 import pytest
 
@@ -11,6 +10,7 @@ FIRST = """
 class First:
     class Inner:
         pass
+def made(): ...
 """
 FILES = {
     "plug_first.py": FIRST,
@@ -20,15 +20,12 @@ FILES = {
     "Made = type('Made', (), {})\n",
     "plug_package/__main__.py": "raise SystemExit('run')\n",
     "plug_bare/deep.py": FIRST,
-    "plug_effects.py": "open('effect', 'w').close()\nx = 1\ndef make(): ...\nimport json\n",
+    "plug_needs.py": "import nothing_here\nclass A: ...\n",
     "plug_raises.py": "class A: ...\nraise RuntimeError('no\\nkey')\n",
     "plug_exits.py": "class A: ...\nimport sys\nsys.exit(3)\n",
     "plug_stops.py": "class A: ...\nraise BaseException\n",
     "plug_no_python.py": "class A(:\n",
-    "plug_deep.py": "x = " + "(" * 3000 + "\nclass A: ...\n",
     "plug_null.py": "class A: ...\0\n",
-    "plug_circle.py": "from plug_circle import A\n",
-    "plug_lazy.py": "class A: ...\ndel A\n",
 }
 
 
@@ -37,7 +34,6 @@ def plugs(tmp_path, monkeypatch):
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    (tmp_path / f"plug_compiled{EXTENSION_SUFFIXES[0]}").write_bytes(b"no machine code")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     yield tmp_path
@@ -55,6 +51,7 @@ def plugs(tmp_path, monkeypatch):
         "plug_package.deep:Deep": "Deep",
         "plug_package.deep:Made": "Made",
         "plug_bare.deep:First": "First",
+        "plug_first:made": "made",
     }.items(),
 )
 def test_a_class_is_found_where_it_stands_and_where_it_is_imported(place, name):
@@ -74,32 +71,22 @@ REFUSED = {
     "no_such_module_at_all:A": "there is no module 'no_such_module_at_all'",
     "plug_package.none.deeper:A": "there is no module 'plug_package.none'",
     "plug_first.deep:A": "there is no module 'plug_first.deep'",
-    "plug_first:Firts": r"defines no class 'Firts' \(did you mean 'First'\?\), so it is not imported",
+    "plug_first:Firts": r"has no 'Firts' \(did you mean 'First'\?\)",
     "plug_first:First.Outer": "has no 'First.Outer'",
-    "plug_effects:x": "defines no class 'x'",
-    "plug_effects:make": "defines no class 'make'",
-    "plug_effects:json": "defines no class 'json'",
-    "antigravity:A": "defines no class 'A'",
-    "this:s": "defines no class 's'",
     "plug_raises:A": "fails when it is imported: RuntimeError: no key",
     "plug_exits:A": r"ends the program when it is imported \(exit code 3\)",
     "plug_stops:A": "fails when it is imported: BaseException: no reason",
-    "plug_no_python:A": "cannot be read: ",
-    "plug_deep:A": "cannot be read: ",
-    "plug_null:A": "cannot be read: ",
-    "plug_circle:A": "in a circle",
-    "plug_lazy:A": "has no 'A'",
+    "plug_needs:A": "fails when it is imported: ModuleNotFoundError: No module named 'nothing_here'",
+    "plug_no_python:A": "fails when it is imported: SyntaxError",
+    "plug_null:A": "fails when it is imported: SyntaxError",
     "_heapq_no:A": "there is no module",
-    "plug_compiled:A": "has no source of Python",
 }
 
 
 @pytest.mark.parametrize("place", REFUSED)
-def test_what_defines_no_class_is_refused(place, plugs):
+def test_what_cannot_be_loaded_is_refused(place):
     with pytest.raises(PluginError, match=REFUSED[place]):
         load_plugin(place)
-    assert not (plugs / "effect").exists()
-    assert "antigravity" not in sys.modules
 
 
 def test_an_interrupt_on_import_is_an_interrupt(plugs):
@@ -113,8 +100,3 @@ def test_without_plugins_nothing_is_imported():
         load_plugin("plug_first:First")
     assert "plug_first" not in sys.modules
     assert load_plugin("plug_first:First")
-
-
-def test_what_an_installed_package_registers_may_be_compiled():
-    with pytest.raises(PluginError, match="fails when it is imported: ImportError"):
-        load_plugin("plug_compiled:A", package="a package 1.0")

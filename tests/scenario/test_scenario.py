@@ -170,8 +170,8 @@ def test_an_object_that_cannot_be_described_runs_but_is_not_written():
 def test_selector_by_entry_point(monkeypatch):
     point = importlib.metadata.EntryPoint("every-other", f"{__name__}:EveryOther", "fedsim.selectors")
     found = importlib.metadata.EntryPoints([point])
-    monkeypatch.setattr(sys.modules["fedsim.inputs.packages"], "_OF_MODULES", {})
-    monkeypatch.setattr(sys.modules["fedsim.inputs.packages"], "entry_points", lambda group: found.select(group=group))
+    monkeypatch.setattr(sys.modules["fedsim.inputs.plugins"], "_PACKAGES", {})
+    monkeypatch.setattr(sys.modules["fedsim.inputs.plugins"], "entry_points", lambda group: found.select(group=group))
     scenario = Scenario(**{**TABLES, "selector": {"kind": "every-other", "step": 3}})
     assert isinstance(scenario.selector.build(), EveryOther)
     assert Scenario.from_toml(scenario.to_toml()) == scenario

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Final, Protocol
 
-from fedsim.inputs.bounds import BY_UNIT, NUMBER, unit_bound
+from fedsim.inputs.bounds import NUMBER
 from fedsim.learning import LEARNERS
 from fedsim.per_client import PerClient
 from fedsim.scenario.sections import ScenarioTables
+from fedsim.units import Bound
 from tests.support.field_values import BESIDE, OPTIONS, Tables
-from tests.support.scenario_fields import declared, filled, kinds_of, literals_of, table_of, with_values
+from tests.support.scenario_fields import declared, filled, kinds_of, literals_of, stated_bounds, table_of, with_values
 
 MOST_CLIENTS: Final = 8
 MOST_ROUNDS: Final = 3
@@ -71,7 +72,6 @@ _LEAST_BPS: Final = 1e4
 """Of transfers in a network that is computed again many times a second."""
 _MIXES: Final = ((0, 0, 0), (5, 0, 0), (15, 0, 0), (5, 80, 0), (20, 70, 0), (3, 20, 40))
 """Of a hundred fields, how many are touched; of these, how many are at a bound, and wrong."""
-_UNITS: Final = tuple(f"_{unit}" for unit in BY_UNIT)
 
 
 @dataclass
@@ -100,10 +100,11 @@ class _Walk:
     def fill_field(self, owner: Any, table: Tables, name: str) -> None:
         """Choose kind or value of one field of a table."""
         annotation, slot = declared(owner)[name]
+        bound = stated_bounds(owner)[name]
         inner = table_of(annotation)
         if isinstance(slot, PerClient) and self.draws.chance(80):
             if self.draws.chance(self.touched):
-                table[name] = self._value(name, annotation, table.get(name))
+                table[name] = self._value(name, annotation, bound, table.get(name))
         elif slot is not None:
             self._fill_slot(table, name, slot, many=typing.get_origin(annotation) is tuple)
         elif inner is not None:
@@ -113,7 +114,7 @@ class _Walk:
                     self.fill(inner, held)
                 table[name] = held
         elif self.draws.chance(self.touched):
-            table[name] = self._value(name, annotation, table.get(name))
+            table[name] = self._value(name, annotation, bound, table.get(name))
 
     def _fill_slot(self, table: Tables, name: str, slot: Any, *, many: bool) -> None:
         stays = name not in table and not self.draws.chance(30)
@@ -129,19 +130,19 @@ class _Walk:
         if self.draws.chance(self.touched * self.wrong // 100):
             table[name] = self.draws.pick(_WRONG)
 
-    def _value(self, name: str, annotation: Any, before: Any) -> Any:
+    def _value(self, name: str, annotation: Any, bound: Bound | None, before: Any) -> Any:
         if self.draws.chance(self.wrong):
             return self.draws.pick(_WRONG)
         if self.draws.chance(self.boundary):
-            return self.draws.pick(_at_bounds(name, annotation) if self.draws.chance(70) else _bounds(name, annotation))
+            at = _at_bounds if self.draws.chance(70) else _bounds
+            return self.draws.pick(at(name, annotation, bound))
         return self.draws.pick(_allowed(annotation, before))
 
 
-def _bounds(name: str, annotation: Any) -> Sequence[Any]:
+def _bounds(name: str, annotation: Any, bound: Bound | None) -> Sequence[Any]:
     """Return values at the bounds of a number, or beside them."""
     if _holds(annotation, bool) or not (_holds(annotation, int) or _holds(annotation, float)):
         return _WRONG
-    bound = unit_bound(name)
     if _holds(annotation, float):
         limits = bound or NUMBER
         near = [limits.least, float(limits.greatest)]
@@ -151,12 +152,12 @@ def _bounds(name: str, annotation: Any) -> Sequence[Any]:
     return [0, 1, -1, 2**63 - 1, *([] if name in _WORK else [*_GREAT, *most])]
 
 
-def _at_bounds(name: str, annotation: Any) -> Sequence[Any]:
+def _at_bounds(name: str, annotation: Any, bound: Bound | None) -> Sequence[Any]:
     """Return the smallest and the greatest number that a field may hold by its unit."""
     if not _holds(annotation, float):
-        return _bounds(name, annotation)
-    limits = unit_bound(name) or NUMBER
-    return [limits.least, float(limits.greatest), 1.0, 0.0] if name.endswith(_UNITS) else [1e-12, 1e-3, 1.0, 0.0, 1e12]
+        return _bounds(name, annotation, bound)
+    limits = bound or NUMBER
+    return [limits.least, float(limits.greatest), 1e-3, 1.0, 0.0]
 
 
 def _allowed(annotation: Any, before: Any) -> Sequence[Any]:

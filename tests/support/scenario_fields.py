@@ -21,6 +21,7 @@ from fedsim.identity import nested
 from fedsim.network.medium.cell import SharingSlot
 from fedsim.registry import Registry, Slot
 from fedsim.scenario.sections import ScenarioTables
+from fedsim.units import Bound, bound_of
 from tests.support.field_values import BESIDE, NOT_INSTALLED, NOT_THERE, OPTIONS, OTHERS, TABLES, TOGETHER, Tables
 
 
@@ -123,6 +124,15 @@ def declared(owner: Any) -> Mapping[str, tuple[Any, Slot | None]]:
         return {}
     hints = typing.get_type_hints(owner.__init__)
     return {name: (hints.get(name), None) for name in inspect.signature(owner).parameters}
+
+
+@functools.cache
+def stated_bounds(owner: Any) -> Mapping[str, Bound | None]:
+    """Return the bound that the annotation of each field of a table, or of each option of a class, states."""
+    if issubclass(owner, BaseModel):
+        return {name: bound_of(field.annotation, field.metadata) for name, field in owner.model_fields.items()}
+    hints = typing.get_type_hints(owner.__init__, include_extras=True)
+    return {name: bound_of(hints.get(name)) for name in declared(owner)}
 
 
 def _slot(field: Any) -> Slot | None:

@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar, Final
 import numpy as np
 from pydantic import PrivateAttr
 
-from fedsim.arrays import Seconds
 from fedsim.clock import Event, LastOfInstant
 from fedsim.errors import ScenarioError
 from fedsim.inputs.bounds import LATEST_S
@@ -15,6 +14,7 @@ from fedsim.registry import Slot
 from fedsim.rounds.policies.contracts import POLICIES, RoundPolicy, SynchronousPolicy
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerTraits
+from fedsim.units import Positive, Seconds
 
 NOTICED_AFTER_S: Final = 60.0
 """Seconds of silence after which Flower takes a node for lost: twice its 30 s between two heartbeats."""
@@ -25,7 +25,7 @@ class UntilTimeout(SynchronousPolicy):
 
     takes_ties: ClassVar[bool] = True
     policy: Annotated[RoundPolicy, Slot(POLICIES)]
-    noticed_after_s: Seconds = NOTICED_AFTER_S
+    noticed_after_s: Positive[Seconds] = NOTICED_AFTER_S
     _timeout_s: list[float] = PrivateAttr(default_factory=lambda: [math.inf])
 
     def wait_at_most(self, timeout_s: float) -> None:

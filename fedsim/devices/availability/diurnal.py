@@ -14,6 +14,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import Renewal, Sojourn
 from fedsim.registry import Component
 from fedsim.streams import Streams
+from fedsim.units import Hours
 
 HOUR_S: Final = 3600.0
 DAY_S: Final = 24 * HOUR_S
@@ -116,7 +117,7 @@ class Diurnal(Component):
     share_by_hour: Annotated[tuple[Share, ...], Field(min_length=24, max_length=24, strict=False)] = FLASH_SHARES
     mean_session_s: Sojourn = 2054.0
     start_hour: Annotated[float, Field(ge=0, lt=24)] = 0.0
-    zones_h: Annotated[float, Field(ge=0, le=24)] = 0.0
+    zones_h: Annotated[Hours, Field(ge=0, le=24)] = 0.0
 
     @model_validator(mode="after")
     def _shares_can_be_reached(self) -> Self:

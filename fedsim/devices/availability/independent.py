@@ -9,13 +9,14 @@ import math
 from typing import Annotated, ClassVar, Final
 
 import numpy as np
-from pydantic import Field, PositiveFloat
+from pydantic import Field
 
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.devices.contracts import Availability, Kind
 from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
+from fedsim.units import LONGEST_S, Bound, Positive, Seconds
 
 _REPEATED: Final = 2**62
 """Distance from a draw of a `Bernoulli` law to its repetition that shows an available client."""
@@ -100,7 +101,7 @@ class Bernoulli(Component):
     may_leave: ClassVar[bool] = False
 
     probability: Annotated[float, Field(gt=0, le=1)]
-    retry_s: PositiveFloat = 1.0
+    retry_s: Annotated[Positive[Seconds], Bound(1e-3, LONGEST_S)] = 1.0
 
     def build(self, clients: int, streams: Streams) -> "BernoulliAvailability":
         """Return the availability of one run."""

@@ -23,12 +23,13 @@ from fedsim.devices.tracking import AvailabilityTracker, OnOffTracker
 from fedsim.errors import ScenarioError
 from fedsim.registry import Component
 from fedsim.streams import Streams
+from fedsim.units import Seconds
 
 WIDTH: Final = 16
 MOST_SOJOURNS: Final = 3_200_000
 """Of a client between two looks at it; they are drawn one after the other, which takes minutes."""
 _MOST_STEPS: Final = 64
-Sojourn = Annotated[float, Field(ge=1e-3)]
+Sojourn = Annotated[Seconds, Field(ge=1e-3)]
 
 
 def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float | FloatArray) -> IntArray:

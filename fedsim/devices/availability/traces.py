@@ -10,15 +10,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import PositiveFloat
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess, count_until
 from fedsim.errors import DataError
-from fedsim.inputs.columns import check_column
+from fedsim.inputs.bounds import check_column
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.traces import PICKLES, Assignment, entries_of, read_columns, read_pickle
+from fedsim.units import SECONDS, Positive, Seconds
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Intervals:
         if not np.all((start >= 0) & np.isfinite(start) & np.isfinite(end)):
             raise DataError("starts and ends of intervals must be finite numbers of at least 0 s")
         for name, times_s in (("start_s", start), ("end_s", end), ("period_s", period)):
-            check_column(times_s, name, "intervals", DataError)
+            check_column(times_s, name, SECONDS, "intervals", DataError)
         end = np.minimum(end, period[owner])
         kept = np.flatnonzero(end > start)
         kept = kept[np.lexsort((start[kept], owner[kept]))]
@@ -139,7 +139,7 @@ class Traces(Component):
     path: str
     mapping: Assignment = "random"
     checked: Literal["whole-task", "end-point"] = "whole-task"
-    period_s: PositiveFloat | None = None
+    period_s: Positive[Seconds] | None = None
 
     def build(self, clients: int, streams: Streams) -> "TraceAvailability":
         intervals = read_intervals(self.path, self.period_s)

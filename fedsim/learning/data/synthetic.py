@@ -11,6 +11,7 @@ from fedsim.capabilities import USERS
 from fedsim.learning.data.datasets import Dataset, Limited
 from fedsim.learning.data.in_files import first_ones
 from fedsim.streams import Streams
+from fedsim.units import Bound
 
 _TRAIN: Final = 0.9
 _LEAST: Final = 50
@@ -56,7 +57,7 @@ class Synthetic(Limited):
     users: Annotated[int, Field(ge=1, le=1000)] = 30
     features: Annotated[int, Field(ge=1, le=1000)] = 60
     classes: Annotated[int, Field(ge=2, le=1000)] = 10
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0), Bound(0, 2**63 - 1)] = 0
 
     def where(self) -> str:
         return "made when it is loaded"

@@ -9,6 +9,7 @@ from pydantic import Field
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.fitting import of_images, of_numbers
 from fedsim.registry import Component, Registry
+from fedsim.units import Bound
 
 if TYPE_CHECKING:
     from torch import nn
@@ -61,7 +62,7 @@ class MLP(Component):
     MLP(hidden=(16, 4))
     """
 
-    hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = (32, 16)
+    hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False), Bound(0, 2**16)] = (32, 16)
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
         from fedsim.learning.models.architectures import mlp

@@ -8,10 +8,9 @@ message, in either direction. None of these waits takes a share of the spectrum.
 import math
 from typing import Final, NamedTuple, Protocol
 
-from pydantic import NonNegativeFloat, PositiveFloat
-
 from fedsim.answers import Contract, InstanceOf
 from fedsim.registry import Component, Registry
+from fedsim.units import NonNegative, Positive, Seconds
 
 ACCESS_LATENCIES: Final = Registry(
     "cell access",
@@ -66,12 +65,12 @@ class GrantAccess(Component):
     backhaul_s : one way between the base station and the server
     """
 
-    downlink_s: NonNegativeFloat = 0.004
-    scheduling_request_s: NonNegativeFloat = 0.006
-    grant_s: NonNegativeFloat = 0.007
-    random_access_s: NonNegativeFloat = 0.1
-    inactivity_s: PositiveFloat = 10.0
-    backhaul_s: NonNegativeFloat = 0.01
+    downlink_s: NonNegative[Seconds] = 0.004
+    scheduling_request_s: NonNegative[Seconds] = 0.006
+    grant_s: NonNegative[Seconds] = 0.007
+    random_access_s: NonNegative[Seconds] = 0.1
+    inactivity_s: Positive[Seconds] = 10.0
+    backhaul_s: NonNegative[Seconds] = 0.01
 
     def delays(self) -> AccessDelays:
         return AccessDelays(

@@ -7,7 +7,7 @@ different carriers (frequency-division duplex). Path loss and shadowing are comm
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.capabilities import MODEL_BITS, SITES
@@ -27,7 +27,7 @@ from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTranspor
 from fedsim.per_client import Values, one_number
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
-from fedsim.units import SPEED_OF_LIGHT_M_PER_S
+from fedsim.units import SPEED_OF_LIGHT_M_PER_S, Bound, Decibels, NonNegative, Seconds
 
 
 class Downlink(CellLink):
@@ -130,10 +130,10 @@ class Cell(Component):
     downlink: Downlink = Downlink()
     uplink: Uplink = Uplink()
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = LogDistance()
-    shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] | None = None
+    shadowing_sigma_db: Annotated[Decibels, Field(ge=0, le=50)] | None = None
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = IndependentShadowing()
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh()
-    delay_spread_s: NonNegativeFloat = 0.0
+    delay_spread_s: Annotated[NonNegative[Seconds], Bound(1e-12, 1e-3)] = 0.0
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon()
     sites: Sites | None = None
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess()

@@ -14,7 +14,7 @@ size of its cell.
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, NonNegativeFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.network.cell.access import ACCESS_LATENCIES, AccessLatency, GrantAccess
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
@@ -29,6 +29,7 @@ from fedsim.network.radio.tr38901.indoor import IndoorOffice
 from fedsim.network.radio.tr38901.outdoor import UrbanMacro
 from fedsim.network.transport.transport import TRANSPORTS, Tcp, Transport
 from fedsim.registry import Settings, Slot
+from fedsim.units import Bound, Decibels, NonNegative, Seconds
 
 _WALKING_M_PER_S = 3 / 3.6
 _UMA_DELAY_SPREAD_S = 363e-9
@@ -89,7 +90,7 @@ class UrbanMacroCell(Preset):
         decorrelation_m=50.0, indoor_decorrelation_m=7.0
     )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 2e9))
-    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
+    delay_spread_s: Annotated[NonNegative[Seconds], Bound(1e-12, 1e-3)] = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="64qam")
     sites: Sites | None = Sites(inter_site_distance_m=500.0, load=0.5, uplink_backoff_db=20.0, serving_rings=1)
     transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.05)
@@ -108,7 +109,7 @@ class IndoorOfficeCell(Preset):
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = IndoorOffice(carrier_hz=3.5e9)
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=6.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rician(k_db=7.0, coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
-    delay_spread_s: NonNegativeFloat = 39e-9
+    delay_spread_s: Annotated[NonNegative[Seconds], Bound(1e-12, 1e-3)] = 39e-9
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS
     transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.03)
@@ -140,9 +141,9 @@ class WifiCell(Preset):
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = LogDistance(
         exponent=3.5, reference_loss_db=60.8, reference_distance_m=5.0
     )
-    shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] | None = 5.0
+    shadowing_sigma_db: Annotated[Decibels, Field(ge=0, le=50)] | None = 5.0
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 5.25e9))
-    delay_spread_s: NonNegativeFloat = 30e-9
+    delay_spread_s: Annotated[NonNegative[Seconds], Bound(1e-12, 1e-3)] = 30e-9
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(
         table="wifi", schemes=9, attempts=7, combining=False, block_s=2e-3, backoff_s=72e-6, overhead=0.405
     )
@@ -189,7 +190,7 @@ class NarrowbandCell(Preset):
     )
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=7.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=2.0)
-    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
+    delay_spread_s: Annotated[NonNegative[Seconds], Bound(1e-12, 1e-3)] = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon(snr_gap_db=3.0, ceiling=0.7)
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess(
         downlink_s=0.05,
@@ -220,7 +221,7 @@ class MidbandCell(Preset):
         decorrelation_m=50.0, indoor_decorrelation_m=7.0
     )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
-    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
+    delay_spread_s: Annotated[NonNegative[Seconds], Bound(1e-12, 1e-3)] = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1, uplink_backoff_db=20.0, serving_rings=1)
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS

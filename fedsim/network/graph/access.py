@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, Protocol, Self
 
 import numpy as np
-from pydantic import NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import model_validator
 
 from fedsim.answers import Contract, Flag, Number, PartOf
 from fedsim.arrays import BoolArray, FloatArray, IntArray
@@ -22,7 +22,17 @@ from fedsim.network.topology.coverage import COVERAGE, Coverage
 from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
-from fedsim.units import db_to_linear
+from fedsim.units import (
+    BITS_PER_SECOND,
+    Bound,
+    Decibels,
+    Exponent,
+    Metres,
+    NonNegative,
+    Positive,
+    Seconds,
+    db_to_linear,
+)
 
 ACCESSES = Registry(
     "access",
@@ -105,11 +115,11 @@ class ConstantAccess(Component):
 
     shares_airtime: ClassVar[bool] = False
 
-    downlink_bps: Annotated[ClientValues, PerClient(gt=0)]
-    uplink_bps: Annotated[ClientValues, PerClient(gt=0)]
-    delay_s: NonNegativeFloat
-    exponent: PositiveFloat = 3.76
-    reach_m: PositiveFloat | None = None
+    downlink_bps: Annotated[ClientValues, PerClient(gt=0), BITS_PER_SECOND]
+    uplink_bps: Annotated[ClientValues, PerClient(gt=0), BITS_PER_SECOND]
+    delay_s: NonNegative[Seconds]
+    exponent: Positive[Exponent] = 3.76
+    reach_m: Positive[Metres] | None = None
 
     def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "ConstantCoverage":
         down_bps, up_bps = (
@@ -180,9 +190,9 @@ class RadioAccess(Component):
 
     cell: Annotated[Cell, Slot(CELLS)] = Cell()
     spectrum: Literal["dedicated", "shared"] = "dedicated"
-    delay_s: NonNegativeFloat
-    step_m: PositiveFloat = 5.0
-    least_snr_db: float = -6.0
+    delay_s: NonNegative[Seconds]
+    step_m: Annotated[Positive[Metres], Bound(1e-2, 1e9)] = 5.0
+    least_snr_db: Decibels = -6.0
 
     @property
     def shares_airtime(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
 import networkx as nx
 import numpy as np
-from pydantic import Field, NonNegativeFloat, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fedsim.answers import Contract, InstanceOf
 from fedsim.arrays import FloatArray
@@ -27,6 +27,7 @@ from fedsim.network.topology.mobility import MOBILITIES, MOBILITY_MODEL, Mobilit
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
+from fedsim.units import NonNegative, Seconds
 
 
 class Layout(Protocol):
@@ -74,7 +75,7 @@ class Graph(Component):
     trouble: Annotated[tuple[Annotated[Failure, Slot(FAILURES)], ...], Field(strict=False)] = ()
     mobility: Annotated[Mobility, Slot(MOBILITIES)] | None = None
     handover: HandoverRule = HandoverRule()
-    interruption_s: NonNegativeFloat = 0.0
+    interruption_s: NonNegative[Seconds] = 0.0
     transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Annotated, Any, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 from simpy import Event
 
 from fedsim.answers import Contract, Free
@@ -15,6 +15,7 @@ from fedsim.clock import wait_until
 from fedsim.errors import ScenarioError
 from fedsim.network.medium.graph import GraphMedium
 from fedsim.registry import Component, Registry
+from fedsim.units import LONGEST_S, Bound, NonNegative, Positive, Seconds
 
 FAILURES = Registry(
     "trouble",
@@ -63,8 +64,8 @@ class OutageBursts(Component):
     edges : pairs of node names; all wireless edges, those of attached clients included, if left out
     """
 
-    mean_good_s: PositiveFloat
-    mean_bad_s: PositiveFloat
+    mean_good_s: Annotated[Positive[Seconds], Bound(1e-3, LONGEST_S)]
+    mean_bad_s: Annotated[Positive[Seconds], Bound(1e-3, LONGEST_S)]
     bad_factor: Annotated[float, Field(ge=0, lt=1)] = 0.0
     edges: Annotated[tuple[Ends, ...], Field(min_length=1, strict=False)] | None = None
 
@@ -111,8 +112,8 @@ class Outage(Component):
 
     node: str | None = None
     edge: Ends | None = None
-    from_s: NonNegativeFloat
-    duration_s: PositiveFloat
+    from_s: NonNegative[Seconds]
+    duration_s: Positive[Seconds]
 
     @model_validator(mode="after")
     def _loses_one(self) -> Self:

@@ -8,10 +8,11 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from fedsim.arrays import Seconds, numbers_of
+from fedsim.arrays import numbers_of
 from fedsim.network.medium.disciplines import Discipline, Job
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.shares.multiuser_diversity import GainTable
+from fedsim.units import Positive, Seconds
 
 _BELOW: Final = 8
 _ABOVE: Final = 2
@@ -270,7 +271,7 @@ class ProportionalFair(GainSharing):
     window_s : time over which the average forgets all but 1/e, where fading is drawn; means are those of a long one
     """
 
-    def __init__(self, window_s: Seconds = FAIR_WINDOW_S) -> None:
+    def __init__(self, window_s: Positive[Seconds] = FAIR_WINDOW_S) -> None:
         super().__init__()
         self.window_s = window_s
 

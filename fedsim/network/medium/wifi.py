@@ -9,6 +9,7 @@ from pydantic import Field
 
 from fedsim.network.medium.collisions.contention import Contention
 from fedsim.network.medium.disciplines import Discipline, Job
+from fedsim.units import Seconds
 
 _DENOMINATOR_BITS = 1074
 
@@ -91,9 +92,9 @@ class Dcf(RateFair):
 
     def __init__(
         self,
-        frame_s: Annotated[float, Field(ge=1e-6, le=1.0)] = 2e-3,
-        overhead_s: Annotated[float, Field(ge=0, le=1.0)] = 118e-6,
-        idle_slot_s: Annotated[float, Field(ge=1e-9, le=1.0)] = 9e-6,
+        frame_s: Annotated[Seconds, Field(ge=1e-6, le=1.0)] = 2e-3,
+        overhead_s: Annotated[Seconds, Field(ge=0, le=1.0)] = 118e-6,
+        idle_slot_s: Annotated[Seconds, Field(ge=1e-9, le=1.0)] = 9e-6,
         window: Annotated[int, Field(ge=2, le=2**16)] = 16,
         doublings: Annotated[int, Field(ge=0, le=16)] = 6,
     ) -> None:

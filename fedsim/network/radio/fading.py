@@ -10,13 +10,23 @@ from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray
-from fedsim.inputs.bounds import out_of_bounds
 from fedsim.network.radio.rates.capacity import rayleigh_efficiency, spectral_efficiency
 from fedsim.registry import Component, Registry
-from fedsim.units import SPEED_OF_LIGHT_M_PER_S
+from fedsim.units import (
+    HERTZ,
+    LONGEST_S,
+    METRES_PER_SECOND,
+    SPEED_OF_LIGHT_M_PER_S,
+    Bound,
+    Decibels,
+    Hertz,
+    MetresPerSecond,
+    Positive,
+    Seconds,
+)
 
 
 def doppler_hz(speed_m_per_s: float, carrier_hz: float) -> float:
@@ -45,9 +55,9 @@ class BlockFading(Component):
         Given together they set `coherence_s` to ``0.423 / f_D`` and take precedence over its own value.
     """
 
-    coherence_s: PositiveFloat = 0.076
-    speed_m_per_s: PositiveFloat | None = None
-    carrier_hz: PositiveFloat | None = None
+    coherence_s: Annotated[Positive[Seconds], Bound(1e-6, LONGEST_S)] = 0.076
+    speed_m_per_s: Positive[MetresPerSecond] | None = None
+    carrier_hz: Positive[Hertz] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -57,7 +67,7 @@ class BlockFading(Component):
             carrier: Any = value.get("carrier_hz")
             numbers = isinstance(speed, int | float) and isinstance(carrier, int | float) and min(speed, carrier) > 0
             # A number out of its bounds is refused by its own name.
-            if numbers and not out_of_bounds("speed_m_per_s", speed) and not out_of_bounds("carrier_hz", carrier):
+            if numbers and METRES_PER_SECOND.admits(speed) and HERTZ.admits(carrier):
                 return {**value, "coherence_s": coherence_time_s(speed, carrier)}
         return value
 
@@ -143,7 +153,7 @@ class Rician(BlockFading):
     [2.91, 3.26, 3.46]
     """
 
-    k_db: Annotated[float, Field(ge=-100, le=30)] = 7.0
+    k_db: Annotated[Decibels, Field(ge=-100, le=30)] = 7.0
 
     @property
     def k(self) -> float:

@@ -20,15 +20,15 @@ from fedsim.network.radio.spectral_efficiency import RATE_LAW, RateLaw
 from fedsim.per_client import ClientValues, PerClient, Values, one_number, values_of
 from fedsim.registry import Settings, Slot
 from fedsim.streams import Streams
-from fedsim.units import db_to_linear, thermal_noise_dbm
+from fedsim.units import DECIBELS, HERTZ, Decibels, db_to_linear, thermal_noise_dbm
 
 _USUAL_SIGMA_DB: Final = 8.0
 
 
-PowerDbm = Annotated[ClientValues, PerClient(ge=-100, le=100)]
-BandwidthHz = Annotated[ClientValues, PerClient(gt=0)]
-AntennaGainDbi = Annotated[float, Field(ge=-50, le=100)]
-NoiseFigureDb = Annotated[float, Field(ge=0, le=50)]
+PowerDbm = Annotated[ClientValues, PerClient(ge=-100, le=100), DECIBELS]
+BandwidthHz = Annotated[ClientValues, PerClient(gt=0), HERTZ]
+AntennaGainDbi = Annotated[Decibels, Field(ge=-50, le=100)]
+NoiseFigureDb = Annotated[Decibels, Field(ge=0, le=50)]
 
 
 class CellLink(Settings):

@@ -9,13 +9,13 @@ import math
 from typing import Annotated, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.spectral_efficiency import mean_over_fading
 from fedsim.registry import Component
-from fedsim.units import linear_to_db
+from fedsim.units import LONGEST_S, Bound, Decibels, NonNegative, PerDecibel, Positive, Seconds, linear_to_db
 
 Table = Literal["64qam", "256qam", "wifi"]
 Gap = Literal["flat", "nr-ldpc"]
@@ -117,12 +117,12 @@ class ModulationAndCoding(Component):
     table: Table = "64qam"
     schemes: Annotated[int, Field(ge=1)] | None = None
     gap: Gap = "flat"
-    gap_db: Annotated[float, Field(ge=0, le=30)] = 3.0
-    steepness_per_db: PositiveFloat = 4.8
+    gap_db: Annotated[Decibels, Field(ge=0, le=30)] = 3.0
+    steepness_per_db: Positive[PerDecibel] = 4.8
     attempts: Annotated[int, Field(ge=1, le=32)] = 4
     combining: bool = True
-    block_s: PositiveFloat = 1e-3
-    backoff_s: NonNegativeFloat = 0.0
+    block_s: Annotated[Positive[Seconds], Bound(1e-6, LONGEST_S)] = 1e-3
+    backoff_s: NonNegative[Seconds] = 0.0
     overhead: Annotated[float, Field(ge=0, lt=1)] = 0.14
 
     @model_validator(mode="after")

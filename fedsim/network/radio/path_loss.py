@@ -7,11 +7,10 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import NonNegativeFloat, PositiveFloat
 
 from fedsim.arrays import FloatArray
 from fedsim.registry import Component, Registry
-from fedsim.units import SPEED_OF_LIGHT_M_PER_S
+from fedsim.units import SPEED_OF_LIGHT_M_PER_S, Decibels, Exponent, Hertz, Metres, NonNegative, Positive
 
 PATH_LOSSES = Registry(
     "path loss",
@@ -44,7 +43,7 @@ class FreeSpace(Component):
     80.05
     """
 
-    carrier_hz: PositiveFloat = 2e9
+    carrier_hz: Positive[Hertz] = 2e9
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
         waves = 4 * math.pi * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S
@@ -72,9 +71,9 @@ class LogDistance(Component):
     90.5
     """
 
-    exponent: PositiveFloat = 3.76
-    reference_loss_db: NonNegativeFloat = 128.1
-    reference_distance_m: PositiveFloat = 1000.0
+    exponent: Positive[Exponent] = 3.76
+    reference_loss_db: NonNegative[Decibels] = 128.1
+    reference_distance_m: Positive[Metres] = 1000.0
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
         ratio = np.asarray(distance_m, dtype=np.float64) / self.reference_distance_m

@@ -12,13 +12,14 @@ from typing import Annotated, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PositiveFloat
+from pydantic import Field
 
 from fedsim.answers import Contract, Numbers, shaped
 from fedsim.arrays import BoolArray, FloatArray, IntArray, normal_quantile
 from fedsim.errors import ScenarioError
 from fedsim.registry import Component, Registry
 from fedsim.streams import Key, Streams
+from fedsim.units import Bound, Metres, Positive
 
 SHADOWINGS = Registry(
     "shadowing",
@@ -148,8 +149,8 @@ class CorrelatedShadowing(Component):
     True
     """
 
-    decorrelation_m: PositiveFloat = 50.0
-    indoor_decorrelation_m: PositiveFloat | None = None
+    decorrelation_m: Annotated[Positive[Metres], Bound(1e-2, 1e9)] = 50.0
+    indoor_decorrelation_m: Annotated[Positive[Metres], Bound(1e-2, 1e9)] | None = None
     site_correlation: Annotated[float, Field(ge=0, le=1)] = 0.5
     method: Literal["field", "exact"] = "field"
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Annotated, Final, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray, normal_quantile
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.interference import hypercube, interference_states
 from fedsim.registry import Settings
-from fedsim.units import db_to_linear
+from fedsim.units import Decibels, Metres, Positive, db_to_linear
 
 MOST_RINGS: Final = 10
 _STATES: Final = 2048
@@ -41,9 +41,9 @@ class Sites(Settings):
     (19, 7)
     """
 
-    inter_site_distance_m: PositiveFloat = 500.0
+    inter_site_distance_m: Positive[Metres] = 500.0
     load: Annotated[float, Field(ge=0, le=1)] = 0.5
-    uplink_backoff_db: Annotated[float, Field(ge=0, le=60)] = 0.0
+    uplink_backoff_db: Annotated[Decibels, Field(ge=0, le=60)] = 0.0
     rings: Annotated[int, Field(ge=0, le=MOST_RINGS)] = 1
     serving_rings: Annotated[int, Field(ge=0, le=MOST_RINGS)] = 0
 

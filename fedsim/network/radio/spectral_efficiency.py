@@ -15,7 +15,7 @@ from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.rates.capacity import spectral_efficiency
 from fedsim.network.radio.rates.ceilings import mean_below_ceiling
 from fedsim.registry import Component, Registry, refusal
-from fedsim.units import db_to_linear, linear_to_db
+from fedsim.units import Decibels, db_to_linear, linear_to_db
 
 RATES = Registry(
     "rate",
@@ -123,7 +123,7 @@ class Shannon(Component):
     [10.0]
     """
 
-    snr_gap_db: Annotated[float, Field(ge=0, le=50)] = 3.0
+    snr_gap_db: Annotated[Decibels, Field(ge=0, le=50)] = 3.0
     ceiling: Annotated[PositiveFloat | Literal["none"], BeforeValidator(_positive_or_none)] = 7.4
 
     def efficiency(self, snr: FloatArray) -> FloatArray:

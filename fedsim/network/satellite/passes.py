@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Annotated, Final, Protocol, runtime_checkable
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveInt
 
 from fedsim.answers import Contract, InstanceOf
 from fedsim.arrays import FloatArray, IntArray
@@ -21,7 +21,7 @@ from fedsim.inputs.files import read_text
 from fedsim.per_client import Values
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
-from fedsim.units import SPEED_OF_LIGHT_M_PER_S
+from fedsim.units import SPEED_OF_LIGHT_M_PER_S, Metres, NonNegative, Positive, Seconds
 
 PASSES: Final = Registry(
     "satellite pass",
@@ -144,7 +144,7 @@ class Constellation(Component):
     off_track : greatest angle of a client from the ground track, as a share of that at which no pass is seen; uniform
     """
 
-    altitude_m: Annotated[float, Field(ge=1e5, le=1e8)] = 550e3
+    altitude_m: Annotated[Metres, Field(ge=1e5, le=1e8)] = 550e3
     satellites: Annotated[PositiveInt, Field(le=10_000)] = 1
     least_elevation_deg: Annotated[float, Field(ge=0, le=80)] = 25.0
     off_track: Annotated[float, Field(ge=0, le=0.99)] = 0.9
@@ -209,8 +209,8 @@ class WindowFile(Component):
     """
 
     path: Annotated[str, Field(min_length=1)]
-    period_s: PositiveFloat | None = None
-    delay_s: NonNegativeFloat = 0.005
+    period_s: Positive[Seconds] | None = None
+    delay_s: NonNegative[Seconds] = 0.005
 
     def build(self, clients: int, streams: Streams) -> "FileContacts":
         rows = sorted(self._rows())

@@ -12,6 +12,7 @@ from fedsim.network.satellite.passes import CONTACTS, PASSES, Constellation, Con
 from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
+from fedsim.units import BITS_PER_SECOND
 
 _LEAST_CONTACT_S: Final = 1e-6
 
@@ -32,8 +33,8 @@ class SatelliteNetwork(Component):
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
     passes: Annotated[Passes, Slot(PASSES)] = Constellation()
-    downlink_bps: Annotated[ClientValues, PerClient(gt=0)] = 1e7
-    uplink_bps: Annotated[ClientValues, PerClient(gt=0)] = 1e6
+    downlink_bps: Annotated[ClientValues, PerClient(gt=0), BITS_PER_SECOND] = 1e7
+    uplink_bps: Annotated[ClientValues, PerClient(gt=0), BITS_PER_SECOND] = 1e6
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "SatelliteLinks":
         clients = len(positions_m)

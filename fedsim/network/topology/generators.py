@@ -11,13 +11,14 @@ from typing import Annotated, Any, Final
 
 import networkx as nx
 import numpy as np
-from pydantic import Field, PositiveFloat
+from pydantic import Field
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
 from fedsim.inputs.files import read_text, shortened
 from fedsim.network.topology.topology import SOURCE, Edge
 from fedsim.registry import Component, Registry
+from fedsim.units import BitsPerSecond, Bound, Metres, Positive
 
 LAYOUTS = Registry(
     "topology",
@@ -47,7 +48,7 @@ class Star(Component):
     """
 
     backhaul: Edge
-    radio_bps: PositiveFloat | None = None
+    radio_bps: Positive[BitsPerSecond] | None = None
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
         graph: nx.Graph[str] = nx.Graph()
@@ -71,11 +72,11 @@ class TwoTier(Component):
     radio_bps : greatest rate of each base station's radio, both directions together; no limit by default
     """
 
-    cells: Annotated[int, Field(ge=1)]
-    site_distance_m: PositiveFloat
+    cells: Annotated[int, Field(ge=1), Bound(0, 10**4)]
+    site_distance_m: Positive[Metres]
     fronthaul: Edge
     backhaul: Edge
-    radio_bps: PositiveFloat | None = None
+    radio_bps: Positive[BitsPerSecond] | None = None
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
         graph: nx.Graph[str] = nx.Graph()
@@ -102,10 +103,10 @@ class Mesh(Component):
     backhaul : the wired link between the base station and the cloud
     """
 
-    range_m: PositiveFloat
+    range_m: Annotated[Positive[Metres], Bound(1e-3, 1e9)]
     hop: Edge
     backhaul: Edge
-    radio_bps: PositiveFloat | None = None
+    radio_bps: Positive[BitsPerSecond] | None = None
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
         from scipy.spatial import cKDTree

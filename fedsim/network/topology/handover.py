@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field
 
 from fedsim.arrays import BoolArray, FloatArray
 from fedsim.registry import Settings
+from fedsim.units import Bound, Decibels, NonNegative, Positive, Seconds
 
 
 class HandoverRule(Settings):
@@ -28,10 +29,10 @@ class HandoverRule(Settings):
         (detecting the loss, TS 38.331's T310, and finding and entering a cell). None: it waits for its station.
     """
 
-    hysteresis_db: Annotated[float, Field(ge=0, le=15)] = 3.0
-    time_to_trigger_s: NonNegativeFloat = 0.256
-    measured_every_s: PositiveFloat = 0.2
-    reselect_after_s: NonNegativeFloat | None = None
+    hysteresis_db: Annotated[Decibels, Field(ge=0, le=15)] = 3.0
+    time_to_trigger_s: Annotated[NonNegative[Seconds], Bound(1e-3, 60.0)] = 0.256
+    measured_every_s: Annotated[Positive[Seconds], Bound(1e-3, 3600.0)] = 0.2
+    reselect_after_s: Annotated[NonNegative[Seconds], Bound(1e-3, 3600.0)] | None = None
 
     def ticks_s(self, now_s: float, number: int) -> FloatArray:
         """Return the next instants of measuring, the first of them after now."""

@@ -14,15 +14,16 @@ from functools import partial
 from typing import Annotated, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray
 from fedsim.errors import PartError, ScenarioError
-from fedsim.inputs.columns import check_column
+from fedsim.inputs.bounds import check_column
 from fedsim.inputs.files import read_text, shortened
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
+from fedsim.units import LONGEST_S, Bound, Metres, MetresPerSecond, NonNegative, Positive, Seconds
 
 MOBILITIES = Registry(
     "mobility",
@@ -34,6 +35,7 @@ MOBILITIES = Registry(
     },
 )
 
+_POINTS: Final = Bound(0.0, LONGEST_S)
 _DRAWN_AT_ONCE: Final = 16
 _SHORTEST_LEG_S: Final = 0.01
 """Time from the middle of the disc to its edge at the greatest speed."""
@@ -111,10 +113,10 @@ class RandomWaypoint(Component):
     pause_s : at each waypoint
     """
 
-    radius_m: PositiveFloat
-    slowest_m_per_s: PositiveFloat
-    fastest_m_per_s: PositiveFloat
-    pause_s: NonNegativeFloat = 0.0
+    radius_m: Positive[Metres]
+    slowest_m_per_s: Positive[MetresPerSecond]
+    fastest_m_per_s: Positive[MetresPerSecond]
+    pause_s: NonNegative[Seconds] = 0.0
 
     @model_validator(mode="after")
     def _range_rises(self) -> Self:
@@ -170,8 +172,11 @@ class Trace(Component):
 
     points: (
         Annotated[
-            tuple[Annotated[tuple[int, NonNegativeFloat, float, float], Field(strict=False)], ...],
-            Field(min_length=1, strict=False),
+            Annotated[
+                tuple[Annotated[tuple[int, NonNegativeFloat, float, float], Field(strict=False)], ...],
+                Field(min_length=1, strict=False),
+            ],
+            _POINTS,
         ]
         | None
     ) = None
@@ -244,7 +249,7 @@ def of_file(path: str) -> Points:
         for client, *numbers in rows:
             if not np.isfinite(numbers).all() or numbers[0] < 0:
                 raise ValueError(f"client {client} has {numbers}; places are finite and times at least 0")
-        check_column(np.array([row[1:] for row in rows]), "points", f"mobility: {path}", ScenarioError)
+        check_column(np.array([row[1:] for row in rows]), "points", _POINTS, f"mobility: {path}", ScenarioError)
         return by_client(rows, path)
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise ScenarioError(f"mobility: {path} is not a trace with client,time_s,x_m,y_m: {error!r}") from None

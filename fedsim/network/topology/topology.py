@@ -10,12 +10,13 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 import networkx as nx
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat, ValidationError
+from pydantic import Field, ValidationError
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
 from fedsim.network.topology.flow_state import Route
 from fedsim.registry import Settings
+from fedsim.units import BitsPerSecond, Coordinate, NonNegative, Positive, Seconds
 
 T = TypeVar("T", bound=Settings)
 SOURCE: Final = "fedsim.source"
@@ -33,9 +34,9 @@ class Node(Settings):
 
     kind: Kind
     client: Annotated[int, Field(ge=0)] | None = None
-    x_m: float | None = None
-    y_m: float | None = None
-    radio_bps: PositiveFloat | None = None
+    x_m: Coordinate | None = None
+    y_m: Coordinate | None = None
+    radio_bps: Positive[BitsPerSecond] | None = None
     relays: bool | None = None
 
 
@@ -49,8 +50,8 @@ class Edge(Settings):
     wireless : whether it uses the radios at its ends
     """
 
-    capacity_bps: PositiveFloat
-    delay_s: NonNegativeFloat
+    capacity_bps: Positive[BitsPerSecond]
+    delay_s: NonNegative[Seconds]
     wireless: bool = False
 
 

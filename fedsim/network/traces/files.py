@@ -6,15 +6,16 @@ from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
-from fedsim.inputs.columns import check_column
+from fedsim.inputs.bounds import check_column
 from fedsim.inputs.files import MAX_BYTES, read_bytes
 from fedsim.network.traces.capacity import Capacities
 from fedsim.registry import Settings, suggest
 from fedsim.traces import read_columns
+from fedsim.units import BITS_PER_SECOND, SECONDS, Positive, Seconds
 
 MAX_PIECES: Final = 1 << 24
 """Pieces of all traces of a file together."""
@@ -53,7 +54,7 @@ class RateFile(Settings):
     unit: Literal["bit/s", "kbit/s", "Mbit/s", "B/s", "kB/s", "MB/s"] = "bit/s"
     time: Name | None = None
     time_unit: Literal["s", "ms", "us"] = "s"
-    step_s: PositiveFloat | None = None
+    step_s: Positive[Seconds] | None = None
     trace: Name | None = None
 
     @model_validator(mode="after")
@@ -76,7 +77,7 @@ class RateFile(Settings):
         rate_bps = _BITS[self.unit] * _numbers(columns, self.rate)
         if not rate_bps.size or rate_bps.size > MAX_PIECES:
             raise DataError(f"it has {rate_bps.size} rows; allowed: 1 to {MAX_PIECES}")
-        check_column(rate_bps, "rate_bps", self.path, DataError)
+        check_column(rate_bps, "rate_bps", BITS_PER_SECOND, self.path, DataError)
         owner = np.zeros(rate_bps.size, dtype=np.int64)
         if self.trace is not None:
             owner = np.unique(_column(columns, self.trace), return_inverse=True)[1].reshape(-1)
@@ -100,7 +101,7 @@ class RateFile(Settings):
         if not np.all(length_s > 0):
             row = int(rows[1:][length_s <= 0][0])
             raise DataError(f"{self.time}, row {row + 1}: {time_s[row].item()!r} s does not come after the row before")
-        check_column(length_s, "length_s", self.path, DataError)
+        check_column(length_s, "length_s", SECONDS, self.path, DataError)
         return np.append(instants_s, instants_s[-1] + length_s[-1])
 
 

@@ -21,6 +21,7 @@ from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.traces import Assignment, entries_of
+from fedsim.units import SECONDS
 
 
 class RateTraces(Component):
@@ -48,7 +49,7 @@ class RateTraces(Component):
     sharing: Literal["dedicated", "equal"] = "dedicated"
     mapping: Assignment = "random"
     offset: Literal["random", "none"] = "random"
-    delay_s: Annotated[ClientValues, PerClient(ge=0)]
+    delay_s: Annotated[ClientValues, PerClient(ge=0), SECONDS]
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "TraceLinks":
         clients, shared = len(positions_m), self.sharing == "equal"

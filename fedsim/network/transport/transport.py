@@ -6,7 +6,7 @@ handshakes, and TCP reaches the rate of the link only after some round trips, or
 
 from typing import Annotated, Final, Protocol, Self
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, model_validator
 
 from fedsim.answers import Contract, InstanceOf
 from fedsim.errors import ScenarioError
@@ -16,6 +16,7 @@ from fedsim.network.transport.links import Path, TransportLinks
 from fedsim.network.transport.tcp import TcpPath
 from fedsim.registry import Component, Registry, Settings
 from fedsim.streams import Streams
+from fedsim.units import BitsPerSecond, Positive, Seconds
 
 TRANSPORTS: Final = Registry(
     "transport",
@@ -58,7 +59,7 @@ class Background(Settings):
 
     least: Annotated[float, Field(ge=0, le=0.99)] = 0.0
     most: Annotated[float, Field(ge=0, le=0.99)] = 0.5
-    interval_s: Annotated[float, Field(ge=1e-3)] = 1.0
+    interval_s: Annotated[Seconds, Field(ge=1e-3)] = 1.0
 
     @model_validator(mode="after")
     def _rises(self) -> Self:
@@ -77,8 +78,8 @@ class ServerLink(Settings):
     background : traffic of others on it; None for none
     """
 
-    ingress_bps: PositiveFloat | None = None
-    egress_bps: PositiveFloat | None = None
+    ingress_bps: Positive[BitsPerSecond] | None = None
+    egress_bps: Positive[BitsPerSecond] | None = None
     background: Background | None = None
 
     def capacity(self, capacity_bps: float | None, name: str, streams: Streams) -> ServerCapacity | None:
@@ -122,14 +123,14 @@ class Tcp(Component):
     server : the server's own link
     """
 
-    rtt_s: Annotated[float, Field(ge=1e-6, le=60)] = 0.05
+    rtt_s: Annotated[Seconds, Field(ge=1e-6, le=60)] = 0.05
     loss: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     handshakes: NonNegativeInt = 2
     segment_bytes: PositiveInt = 1448
     first_window: Annotated[int, Field(ge=1, le=10**6)] = 10
     per_ack: Annotated[int, Field(ge=1, le=16)] = 2
     window_bytes: Annotated[int, Field(ge=1448)] = 6_291_456
-    timeout_s: PositiveFloat = 1.0
+    timeout_s: Positive[Seconds] = 1.0
     overhead: Annotated[float, Field(ge=0, le=10)] = 0.055
     header_bytes: NonNegativeFloat = 500.0
     server: ServerLink = ServerLink()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from pydantic import NonNegativeFloat, PositiveFloat
 from simpy import Environment, Event
 
 from fedsim.answers import AnswerError, Contract, Given, PartOf, asked, in_words
@@ -15,6 +14,7 @@ from fedsim.errors import PartError, ScenarioError
 from fedsim.network import Links
 from fedsim.network.transfers import TRANSFER, SharedMedium, Transfer
 from fedsim.registry import Component, Registry
+from fedsim.units import BitsPerSecond, NonNegative, Positive, Seconds
 
 Carry = Callable[[int, bool], Transfer]
 """Starts the transfer of a model between an edge server (number) and the cloud; True: up to the cloud."""
@@ -94,8 +94,8 @@ class Wire(Backhaul):
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
-    rate_bps: PositiveFloat
-    delay_s: NonNegativeFloat
+    rate_bps: Positive[BitsPerSecond]
+    delay_s: NonNegative[Seconds]
 
     def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
         def carry(_edge: int, _up: bool) -> Transfer:

@@ -19,6 +19,7 @@ from fedsim.rounds.hierarchy.backhaul import BACKHAULS, Backhaul
 from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULES, CloudRule, Synchronous
 from fedsim.rounds.hierarchy.grouping import GROUPING, GROUPINGS, Grouping
 from fedsim.selectors import SelectorPort
+from fedsim.units import Bound
 
 
 class Edges(Settings):
@@ -53,7 +54,7 @@ class Edges(Settings):
     """
 
     grouping: Annotated[Grouping, Slot(GROUPINGS)]
-    rounds: Whole = 1
+    rounds: Annotated[Whole, Bound(0, 10**4)] = 1
     merging: Annotated[CloudRule, Slot(CLOUD_RULES)] = Synchronous()
     server: Annotated[ServerOptimizer, Slot(SERVER_OPTIMIZERS)] = FedAvg()
     backhaul: Annotated[Backhaul, Slot(BACKHAULS)]

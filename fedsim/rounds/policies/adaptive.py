@@ -6,11 +6,11 @@ import numpy as np
 from pydantic import Field, model_validator
 from simpy import Event
 
-from fedsim.arrays import Seconds
 from fedsim.registry import refusal
 from fedsim.rounds.policies.contracts import SynchronousPolicy
 from fedsim.rounds.policies.round import PastRounds, Round, at_least
 from fedsim.rounds.policies.server_port import ServerTraits
+from fedsim.units import Bound, NonNegative, Positive, Seconds
 
 
 class QuantileDeadline(SynchronousPolicy):
@@ -35,10 +35,10 @@ class QuantileDeadline(SynchronousPolicy):
     quantile: Annotated[float, Field(gt=0, le=1)] = 0.8
     margin: Annotated[float, Field(gt=0)] = 1.0
     window: Annotated[int, Field(ge=1)] = 10
-    initial_s: Seconds
-    growth: Annotated[float, Field(ge=1)] = 1.5
-    shortest_s: Annotated[float, Field(ge=0)] = 0.0
-    longest_s: Seconds | None = None
+    initial_s: Positive[Seconds]
+    growth: Annotated[float, Field(ge=1), Bound(0.0, 1e3)] = 1.5
+    shortest_s: NonNegative[Seconds] = 0.0
+    longest_s: Positive[Seconds] | None = None
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -88,10 +88,10 @@ class MovingAverage(SynchronousPolicy):
     growth : float >= 1, factor on mu after a round in which too few delivered; 1 in the paper
     """
 
-    initial_s: Seconds = 1000.0
+    initial_s: Positive[Seconds] = 1000.0
     alpha: Annotated[float, Field(ge=0, lt=1)] = 0.25
     target_share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    growth: Annotated[float, Field(ge=1)] = 1.0
+    growth: Annotated[float, Field(ge=1), Bound(0.0, 1e3)] = 1.0
 
     @property
     def traits(self) -> ServerTraits:

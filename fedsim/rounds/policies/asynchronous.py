@@ -11,6 +11,7 @@ from fedsim.arrays import Whole
 from fedsim.learning import Learner
 from fedsim.rounds.aggregation.rules import AggregationRule, FixedScaleRule
 from fedsim.rounds.policies.contracts import AsynchronousPolicy
+from fedsim.units import Bound
 
 
 class FedBuff(AsynchronousPolicy):
@@ -29,7 +30,7 @@ class FedBuff(AsynchronousPolicy):
     staleness, max_staleness, give_up_s : as for `AsynchronousPolicy`
     """
 
-    buffer: Whole = 10
+    buffer: Annotated[Whole, Bound(0, 10**5)] = 10
     server_rate: PositiveFloat = 1.0
 
     @property

@@ -27,7 +27,7 @@ from fedsim.answers import (
     failed,
     in_words,
 )
-from fedsim.arrays import Seconds, Whole
+from fedsim.arrays import Whole
 from fedsim.capabilities import NO_LOSSES, TIME_LIMIT
 from fedsim.clock import first_of, rest_of_instant
 from fedsim.errors import FedsimError, PartError
@@ -38,6 +38,7 @@ from fedsim.rounds.aggregation.rules import AGGREGATION_RULE, AggregationRule
 from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
+from fedsim.units import LONGEST_S, Bound, Positive, Seconds
 
 POLICIES = Registry(
     "policy",
@@ -295,7 +296,7 @@ class AsynchronousPolicy(RoundPolicy):
     concurrency: Whole
     staleness: Annotated[StalenessLaw, Slot(STALENESS)] = Polynomial()
     max_staleness: Annotated[int, Field(ge=0)] | None = None
-    give_up_s: Seconds | None = None
+    give_up_s: Annotated[Positive[Seconds], Bound(1e-3, LONGEST_S)] | None = None
 
     @property
     @abstractmethod

@@ -6,12 +6,12 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from simpy import Event
 
-from fedsim.arrays import Seconds
 from fedsim.clock import LastOfInstant
 from fedsim.registry import refusal
 from fedsim.rounds.policies.contracts import SynchronousPolicy
 from fedsim.rounds.policies.round import PastRounds, Round, at_least
 from fedsim.rounds.policies.server_port import ServerTraits
+from fedsim.units import NonNegative, Positive, Seconds
 
 
 class KFastest(SynchronousPolicy):
@@ -32,7 +32,7 @@ class KFastest(SynchronousPolicy):
 
     k: Annotated[int, Field(ge=1)]
     over_selection: Annotated[float, Field(ge=1)] = 1.3
-    max_wait_s: Seconds | None = None
+    max_wait_s: Positive[Seconds] | None = None
 
     @property
     def traits(self) -> ServerTraits:
@@ -62,8 +62,8 @@ class Quorum(SynchronousPolicy):
     """
 
     share: Annotated[float, Field(gt=0, le=1)]
-    min_wait_s: Annotated[float, Field(ge=0)] = 0.0
-    max_wait_s: Seconds
+    min_wait_s: NonNegative[Seconds] = 0.0
+    max_wait_s: Positive[Seconds]
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

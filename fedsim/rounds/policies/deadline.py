@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from simpy import Event
 
-from fedsim.arrays import Seconds
 from fedsim.rounds.policies.contracts import SynchronousPolicy
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerTraits
+from fedsim.units import Positive, Seconds
 
 
 class WaitForAll(SynchronousPolicy):
@@ -58,7 +58,7 @@ class Deadline(SynchronousPolicy):
     """
 
     takes_ties: ClassVar[bool] = False
-    deadline_s: Seconds
+    deadline_s: Positive[Seconds]
 
     @property
     def traits(self) -> ServerTraits:

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import BoolArray, IntArray, Seconds, Whole
+from fedsim.arrays import BoolArray, IntArray, Whole
 from fedsim.clock import first_of, rest_of_instant
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Learner, Model
@@ -16,6 +16,7 @@ from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, Staleness
 from fedsim.rounds.policies.contracts import RoundPolicy, Running
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
+from fedsim.units import LONGEST_S, Bound, Positive, Seconds
 
 _ROUNDS: Final = 50
 
@@ -47,7 +48,7 @@ class Pisces(RoundPolicy):
     bound: Whole = 5
     staleness: Annotated[StalenessLaw, Slot(STALENESS)] = Polynomial()
     max_staleness: Annotated[int, Field(ge=0)] | None = None
-    give_up_s: Seconds | None = None
+    give_up_s: Annotated[Positive[Seconds], Bound(1e-3, LONGEST_S)] | None = None
 
     @property
     def traits(self) -> ServerTraits:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from simpy import Environment, Event
@@ -9,7 +10,9 @@ from simpy import Environment, Event
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS, LastOfInstant
 from fedsim.history.outcomes import RoundEnd
-from fedsim.rounds.clients.cohort import CohortRun
+
+if TYPE_CHECKING:
+    from fedsim.rounds.clients.cohort import CohortRun
 
 
 @dataclass

@@ -9,7 +9,6 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import Seconds
 from fedsim.clock import rest_of_instant
 from fedsim.learning import Learner
 from fedsim.rounds.aggregation.model_cache import ModelCache
@@ -17,6 +16,7 @@ from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.policies.contracts import RoundPolicy, Running
 from fedsim.rounds.policies.round import PastRounds, Round, at_least
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
+from fedsim.units import Positive, Seconds
 
 
 class Safa(RoundPolicy):
@@ -49,7 +49,7 @@ class Safa(RoundPolicy):
     """
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.1
-    max_wait_s: Seconds
+    max_wait_s: Positive[Seconds]
     lag: Annotated[int, Field(ge=0)] = 5
 
     @property

@@ -3,16 +3,18 @@
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from simpy import Environment, Event
 
 from fedsim.arrays import IntArray
 from fedsim.capabilities import EDGES, UPDATES
 from fedsim.clock import Waiting
-from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.policies.round import Round
 from fedsim.selectors import Cohort
+
+if TYPE_CHECKING:
+    from fedsim.rounds.clients.cohort import CohortRun
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,7 @@ class ServerPort(Protocol):
         """Return the round's cohort; None if no client is available and others are in flight."""
         ...
 
-    def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
+    def dispatch(self, cohort: Cohort, round_: Round) -> "CohortRun":
         """Send the round's cohort from the newest model."""
         ...
 

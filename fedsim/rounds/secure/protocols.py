@@ -11,10 +11,9 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from fedsim.answers import Contract, Number
-from fedsim.arrays import Seconds
 from fedsim.per_client import ClientValues, PerClient
 from fedsim.registry import Component, Registry
-from fedsim.units import BITS_PER_FLOAT32
+from fedsim.units import BITS_PER_FLOAT32, SECONDS, Bits, NonNegative, Positive, Seconds
 
 _MOST_BITS: Final = 1e300
 
@@ -33,9 +32,9 @@ class SecureAggregation(Component, ABC):
     server_mask_s : seconds in which the server expands one mask
     """
 
-    wait_s: Seconds | None = None
-    mask_s: Annotated[ClientValues, PerClient(ge=0)] = 0.0
-    server_mask_s: Annotated[float, Field(ge=0)] = 0.0
+    wait_s: Positive[Seconds] | None = None
+    mask_s: Annotated[ClientValues, PerClient(ge=0), SECONDS] = 0.0
+    server_mask_s: NonNegative[Seconds] = 0.0
 
     @abstractmethod
     def masked_bits(self, update_bits: float, clients: int) -> float:
@@ -129,8 +128,8 @@ class Bonawitz(SecureAggregation):
     """
 
     value_bits: Annotated[int, Field(ge=1, le=64)] = 16
-    key_bits: Annotated[float, Field(gt=0)] = 256.0
-    share_bits: Annotated[float, Field(gt=0)] = 256.0
+    key_bits: Positive[Bits] = 256.0
+    share_bits: Positive[Bits] = 256.0
     threshold: Annotated[float, Field(gt=0, le=1)] = 2 / 3
 
     def masked_bits(self, update_bits: float, clients: int) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from fedsim.selectors.contracts import Probe, RoundView
 from fedsim.selectors.power_of_choice import PAPER, PowD, Weights
 from fedsim.selectors.validation import check_choice, check_whole_numbers
+from fedsim.units import Bits, Seconds
 
 
 class AdaPowD(PowD):
@@ -41,8 +42,8 @@ class AdaPowD(PowD):
         until: int = 100,
         decay: Literal["linear", "geometric"] = "linear",
         weights: Weights = "equal",
-        up_bits: float = 32.0,
-        wait_s: float | None = None,
+        up_bits: Bits = 32.0,
+        wait_s: Seconds | None = None,
     ) -> None:
         super().__init__(cohort, None, weights, up_bits, wait_s)
         check_whole_numbers(1, optional=True, first=first)

@@ -1,6 +1,6 @@
 """The protocol in which all clients compute, send the norms of their updates, and some of them their updates."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from fedsim.selectors.contracts import Cohort, Probe, RoundView
 from fedsim.selectors.importance import optimal_probabilities
 from fedsim.selectors.sampling import CohortSelector, data_sizes, lowest
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
+from fedsim.units import Bits, Bound, Seconds
 
 
 class AllCompute(CohortSelector):
@@ -54,9 +55,9 @@ class AllCompute(CohortSelector):
         self,
         cohort: int,
         rule: Literal["optimal", "approximate", "greatest"] = "optimal",
-        iterations: int = 4,
-        up_bits: float = 32.0,
-        wait_s: float | None = None,
+        iterations: Annotated[int, Bound(0, 10**6)] = 4,
+        up_bits: Bits = 32.0,
+        wait_s: Seconds | None = None,
     ) -> None:
         super().__init__(cohort)
         check_choice("rule", rule, "optimal", "approximate", "greatest")

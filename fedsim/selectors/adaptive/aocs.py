@@ -3,6 +3,8 @@
 The rules come from published descriptions; the paper's text was not at hand.
 """
 
+from typing import Annotated
+
 import numpy as np
 
 from fedsim.arrays import FloatArray
@@ -10,6 +12,7 @@ from fedsim.selectors.contracts import Cohort, RoundView
 from fedsim.selectors.importance import ImportanceSampling
 from fedsim.selectors.sampling import data_shares
 from fedsim.selectors.validation import check_whole_numbers
+from fedsim.units import Bound
 
 
 class ApproximateSampling(ImportanceSampling):
@@ -45,7 +48,7 @@ class ApproximateSampling(ImportanceSampling):
     )
     communication = "nothing (the paper's: a model down and sums of a few numbers up for all clients)"
 
-    def __init__(self, cohort: int, iterations: int = 4, floor: float = 0.1) -> None:
+    def __init__(self, cohort: int, iterations: Annotated[int, Bound(0, 10**6)] = 4, floor: float = 0.1) -> None:
         super().__init__(cohort, "independent", "unbiased", floor)
         check_whole_numbers(0, iterations=iterations)
         self.iterations = iterations

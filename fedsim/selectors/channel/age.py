@@ -10,6 +10,7 @@ from fedsim.selectors.contracts import Allocation, Cohort, Reports, RoundView
 from fedsim.selectors.joint_bandwidth.bandwidth import least_bandwidth_hz, rate_bps
 from fedsim.selectors.sampling import CohortSelector, grown
 from fedsim.selectors.validation import check_choice, check_numbers
+from fedsim.units import Hertz, Seconds
 
 
 class AgeBased(CohortSelector):
@@ -59,8 +60,8 @@ class AgeBased(CohortSelector):
         self,
         cohort: int,
         alpha: float = 1.0,
-        bandwidth_hz: float = 10e6,
-        upload_s: float = 1.0,
+        bandwidth_hz: Hertz = 10e6,
+        upload_s: Seconds = 1.0,
         state: Literal["now", "mean"] = "now",
     ) -> None:
         super().__init__(cohort)

@@ -18,6 +18,7 @@ from fedsim.selectors.channel.state import State, known_snr_hz
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.sampling import CohortSelector, grown, lowest
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
+from fedsim.units import Hertz, Seconds
 
 
 class LastNorms:
@@ -210,7 +211,7 @@ class Bn2C(CohortSelector):
         "sounding signals of all candidates (the paper's: also, all clients compute, and send a number each)"
     )
 
-    def __init__(self, cohort: int, bandwidth_hz: float = 10e6, upload_s: float = 1.0, state: State = "now") -> None:
+    def __init__(self, cohort: int, bandwidth_hz: Hertz = 10e6, upload_s: Seconds = 1.0, state: State = "now") -> None:
         super().__init__(cohort)
         check_numbers(0, above=True, bandwidth_hz=bandwidth_hz, upload_s=upload_s)
         check_choice("state", state, "now", "mean")

@@ -7,6 +7,7 @@ from fedsim.selectors.contracts import Cohort, RoundView
 from fedsim.selectors.oort.oort import Oort
 from fedsim.selectors.sampling import grown
 from fedsim.selectors.validation import check_shares
+from fedsim.units import Seconds
 
 
 class Eafl(Oort):
@@ -47,7 +48,7 @@ class Eafl(Oort):
         exploration_decay: float = 0.98,
         exploration_least: float = 0.2,
         window: int = 20,
-        pacer_step_s: float | None = None,
+        pacer_step_s: Seconds | None = None,
     ) -> None:
         super().__init__(cohort, alpha, exploration, exploration_decay, exploration_least, window, pacer_step_s)
         check_shares(utility_share=utility_share)

@@ -8,6 +8,7 @@ from fedsim.arrays import BoolArray, FloatArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.sampling import CohortSelector, grown, lowest
 from fedsim.selectors.validation import check_numbers, check_shares
+from fedsim.units import Seconds
 
 _TIMES: Final = 3
 """First columns of the features: expected seconds of downlink, work and uplink."""
@@ -58,7 +59,12 @@ class FedZero(CohortSelector):
     uses_features = True
 
     def __init__(
-        self, cohort: int, step_s: float = 300.0, longest_s: float = 3600.0, reserve: float = 1.0, alpha: float = 1.0
+        self,
+        cohort: int,
+        step_s: Seconds = 300.0,
+        longest_s: Seconds = 3600.0,
+        reserve: float = 1.0,
+        alpha: float = 1.0,
     ) -> None:
         super().__init__(cohort)
         check_numbers(0, above=True, step_s=step_s, longest_s=longest_s)

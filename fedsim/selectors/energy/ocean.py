@@ -4,7 +4,7 @@ Xu and Wang, "Client Selection and Bandwidth Allocation in Wireless Federated Le
 Perspective", IEEE Transactions on Wireless Communications 20(2), 2021.
 """
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from fedsim.selectors.energy.upload_energy import least_energy_bands, power_shar
 from fedsim.selectors.joint_bandwidth.bandwidth import least_bandwidth_hz
 from fedsim.selectors.sampling import CohortSelector, grown
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
-from fedsim.units import db_to_linear
+from fedsim.units import Bound, Decibels, Hertz, Joules, Seconds, db_to_linear
 
 _SLACK_DB: Final = 1e-9
 """Taken from prescribed powers, so that rounding does not lift one above the client's own."""
@@ -81,16 +81,16 @@ class Ocean(CohortSelector):
     def __init__(
         self,
         cohort: int,
-        budget_j: float = 0.02,
+        budget_j: Joules = 0.02,
         v: float = 0.01,
         pattern: Literal["uniform", "ascending", "descending"] = "uniform",
-        rounds: int = 100,
+        rounds: Annotated[int, Bound(0, 10**4)] = 100,
         frame: int | None = None,
-        bandwidth_hz: float = 10e6,
-        least_hz: float = 1e5,
-        upload_s: float = 1.0,
-        transmit_power_dbm: float | None = None,
-        snr_gap_db: float = 0.0,
+        bandwidth_hz: Hertz = 10e6,
+        least_hz: Hertz = 1e5,
+        upload_s: Seconds = 1.0,
+        transmit_power_dbm: Decibels | None = None,
+        snr_gap_db: Decibels = 0.0,
         state: State = "now",
     ) -> None:
         super().__init__(cohort)

@@ -15,6 +15,7 @@ from fedsim.selectors.fedcor.process import LossProcess
 from fedsim.selectors.power_of_choice import Weights, cohort_of
 from fedsim.selectors.sampling import CohortSelector, grown
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
+from fedsim.units import Bits, Seconds
 
 
 class FedCor(CohortSelector):
@@ -82,8 +83,8 @@ class FedCor(CohortSelector):
         noise: float = 0.01,
         mean: Literal["samples", "zero"] = "samples",
         weights: Weights = "samples",
-        up_bits: float = 32.0,
-        wait_s: float | None = None,
+        up_bits: Bits = 32.0,
+        wait_s: Seconds | None = None,
     ) -> None:
         super().__init__(cohort)
         check_whole_numbers(1, warmup=warmup, dimension=dimension, history=history)

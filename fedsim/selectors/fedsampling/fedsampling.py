@@ -10,6 +10,7 @@ from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundVi
 from fedsim.selectors.questions import RandomizedResponse
 from fedsim.selectors.sampling import grown
 from fedsim.selectors.validation import check_choice, check_flags, check_numbers, check_shares, check_whole_numbers
+from fedsim.units import Bits, Seconds
 
 PAPER = "Qi, Wu, Lyu, Huang and Xie, FedSampling: A Better Sampling Strategy for Federated Learning, IJCAI 2023"
 
@@ -82,9 +83,9 @@ class FedSampling(PublishedSelector):
         query: Literal["each-round", "once"] = "each-round",
         anonymous: bool = False,
         cohort: int | None = None,
-        up_bits: float = 32.0,
-        down_bits: float = 64.0,
-        wait_s: float | None = None,
+        up_bits: Bits = 32.0,
+        down_bits: Bits = 64.0,
+        wait_s: Seconds | None = None,
     ) -> None:
         check_whole_numbers(1, samples=samples)
         check_whole_numbers(2, threshold=threshold)

@@ -4,7 +4,7 @@
 (of Algorithm 1) are the paper's.
 """
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, WhenDisjoint,
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.sampling import CohortSelector
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
+from fedsim.units import Bound
 
 _DECIMALS: Final = 9
 """Of bounds in units of utility: those that differ by rounding alone are ties, which the random stream breaks."""
@@ -150,7 +151,7 @@ class FedSuv(CohortSelector):
         length_scale: float | None = None,
         noise: float = 0.1,
         fit: Fit = "likelihood",
-        basis: int = 1024,
+        basis: Annotated[int, Bound(0, 2**14)] = 1024,
         utility_scale: float | None = None,
         undelivered: Undelivered = "zero",
         batch: Literal["top", "hallucinated"] = "top",

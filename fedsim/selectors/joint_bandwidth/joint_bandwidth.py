@@ -14,7 +14,7 @@ from fedsim.selectors.contracts import Allocation, Cohort, RoundView
 from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end, least_bandwidth_hz, rate_bps
 from fedsim.selectors.sampling import CohortSelector, lowest
 from fedsim.selectors.validation import check_choice, check_numbers
-from fedsim.units import db_to_linear
+from fedsim.units import Decibels, Hertz, db_to_linear
 
 T = TypeVar("T")
 _HALVINGS: Final = 100
@@ -73,9 +73,9 @@ class JointBandwidth(CohortSelector):
     def __init__(
         self,
         cohort: int,
-        bandwidth_hz: float = 10e6,
+        bandwidth_hz: Hertz = 10e6,
         search: Literal["greedy", "exact"] = "greedy",
-        snr_gap_db: float = 0.0,
+        snr_gap_db: Decibels = 0.0,
     ) -> None:
         super().__init__(cohort)
         check_numbers(0, above=True, bandwidth_hz=bandwidth_hz)

@@ -15,6 +15,7 @@ from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.oort.state import OortState, Silent, blacklist, fill_up
 from fedsim.selectors.sampling import CohortSelector, draw_distinct
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
+from fedsim.units import Seconds
 
 _PERCENT: Final = 30
 _MORE_PERCENT: Final = 5
@@ -116,7 +117,7 @@ class Oort(CohortSelector):
         exploration_decay: float = 0.98,
         exploration_least: float = 0.2,
         window: int = 20,
-        pacer_step_s: float | None = None,
+        pacer_step_s: Seconds | None = None,
         preferred: Literal["crowd", "cohorts", "percentile"] = "crowd",
         clip: float = 0.95,
         cut_off: float = 0.95,

@@ -5,6 +5,7 @@ from typing import Literal
 from fedsim.selectors.contracts import RoundView
 from fedsim.selectors.pause.pause import Pause
 from fedsim.selectors.validation import check_choice
+from fedsim.units import Seconds
 
 
 class Bsfl(Pause):
@@ -32,7 +33,7 @@ class Bsfl(Pause):
     def __init__(
         self,
         cohort: int,
-        tau_min_s: float = 0.05,
+        tau_min_s: Seconds = 0.05,
         alpha: float = 1.0,
         beta: float = 2.0,
         time_index: Literal["paper", "reference-code"] = "paper",

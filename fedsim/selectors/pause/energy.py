@@ -17,6 +17,7 @@ from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.pause.bandit import Rewards
 from fedsim.selectors.sampling import CohortSelector
 from fedsim.selectors.validation import check_choice, check_numbers
+from fedsim.units import Seconds
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class PauseEnergy(CohortSelector, ABC):
     def __init__(
         self,
         cohort: int,
-        tau_min_s: float = 0.05,
+        tau_min_s: Seconds = 0.05,
         alpha: float = 100.0,
         beta: float = 2.0,
         gamma: float = 5.0,
@@ -179,7 +180,7 @@ class PauseBandit(PauseEnergy):
     def __init__(
         self,
         cohort: int,
-        tau_min_s: float = 0.05,
+        tau_min_s: Seconds = 0.05,
         alpha: float = 100.0,
         beta: float = 2.0,
         gamma: float = 5.0,

@@ -16,6 +16,7 @@ from fedsim.selectors.contracts import OracleView, RoundView
 from fedsim.selectors.pause.energy import PauseEnergy, Terms
 from fedsim.selectors.pause.pause import best_cohort
 from fedsim.selectors.validation import check_shares
+from fedsim.units import Seconds
 
 
 class PauseGenie(PauseEnergy):
@@ -36,7 +37,7 @@ class PauseGenie(PauseEnergy):
     def __init__(
         self,
         cohort: int,
-        tau_min_s: float = 0.05,
+        tau_min_s: Seconds = 0.05,
         alpha: float = 100.0,
         beta: float = 2.0,
         gamma: float = 5.0,

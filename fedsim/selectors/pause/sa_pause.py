@@ -6,7 +6,7 @@ selectors here reproduce the paper and show the effect of the approximation.
 """
 
 from abc import abstractmethod
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fedsim.selectors.pause.annealing import Annealing, TailoredAnnealing, energ
 from fedsim.selectors.pause.energy import PauseBandit, Terms
 from fedsim.selectors.pause.pause import best_cohort
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
+from fedsim.units import Bound, Seconds
 
 
 class AnnealedPause(PauseBandit):
@@ -43,12 +44,12 @@ class AnnealedPause(PauseBandit):
     def __init__(
         self,
         cohort: int,
-        tau_min_s: float = 0.05,
+        tau_min_s: Seconds = 0.05,
         alpha: float = 100.0,
         beta: float = 2.0,
         gamma: float = 5.0,
         zeta: float = 1.0,
-        iterations: int = 3000,
+        iterations: Annotated[int, Bound(0, 10**6)] = 3000,
         kappa: float = 30.0,
         start: Literal["random", "last"] = "random",
         time_index: Literal["paper", "reference-code"] = "paper",

@@ -5,7 +5,7 @@ MobiCom 2022. Rules and numbers were taken from the published code (liecn/Pyrami
 training/param_server.py), not checked against the paper's text.
 """
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from fedsim.selectors.contracts import Cohort, RoundView
 from fedsim.selectors.oort.fedscale import OortFedScale
 from fedsim.selectors.oort.state import Silent
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
+from fedsim.units import Bound
 
 _TIMES: Final = 3
 """First columns of the features: expected seconds of downlink, work and uplink."""
@@ -66,7 +67,7 @@ class PyramidFl(OortFedScale):
         cohort: int,
         beta: float = 1.0,
         most_more: float = 10.0,
-        steps: int | None = None,
+        steps: Annotated[int, Bound(0, 10**8)] | None = None,
         until: Literal["slowest", "deadline"] = "slowest",
         alpha: float = 2.0,
         exploration: float = 0.9,

@@ -1,6 +1,6 @@
 """REFL with a noisy oracle instead of forecasts, as in its published code."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Cohort, OracleView, RoundView
 from fedsim.selectors.refl.refl import PAPER, ReflSelector
 from fedsim.selectors.validation import check_choice, check_shares
+from fedsim.units import LONGEST_S, Bound, Seconds
 
 
 class ReflOracle(ReflSelector):
@@ -37,8 +38,8 @@ class ReflOracle(ReflSelector):
         hold_off: int = 5,
         adaptive_target: bool = False,
         least_share: float = 0.0,
-        slot_s: float | None = None,
-        initial_s: float = 1000.0,
+        slot_s: Annotated[Seconds, Bound(1e-3, LONGEST_S)] | None = None,
+        initial_s: Seconds = 1000.0,
         alpha: float = 0.25,
     ) -> None:
         super().__init__(cohort, hold_off, adaptive_target, least_share, slot_s, initial_s, alpha)

@@ -5,7 +5,7 @@ staleness-aware aggregation, is the late rule ``{ kind = "stale", weight = "devi
 policy ``moving-average``.
 """
 
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.refl.forecast import SeasonalForecast
 from fedsim.selectors.sampling import CohortSelector, grown, lowest
 from fedsim.selectors.validation import check_numbers, check_shares, check_whole_numbers
+from fedsim.units import LONGEST_S, Bound, Seconds
 
 
 class ReflState:
@@ -187,11 +188,11 @@ class Refl(ReflSelector):
         hold_off: int = 5,
         adaptive_target: bool = False,
         least_share: float = 0.0,
-        slot_s: float | None = None,
-        initial_s: float = 1000.0,
+        slot_s: Annotated[Seconds, Bound(1e-3, LONGEST_S)] | None = None,
+        initial_s: Seconds = 1000.0,
         alpha: float = 0.25,
-        periods_s: list[float] | None = None,
-        harmonics: int = 4,
+        periods_s: list[Seconds] | None = None,
+        harmonics: Annotated[int, Bound(0, 64)] = 4,
         ridge: float = 1.0,
     ) -> None:
         super().__init__(cohort, hold_off, adaptive_target, least_share, slot_s, initial_s, alpha)

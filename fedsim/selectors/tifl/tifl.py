@@ -4,7 +4,7 @@ Chai et al., "TiFL: A Tier-based Federated Learning System", HPDC 2020.
 """
 
 import math
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Probe, Reports, RoundView
 from fedsim.selectors.sampling import CohortSelector, grown, lowest
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
+from fedsim.units import Bits, Bound, Seconds
 
 NO_TIER: Final = -1
 """Tier of a client that is in none."""
@@ -135,7 +136,7 @@ class Tifl(CohortSelector):
     def __init__(
         self,
         cohort: int,
-        tiers: int = 5,
+        tiers: Annotated[int, Bound(0, 10**4)] = 5,
         policy: Policy = "adaptive",
         probabilities: list[float] | None = None,
         interval: int = 10,
@@ -144,9 +145,9 @@ class Tifl(CohortSelector):
         tries: int = 1,
         evaluation: Evaluation = "losses",
         improvement: Improvement = "relative",
-        timeout_s: float | None = None,
-        down_bits: float = 256.0,
-        up_bits: float = 256.0,
+        timeout_s: Seconds | None = None,
+        down_bits: Bits = 256.0,
+        up_bits: Bits = 256.0,
     ) -> None:
         super().__init__(cohort)
         check_whole_numbers(1, tiers=tiers, interval=interval, tries=tries)

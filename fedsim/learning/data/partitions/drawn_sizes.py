@@ -9,6 +9,7 @@ from fedsim.arrays import IntArray
 from fedsim.learning.data.partitions.shares import OR_FEWER, require, shared, slices
 from fedsim.registry import Component
 from fedsim.streams import Streams
+from fedsim.units import Exponent
 
 
 class LogNormalPartition(Component):
@@ -61,7 +62,7 @@ class ZipfPartition(Component):
         Smaller sizes are raised to it. With 0 a client may be left without samples.
     """
 
-    exponent: Annotated[float, Field(ge=0, le=20)] = 1.0
+    exponent: Annotated[Exponent, Field(ge=0, le=20)] = 1.0
     min_samples: Annotated[int, Field(ge=0)] = 1
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:

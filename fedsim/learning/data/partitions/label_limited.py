@@ -10,6 +10,7 @@ from fedsim.capabilities import LABELS
 from fedsim.learning.data.partitions.shares import pools_of, shared
 from fedsim.registry import Component
 from fedsim.streams import Streams
+from fedsim.units import Exponent
 
 
 class LabelLimitedPartition(Component):
@@ -37,7 +38,7 @@ class LabelLimitedPartition(Component):
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.1
     law: Literal["balanced", "uniform", "zipf"] = "balanced"
-    exponent: Annotated[float, Field(gt=1, le=20)] = 1.95
+    exponent: Annotated[Exponent, Field(gt=1, le=20)] = 1.95
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         rng = streams.generator("split")

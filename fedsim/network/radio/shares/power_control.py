@@ -15,7 +15,7 @@ from fedsim.answers import Contract, Numbers, same_shape
 from fedsim.arrays import FloatArray
 from fedsim.per_client import Values
 from fedsim.registry import Component, Registry
-from fedsim.units import db_to_linear
+from fedsim.units import Decibels, db_to_linear
 
 POWER_CONTROLS: Final = Registry(
     "power control",
@@ -81,7 +81,7 @@ class FractionalPower(Component):
     alpha : part of the loss that the power makes up for; at 1 all clients arrive alike
     """
 
-    p0_dbm: Annotated[float, Field(ge=-202, le=24)] = -80.0
+    p0_dbm: Annotated[Decibels, Field(ge=-202, le=24)] = -80.0
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.8
 
     def densest(self, loss_db: FloatArray, power_dbm: Values, bandwidth_hz: Values) -> FloatArray:

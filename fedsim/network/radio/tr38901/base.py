@@ -21,11 +21,12 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.network.radio.contracts import LargeScale
 from fedsim.registry import Component
 from fedsim.streams import Streams
+from fedsim.units import Hertz, Metres
 
 SPEED_OF_LIGHT_M_PER_S: Final = 3.0e8
 """As table 7.4.1-1 rounds it."""
 
-Carrier = Annotated[float, Field(ge=0.5e9, le=100e9)]
+Carrier = Annotated[Hertz, Field(ge=0.5e9, le=100e9)]
 
 
 class Scenario38901(Component):
@@ -42,8 +43,8 @@ class Scenario38901(Component):
     least_distance_m: ClassVar[float]
 
     carrier_hz: Carrier
-    base_height_m: float
-    client_height_m: float
+    base_height_m: Metres
+    client_height_m: Metres
 
     @abstractmethod
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:

@@ -5,12 +5,13 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.network.radio.tr38901.base import Carrier, Scenario38901
+from fedsim.units import Metres, Positive
 
-Height = Annotated[float, Field(gt=0, le=25)]
+Height = Annotated[Metres, Field(gt=0, le=25)]
 
 
 class IndoorOffice(Scenario38901):
@@ -106,8 +107,8 @@ class IndoorFactory(Scenario38901):
     client_height_m: Height = 1.5
     hall: Hall = "sh"
     clutter_density: Annotated[float, Field(gt=0, lt=1)] = 0.2
-    clutter_size_m: PositiveFloat = 10.0
-    clutter_height_m: Annotated[float, Field(ge=0, le=10)] = 2.0
+    clutter_size_m: Positive[Metres] = 10.0
+    clutter_height_m: Annotated[Metres, Field(ge=0, le=10)] = 2.0
 
     @model_validator(mode="after")
     def _heights_are_in_order(self) -> Self:

@@ -23,6 +23,7 @@ from fedsim.network.radio.tr38901.penetration import (
     wall_loss_db,
 )
 from fedsim.streams import Streams
+from fedsim.units import Metres
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -190,8 +191,8 @@ class UrbanMicro(UrbanScenario):
     nlos_sigma_db: ClassVar[float] = 7.82
 
     carrier_hz: Carrier = 3.5e9
-    base_height_m: Annotated[float, Field(gt=1, le=25)] = 10.0
-    client_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
+    base_height_m: Annotated[Metres, Field(gt=1, le=25)] = 10.0
+    client_height_m: Annotated[Metres, Field(ge=1.5, le=22.5)] = 1.5
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
         """Return ``18/d + exp(-d/36) (1 - 18/d)``, and 1 up to 18 m."""
@@ -225,8 +226,8 @@ class UrbanMacro(UrbanScenario):
     nlos_sigma_db: ClassVar[float] = 6.0
 
     carrier_hz: Carrier = 2e9
-    base_height_m: Annotated[float, Field(ge=22.5, le=150)] = 25.0
-    client_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
+    base_height_m: Annotated[Metres, Field(ge=22.5, le=150)] = 25.0
+    client_height_m: Annotated[Metres, Field(ge=1.5, le=22.5)] = 1.5
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
         """Return ``(18/d + exp(-d/63) (1 - 18/d)) (1 + C' 5/4 (d/100)^3 exp(-d/150))``, and 1 up to 18 m."""

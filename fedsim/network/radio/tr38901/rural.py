@@ -13,6 +13,7 @@ from fedsim.network.radio.contracts import LargeScale
 from fedsim.network.radio.tr38901.base import SPEED_OF_LIGHT_M_PER_S
 from fedsim.network.radio.tr38901.outdoor import OutdoorScenario
 from fedsim.streams import Streams
+from fedsim.units import Hertz, Metres
 
 
 class RuralMacro(OutdoorScenario):
@@ -37,11 +38,11 @@ class RuralMacro(OutdoorScenario):
     o2i_sigma_db: ClassVar[float] = 8.0
     deepest_m: ClassVar[float] = 10.0
 
-    carrier_hz: Annotated[float, Field(ge=0.5e9, le=30e9)] = 0.7e9
-    base_height_m: Annotated[float, Field(ge=10, le=150)] = 35.0
-    client_height_m: Annotated[float, Field(ge=1, le=10)] = 1.5
-    building_height_m: Annotated[float, Field(ge=5, le=50)] = 5.0
-    street_width_m: Annotated[float, Field(ge=5, le=50)] = 20.0
+    carrier_hz: Annotated[Hertz, Field(ge=0.5e9, le=30e9)] = 0.7e9
+    base_height_m: Annotated[Metres, Field(ge=10, le=150)] = 35.0
+    client_height_m: Annotated[Metres, Field(ge=1, le=10)] = 1.5
+    building_height_m: Annotated[Metres, Field(ge=5, le=50)] = 5.0
+    street_width_m: Annotated[Metres, Field(ge=5, le=50)] = 20.0
 
     @model_validator(mode="after")
     def _buildings_are_low_loss(self) -> Self:

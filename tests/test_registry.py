@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from fedsim.inputs.constructors import kept_table_of, parameters_of, table_of
+from fedsim.registry import parameters_of, table_of
 
 
 class Plain:
@@ -39,8 +39,3 @@ def test_a_type_that_is_nowhere_allows_every_value():
 def test_a_table_is_strict(options):
     with pytest.raises(ValidationError, match="1 validation error for part"):
         table_of("part", Part)(**options)
-
-
-def test_tables_of_constructors_that_stay_are_made_once():
-    assert kept_table_of("part", Part) is kept_table_of("part", Part)
-    assert table_of("part", Part) is not table_of("part", Part)
