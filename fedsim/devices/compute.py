@@ -84,7 +84,6 @@ class Rate(Component):
         return _without_spread(value, "samples_per_s", {"spread_sigma": 0.0})
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "RateTimes":
-        """Return the compute times of one run."""
         z = normal_quantile(streams.uniform("compute-speed", np.arange(clients)))
         speed = values_of(self, "samples_per_s", clients, streams, _HERE) * np.exp(self.spread_sigma * z)
         return RateTimes(speed, self.jitter_sigma, streams)
@@ -92,25 +91,23 @@ class Rate(Component):
 
 @dataclass(frozen=True)
 class RateTimes:
-    """The compute times of a `Rate` law; `speed` in samples/s has shape (K,)."""
+    """The compute times of a `Rate` law; `speed` is in samples/s."""
 
     speed: FloatArray
     jitter_sigma: float
     streams: Streams
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return samples / speed times the jitter of each client in this draw, in seconds, shape (n,)."""
         sigma, half_variance = self._of_jitter
         z = normal_quantile(self.streams.uniform("compute-jitter", client, draw))
         return np.asarray(samples / self.speed[client] * np.exp(sigma * z - half_variance))
 
     @cached_property
     def _of_jitter(self) -> tuple[FloatArray, FloatArray]:
-        """The law's sigma, and half of its square."""
         return constant(self.jitter_sigma), constant(self.jitter_sigma**2 / 2)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return samples / speed in seconds, shape (K,); the jitter's mean is 1."""
+        """Return samples / speed: the jitter's mean is 1."""
         return samples / self.speed
 
 
@@ -127,20 +124,15 @@ class ZeroCompute(Component):
     requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "ZeroTimes":
-        """Return compute times that are all zero."""
         return ZeroTimes()
 
 
 @dataclass(frozen=True)
 class ZeroTimes:
-    """Compute times that are all zero."""
-
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return zeros, one for each client, shape (n,)."""
         return np.zeros(np.shape(client))
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return zeros, one for each client, shape (n,)."""
         return np.zeros(np.shape(samples))
 
 
@@ -155,13 +147,12 @@ class WorkTimes:
     fixed_samples: float | None = None
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return each client's samples times its mean time, times the draw's jitter and slowdown; shape (n,)."""
         jitter = self.jitter.factor(self.streams.uniform("compute-jitter", client, draw))
         slower = slowdown(self.streams.uniform("compute-load", client, draw), at(self.load, client))
         return np.asarray(self._counted(samples) * self.s_per_sample[client] * jitter * slower)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return the samples times the mean time and the mean slowdown, shape (K,); the jitter's mean is 1."""
+        """Return the samples times the mean time and the mean slowdown: the jitter's mean is 1."""
         return self._counted(samples) * self.s_per_sample * mean_slowdown(self.load)
 
     def _counted(self, samples: FloatArray) -> FloatArray:
@@ -211,7 +202,6 @@ class Flops(Component):
         return self
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
-        """Return the compute times of one run; the learner counts `flops_per_sample`."""
         if flops_per_sample is None:
             raise ScenarioError("devices.compute: flops needs a learner that counts the operations per sample")
         factor = HETEROGENEITY_LAW.checked(self.spread).factor(
@@ -276,14 +266,12 @@ class FedScale(Component):
         return self
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
-        """Return the compute times of one run; operations do not matter."""
         fixed = None if self.batch_size is None or self.steps is None else float(self.batch_size * self.steps)
         s_per_sample = _FORWARD_AND_BACKWARD * self._ms(clients, streams) / 1000.0
         load = values_of(self, "load", clients, streams, _HERE)
         return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), load, streams, fixed)
 
     def _ms(self, clients: int, streams: Streams) -> FloatArray:
-        """Return each client's c in milliseconds, shape (K,)."""
         if self.path is not None:
             ms = read_capacities(self.path)[0]
             if not np.all(ms > 0):

@@ -244,7 +244,6 @@ class _Opening:
     """The first instant with an available client, and the draw that holds then."""
 
     def __call__(self, answer: object, given: Given) -> tuple[float, int]:
-        """Return the pair."""
         if not (isinstance(answer, tuple | list) and len(answer) == 2):
             raise AnswerError(in_words(answer), "a pair of an instant and a draw")
         least_s = float(given["time_s"])
@@ -256,7 +255,6 @@ class _OfSomeClients:
     """The availability of some of the clients."""
 
     def __call__(self, answer: object, given: Given) -> Availability:
-        """Return it, checked."""
         found: Availability = PartOf(Availability, AVAILABILITY)(answer, given)
         return found
 

@@ -38,7 +38,6 @@ class Never(Component, Dropout):
     def time_to_dropout_s(
         self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
-        """Return `inf` for every client, shape (n,)."""
         return np.full(np.shape(client), np.inf)
 
 
@@ -62,7 +61,6 @@ class Hazard(Component, Dropout):
     def time_to_dropout_s(
         self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
-        """Return an exponential time with mean ``1 / rate_per_s`` for each client, shape (n,)."""
         return self.endurance(client, draw, streams) / self.rate_per_s
 
 
@@ -89,13 +87,11 @@ class PhaseHazard(Component, Dropout):
         return self
 
     def phase_hazards(self) -> tuple[float, float, float]:
-        """Return the hazard of downlink, compute and uplink."""
         return self.downlink_per_s, self.compute_per_s, self.uplink_per_s
 
     def time_to_dropout_s(
         self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
-        """Return the time at which each client's summed hazard reaches its endurance, `inf` for never; shape (n,)."""
         if phases_s is None:
             raise ValueError("phases_s: a hazard by phase needs the planned times of the phases")
         left = self.endurance(client, draw, streams)

@@ -82,7 +82,6 @@ class NoEnergy(Component):
     requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> None:
-        """Return None."""
         return
 
 
@@ -165,7 +164,6 @@ class Battery(Component):
 
     @property
     def requires(self) -> frozenset[str]:
-        """The size of messages if a bit costs energy; samples and operations if an operation does."""
         bits = set() if self.receive_j_per_bit == 0 and self.transmit_j_per_bit == 0 else {MODEL_BITS}
         return frozenset(bits if self.compute_j_per_flop is None else bits | {SAMPLES, FLOPS})
 
@@ -183,8 +181,6 @@ class Battery(Component):
         return self
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> Batteries:
-        """Return the batteries of one run."""
-
         def of(name: str) -> Values:
             return values_of(self, name, clients, streams, "devices.energy")
 

@@ -17,8 +17,8 @@ T = TypeVar("T", bound=np.generic)
 class PrivacyAccountant:
     """The privacy account of each client, charged when an upload starts.
 
-    An upload that is cut off later is charged all the same, because its bits were sent. Terms add up by the
-    composition theorem (PAUSE, Theorem 2). The state is the number of releases; the sum follows from it.
+    An upload that is cut off later is charged all the same, because its bits were sent. Terms add up by the composition
+    theorem (PAUSE, Theorem 2).
 
     Where clients also send numbers, beside an update or as an answer, the budget is divided: a share of each term pays
     for releases of numbers, which are counted apart, and the rest for releases of updates. The sum of both stays below
@@ -85,11 +85,11 @@ class PrivacyAccountant:
         """Note that a cohort is sent; clients pay at their uploads."""
 
     def charge(self, client: int) -> tuple[float, int]:
-        """Charge a client for the update whose upload it starts now."""
+        """Charge a client for the update whose upload starts now; return its epsilon and the release's number."""
         return self._charge(client, self._releases, 1.0 - self.numbers_share)
 
     def charge_numbers(self, client: int) -> tuple[float, int]:
-        """Charge a client for the numbers whose upload it starts now; returns and errors as of `charge`."""
+        """Charge a client for the numbers whose upload it starts now; return as `charge` does."""
         return self._charge(client, self._numbers, self.numbers_share)
 
     def charge_size(self, client: int, epsilon: float, *, once: bool = False) -> float:
@@ -143,7 +143,6 @@ class PrivacyAccountant:
         return spent
 
     def _together(self, updates: int, ledger: Ledger) -> float:
-        """Return what a number of updates leak together by the ledger."""
         while updates >= len(self._composed):
             cost = self._cost(len(self._composed), 1.0 - self.numbers_share)
             self._composed.append(max(self._composed[-1], ledger.add(cost)))
@@ -163,7 +162,6 @@ class PrivacyAccountant:
         return self._left * (share * self._terms[index - 1][0])
 
     def _know(self, index: int) -> None:
-        """Ask for the terms up to a number."""
         while index > len(self._terms):
             self._terms.append(self._term(len(self._terms) + 1))
 
@@ -179,17 +177,14 @@ class PrivacyAccountant:
         return "the privacy budget of each client is spent"
 
     def is_open(self, client: IntArray) -> BoolArray:
-        """Return whether the accounts of clients are open, shape (n,)."""
         return self._open[client]
 
     def _is_last(self, releases: int) -> bool:
-        """Return whether no term is left for an update after a number of them."""
         while releases >= len(self._ends):
             self._ends.append(not self.budget.term(len(self._ends) + 1) > 0)
         return self._ends[releases]
 
     def _leaked(self, releases: int) -> float:
-        """Return the sum of the first terms."""
         self._know(releases)
         return self._terms[releases - 1][1] if releases else 0.0
 
@@ -230,7 +225,6 @@ class SampledAccountant(PrivacyAccountant):
         self._cohorts = 0
 
     def cohort_sent(self) -> None:
-        """Charge all clients for a cohort that is sent."""
         self._cohorts += 1
         spent = self._sum(self._cohorts, 0, 0.0)
         self._spent[:] = spent

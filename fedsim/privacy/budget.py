@@ -92,22 +92,15 @@ class GeometricBudget(Component):
 
     @property
     def total(self) -> float:
-        """Largest epsilon that a client can spend: ``epsilon``."""
         return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that the i-th release costs, of the shape of ``i``.
-
-        Late terms fall below the smallest float and are 0 (from about ``745 / eta`` on).
-        """
+        """Return terms that are 0, below the smallest float, from about ``745 / eta`` on."""
         index = _counts("i", i, lowest=1)
         return np.asarray(self.epsilon * -np.expm1(-self.eta) * np.exp(-self.eta * (index - 1.0)))
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that n releases cost together, of the shape of ``n``; 0 for none.
-
-        A closed form, not a running sum, so that rounding never carries it above ``epsilon``.
-        """
+        """Return a closed form, not a running sum, so that rounding never carries it above ``epsilon``."""
         return np.asarray(self.epsilon * -np.expm1(-self.eta * _counts("n", n, lowest=0)))
 
 
@@ -136,15 +129,13 @@ class ZetaBudget(Component):
 
     @property
     def total(self) -> float:
-        """Largest epsilon that a client can spend: ``epsilon``."""
         return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that the i-th release costs, of the shape of ``i``; errors as in `GeometricBudget`."""
         return np.asarray(self.epsilon * _counts("i", i, lowest=1) ** -self.power / _zeta(self.power, 1.0))
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that n releases cost together, of the shape of ``n``: from Hurwitz's zeta function."""
+        """Return the sum from Hurwitz's zeta function."""
         left = _zeta(self.power, _counts("n", n, lowest=0) + 1.0) / _zeta(self.power, 1.0)
         return np.asarray(self.epsilon * (1.0 - left))
 
@@ -169,15 +160,12 @@ class UniformBudget(Component):
 
     @property
     def total(self) -> float:
-        """Largest epsilon that a client can spend: ``epsilon``."""
         return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return ``epsilon / releases`` up to the horizon and 0 beyond, of the shape of ``i``."""
         return np.where(_counts("i", i, lowest=1) <= self.releases, self.epsilon / self.releases, 0.0)
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that n releases cost together, of the shape of ``n``."""
         return np.asarray(self.epsilon * np.minimum(_counts("n", n, lowest=0) / self.releases, 1.0))
 
 
@@ -199,15 +187,12 @@ class UnlimitedBudget(Component):
 
     @property
     def total(self) -> float:
-        """Largest epsilon that a client can spend: there is none, `inf`."""
         return np.inf
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return ``epsilon``, of the shape of ``i``."""
         return np.full_like(_counts("i", i, lowest=1), self.epsilon)
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return ``epsilon n``, of the shape of ``n``."""
         return np.asarray(self.epsilon * _counts("n", n, lowest=0))
 
 

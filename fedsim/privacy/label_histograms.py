@@ -65,7 +65,6 @@ class _Paid(Component):
     epsilon: Annotated[float, Field(gt=0)] | None = None
 
     def cost(self, budget: float) -> float:
-        """Return the epsilon of a histogram."""
         return _TENTH * budget if self.epsilon is None else self.epsilon
 
 
@@ -91,7 +90,7 @@ class LaplaceShares(_Paid):
     """
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
-        """Return noisy shares of sum 1, shape (labels,); equal shares where noise leaves none above 0."""
+        """Return noisy shares of sum 1; equal shares where noise leaves none above 0."""
         return _shares(_shares(counts) + rng.laplace(0.0, _scale(2.0, epsilon), counts.size))
 
 
@@ -114,7 +113,6 @@ class LaplaceCounts(_Paid):
     """
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
-        """Return shares of noisy counts, of sum 1, shape (labels,)."""
         return _shares(counts + rng.laplace(0.0, _scale(1.0, epsilon), counts.size))
 
 
@@ -129,11 +127,9 @@ class ExactHistograms(Component):
     """
 
     def cost(self, budget: float) -> float:
-        """Return 0."""
         return 0.0
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
-        """Return the shares of the labels, shape (labels,)."""
         return _shares(counts)
 
 
@@ -148,7 +144,7 @@ def released_histograms(
 
 
 def _shares(numbers: FloatArray | IntArray) -> FloatArray:
-    """Return numbers above 0 over their sum, shape (labels,); equal shares if there are none."""
+    """Return numbers above 0 over their sum; equal shares if there are none."""
     kept = np.maximum(numbers, 0.0)
     largest = float(kept.max(initial=0.0))
     if largest == 0.0:

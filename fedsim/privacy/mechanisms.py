@@ -183,7 +183,6 @@ class _LaplaceNoise(Component):
 
     @property
     def clipping_norm(self) -> float:
-        """Most that an update, or a coordinate of it, keeps."""
         return 0.5 * self.sensitivity
 
     @property
@@ -193,7 +192,6 @@ class _LaplaceNoise(Component):
 
     @property
     def delta(self) -> float:
-        """Nothing: epsilon bounds all."""
         return 0.0
 
     def scale(self, epsilon: float) -> float:
@@ -201,7 +199,7 @@ class _LaplaceNoise(Component):
         return float(min(self.sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3))
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
-        """Return the noise of a release, shape (d,); a number is drawn for each coordinate, exempt or not."""
+        """Return the noise of a release; a number is drawn for each coordinate, exempt or not."""
         return np.where(self._clear(buffers), 0.0, rng.laplace(0.0, self.scale(epsilon), buffers.size))
 
     def noise_energy(self, epsilon: float, buffers: Mask) -> float:
@@ -238,13 +236,11 @@ class L1ClippedLaplace(_LaplaceNoise):
     exempt_buffers: bool = False
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        """Return the clipped and noised update."""
         values = finite(update, epsilon, buffers)
         clear = self._clear(buffers)
         return with_noise(update, self._bounded(values, clear), self.noise(epsilon, buffers, rng), clear)
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
-        """Return the clipped update without noise."""
         values = finite(update, 0.0, buffers)
         clear = self._clear(buffers)
         return in_clear(update, self._bounded(values, clear), clear)
@@ -258,7 +254,6 @@ class L1ClippedLaplace(_LaplaceNoise):
 
     @property
     def sensitivity(self) -> float:
-        """Twice ``clip``, in L1 norm."""
         return 2.0 * self.clip
 
 
@@ -290,12 +285,10 @@ class CoordinateClampLaplace(_LaplaceNoise):
     exempt_buffers: bool = True
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        """Return the clamped and noised update; arguments and errors as in `L1ClippedLaplace.release`."""
         bounded, clear = self._bounded(finite(update, epsilon, buffers)), self._clear(buffers)
         return with_noise(update, bounded, self.noise(epsilon, buffers, rng), clear)
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
-        """Return the clamped update without noise."""
         return in_clear(update, self._bounded(finite(update, 0.0, buffers)), self._clear(buffers))
 
     def _clear(self, buffers: Mask) -> Mask:
@@ -328,7 +321,7 @@ def with_noise(update: Vector, bounded: NDArray[np.float64], noise: NDArray[np.f
 
 
 def in_clear(update: Vector, released: NDArray[np.float64], clear: Mask) -> Vector:
-    """Return released values as they are sent, and the update itself at the coordinates in clear; all of shape (d,)."""
+    """Return released values as they are sent, and the update itself at the coordinates in clear."""
     return np.where(clear, update, released.astype(np.float32))
 
 

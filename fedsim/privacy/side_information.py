@@ -106,11 +106,9 @@ class ExactNumbers(Component):
 
     @property
     def share(self) -> float:
-        """Nothing of the budget: 0."""
         return 0.0
 
     def release(self, name: str, value: float, epsilon: float, rng: Generator) -> float:
-        """Return the number."""
         return value
 
 

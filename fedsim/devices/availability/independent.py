@@ -49,17 +49,13 @@ class Always(Component):
     may_leave: ClassVar[bool] = False
 
     def build(self, clients: int, streams: Streams) -> "AlwaysAvailable":
-        """Return an availability without absences."""
         return AlwaysAvailable()
 
 
 class AlwaysAvailable(Availability):
-    """The availability of clients that never leave."""
-
     kind: Kind = "timed"
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return true for every client, shape (n,)."""
         return np.ones(np.shape(client), dtype=np.bool_)
 
     def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
@@ -67,11 +63,9 @@ class AlwaysAvailable(Availability):
         return time_s if client is None or client.size else math.inf, draw
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what looks at the clients once."""
         return PlainTracker(self.available, client, "run")
 
     def part(self, client: IntArray) -> "AlwaysAvailable":
-        """Return the availability itself."""
         return self
 
 
@@ -103,7 +97,6 @@ class Bernoulli(Component):
     retry_s: PositiveFloat = 1.0
 
     def build(self, clients: int, streams: Streams) -> "BernoulliAvailability":
-        """Return the availability of one run."""
         return BernoulliAvailability(np.arange(clients), self.probability, self.retry_s, streams)
 
 
@@ -120,7 +113,6 @@ class BernoulliAvailability(Availability):
         self._streams = streams
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return whether each client is available in a draw; a repeated one shows an available client, shape (n,)."""
         if draw < _REPEATED:
             return self._streams.uniform("availability-toss", client, draw) < self.probability
         first = self._first_of_repeated(draw - _REPEATED)
@@ -138,7 +130,6 @@ class BernoulliAvailability(Availability):
         return time_s + self.retry_s * tries, draw + _REPEATED
 
     def redraw(self, draw: int) -> int:
-        """Return the key of the draw after one of which no client can take part, repeated or not."""
         return super().redraw(draw % _REPEATED)
 
     def part(self, client: IntArray) -> "BernoulliAvailability":

@@ -46,8 +46,8 @@ def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float 
 class OnOffProcess(Availability):
     """An availability that follows from a state, on or off, and the instant at which it changes.
 
-    A state that was looked up is kept until it changes, so that a round looks up only those clients that have changed
-    since the round before; the answers do not depend on that.
+    A state that was looked up is stored until it changes, so that a round looks up only those clients that have changed
+    since the round before; results do not depend on that.
     """
 
     kind: Kind = "timed"
@@ -62,7 +62,7 @@ class OnOffProcess(Availability):
         """Return whether each client is on at an instant, and the later instant (or `inf`) of the next change."""
 
     def state(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on, and the seconds until that changes, >= 0 and perhaps `inf`; shape (n,)."""
+        """Return whether each client is on, and the seconds until that changes, >= 0 and perhaps `inf`."""
         unknown = client[(self._from_s[client] > time_s) | (self._until_s[client] <= time_s)]
         if unknown.size:
             self._on[unknown], self._until_s[unknown] = self.look_up(unknown, time_s)
@@ -70,21 +70,19 @@ class OnOffProcess(Availability):
         return self._on[client], np.maximum(self._until_s[client] - time_s, 0.0)
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return whether each client is on at an instant, shape (n,)."""
         return self.state(client, time_s)[0]
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
-        """Return the seconds until each client goes off, for any duration of its task; 0 if it is off; shape (n,)."""
+        """Return the seconds until each client goes off, for any duration of its task; 0 if it is off."""
         on, left_s = self.state(client, time_s)
         return np.where(on, left_s, 0.0)
 
     def earliest_s(self, client: IntArray, time_s: float, draw: int) -> FloatArray:
-        """Return the first instant from ``time_s`` on at which each client is on, up to rounding, shape (n,)."""
+        """Return the first instant from ``time_s`` on at which each client is on, up to rounding."""
         on, left_s = self.state(client, time_s)
         return np.where(on, time_s, time_s + left_s)
 
     def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
-        """Return the first instant from ``time_s`` on at which a client is on; the draw stays."""
         looked_at = self._client if client is None else client
         now_s = float(self.earliest_s(looked_at, time_s, draw).min(initial=np.inf))
         # The sum may round to just before the arrival; the next number is then at or after it.
@@ -98,11 +96,10 @@ class OnOffProcess(Availability):
         )
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what looks only at clients whose state has changed since the last look."""
         return OnOffTracker(self.look_up, client)
 
     def part(self, client: IntArray) -> "OnOffProcess":
-        """Return the availability of some of the clients; the states looked up are kept in one place for all parts."""
+        """Return the availability of some of the clients; all parts share the states that were looked up."""
         some = copy.copy(self)
         some._client = client
         return some
@@ -110,7 +107,7 @@ class OnOffProcess(Availability):
 
 @dataclass(frozen=True)
 class Sessions:
-    """Sessions of some clients, in which they are on; one element per session, all of shape (m,)."""
+    """Sessions of some clients, in which they are on; the owner of each is a position among the clients asked for."""
 
     owner: IntArray
     start_s: FloatArray
@@ -121,11 +118,11 @@ class SojournLaw(Protocol):
     """Sojourns of clients in their two states."""
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return whether each client's sojourn 0 is on, shape (n,)."""
+        """Return whether each client's sojourn 0 is on."""
         ...
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the end of each client's sojourn, shape (n,)."""
+        """Return the end of each client's sojourn."""
         ...
 
 
@@ -143,7 +140,6 @@ class Renewal(OnOffProcess):
         self._draw(ids)
 
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on at an instant, and when that changes, both of shape (n,)."""
         self._move_to(client, time_s)
         place = count_until(self._ends_s.ravel(), client * WIDTH, (client + 1) * WIDTH, time_s)
         return self._has(client, self._first[client] + place), self._ends_s[client, place]
@@ -220,7 +216,6 @@ class Markov(Component):
     mean_off_s: Sojourn
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return the availability of one run."""
         return Renewal(clients, MarkovSojourns(self.mean_on_s, self.mean_off_s, streams))
 
 
@@ -232,11 +227,10 @@ class MarkovSojourns:
         self._start, self._sojourn = f"{name}-start", f"{name}-sojourn"
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return a stationary state, shape (n,)."""
+        """Return a stationary state."""
         share = self.mean_on_s / (self.mean_on_s + self.mean_off_s)
         return self._streams.uniform(self._start, client) < share
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the beginning plus an exponential time, shape (n,)."""
         mean_s = np.where(on, self.mean_on_s, self.mean_off_s)
         return np.asarray(from_s - mean_s * np.log1p(-self._streams.uniform(self._sojourn, client, number)))

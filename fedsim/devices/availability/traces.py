@@ -23,7 +23,10 @@ from fedsim.traces import PICKLES, Assignment, entries_of, read_columns, read_pi
 
 @dataclass(frozen=True)
 class Intervals:
-    """The online intervals of n devices in one row, sorted and disjoint within each device."""
+    """The online intervals of n devices in one row, sorted and disjoint within each device.
+
+    Those of device d are the elements from ``offset[d]`` to ``offset[d + 1]``, in seconds of its period.
+    """
 
     offset: IntArray
     start_s: FloatArray
@@ -52,13 +55,7 @@ class Intervals:
 
     @property
     def devices(self) -> int:
-        """Number of devices n."""
         return self.period_s.size
-
-    def fraction(self) -> FloatArray:
-        """Return the share of its period for which each device is online, shape (n,)."""
-        owner = np.repeat(np.arange(self.devices), np.diff(self.offset))
-        return np.bincount(owner, self.end_s - self.start_s, minlength=self.devices) / self.period_s
 
 
 def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -75,7 +72,7 @@ def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArr
 
 
 def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals:
-    """Return the intervals of a file."""
+    """Return the intervals of a file; ``period_s`` comes before the periods that the file states."""
     try:
         if Path(path).suffix in PICKLES:
             return _from_behaviour(read_pickle(path))
@@ -143,15 +140,12 @@ class Traces(Component):
     period_s: PositiveFloat | None = None
 
     def build(self, clients: int, streams: Streams) -> "TraceAvailability":
-        """Return the availability of one run."""
         intervals = read_intervals(self.path, self.period_s)
         device = entries_of(clients, intervals.devices, self.mapping, "trace-availability", streams)
         return TraceAvailability(intervals, device, self.checked)
 
 
 class TraceAvailability(OnOffProcess):
-    """The availability of clients that follow the intervals of devices."""
-
     def __init__(
         self,
         intervals: Intervals,
@@ -162,7 +156,6 @@ class TraceAvailability(OnOffProcess):
         self._intervals, self._device, self._checked = intervals, device, checked
 
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on at an instant, and when that changes, both of shape (n,)."""
         data = self._intervals
         low, high, period, now = self._phase(client, time_s)
         began_s = np.floor(time_s / period) * period
@@ -184,7 +177,7 @@ class TraceAvailability(OnOffProcess):
         return np.asarray(on), np.asarray(until_s)
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
-        """Return the seconds until each client leaves or, checked at the end point, leaves for good, shape (n,)."""
+        """Return the seconds until each client leaves or, checked at the end point, leaves for good."""
         if self._checked == "whole-task":
             return super().leaves_after_s(client, time_s, draw, task_s)
         done = np.isfinite(task_s)
