@@ -160,9 +160,8 @@ class RoundPolicy(Component, ABC):
             if name.startswith("_") or name in cls.model_fields or name in _CONTRACT:
                 continue
             close = difflib.get_close_matches(name, _CONTRACT, n=1, cutoff=0.87)
-            meant = _FORMER.get(name, close[0] if close else None)
-            if meant is not None:
-                raise TypeError(f"{cls.__name__}.{name}: a policy has no such name; did you mean {meant!r}?")
+            if close:
+                raise TypeError(f"{cls.__name__}.{name}: a policy has no such name; did you mean {close[0]!r}?")
         for base in cls.__mro__[1:]:
             sealed = vars(base).get("run")
             if "run" in vars(cls) and sealed is not None and vars(sealed).get("__final__"):
@@ -258,16 +257,6 @@ _CONTRACT: Final = (
     "requires",
     "provides",
 )
-_FORMER: Final = {
-    "wait": "enough",
-    "closes_after_s": "time_limit_s",
-    "merger": "aggregation",
-    "wanted": "traits.cohort_size",
-    "goes_on": "traits.overlaps_rounds",
-    "cancels": "traits.overlaps_rounds",
-    "ends_without_everyone": "traits.tolerates_losses",
-    "at_edges": "traits.provides",
-}
 
 
 class SynchronousPolicy(RoundPolicy):

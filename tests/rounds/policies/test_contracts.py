@@ -93,16 +93,10 @@ def test_a_round_is_enough_though_its_limit_comes_a_rounding_error_before_the_la
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        ("wait", "enough"),
-        ("closes_after_s", "time_limit_s"),
         ("time_limits_s", "time_limit_s"),
-        ("merger", "aggregation"),
         ("agregation", "aggregation"),
         ("trait", "traits"),
         ("take_ties", "takes_ties"),
-        ("ends_without_everyone", "traits.tolerates_losses"),
-        ("goes_on", "traits.overlaps_rounds"),
-        ("at_edges", "traits.provides"),
     ],
 )
 def test_a_misspelt_name_is_refused_when_the_class_is_made(name, meant):
