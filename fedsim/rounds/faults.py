@@ -43,7 +43,6 @@ class ClientCrash(Settings):
     mean_down_s: Sojourn
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return when each device runs."""
         return Renewal(clients, MarkovSojourns(self.mean_up_s, self.mean_down_s, streams, "fault-crash"))
 
 
@@ -62,7 +61,6 @@ class LinkOutage(Settings):
     mean_down_s: Sojourn
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return when each link works; parameters as in `ClientCrash.build`."""
         return Renewal(clients, MarkovSojourns(self.mean_up_s, self.mean_down_s, streams, "fault-outage"))
 
 
@@ -100,7 +98,6 @@ class ServerRestart(Settings):
         return self
 
     def crashes_s(self, streams: Streams) -> Iterator[float]:
-        """Return the instants of the crashes, ascending."""
         if self.mean_up_s is None:
             yield from self.at_s or ()
             return

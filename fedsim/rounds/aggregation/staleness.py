@@ -59,7 +59,6 @@ class Constant(Component):
     uses_deviation: ClassVar[bool] = False
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return ones, shape (n,)."""
         return np.ones_like(staleness)
 
 
@@ -77,7 +76,6 @@ class Polynomial(Component):
     a: NonNegativeFloat = 0.5
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return the power, shape (n,)."""
         return np.asarray((staleness + 1.0) ** -self.a)
 
 
@@ -95,7 +93,6 @@ class Hinge(Component):
     b: NonNegativeFloat = 4.0
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return the hinge, shape (n,)."""
         return np.asarray(1.0 / (self.a * np.maximum(staleness - self.b, 0.0) + 1.0))
 
 
@@ -114,7 +111,6 @@ class Exponential(Component):
     a: PositiveFloat = 1.0
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return the exponential, shape (n,)."""
         return np.exp(-self.a * staleness)
 
 
@@ -136,7 +132,7 @@ class Deviation(Component):
     scale: PositiveFloat = 1.0
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return the damped and boosted factor, shape (n,); exactly 1 where the staleness is 0."""
+        """Return the damped and boosted factor; exactly 1 where the staleness is 0."""
         most = float(deviation.max(initial=0.0))
         relative = deviation / most if most > 0 else np.zeros_like(deviation)
         boost = 1.0 - np.exp(-relative) / self.scale

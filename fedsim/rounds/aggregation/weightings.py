@@ -65,7 +65,6 @@ class BySamples(Weighting):
     takes_prescribed: ClassVar[bool] = True
 
     def of_clients(self, samples: IntArray, streams: Streams) -> FloatArray:
-        """Return the samples, shape (K,)."""
         return _samples(samples)
 
 
@@ -73,7 +72,6 @@ class Uniform(Weighting):
     """A mean with equal weights, whatever clients have; refuses selectors that prescribe weights."""
 
     def of_clients(self, samples: IntArray, streams: Streams) -> FloatArray:
-        """Return ones, shape (K,)."""
         return np.ones(samples.size)
 
 
@@ -89,7 +87,6 @@ class Given(Weighting):
     weight: Annotated[ClientValues, PerClient(ge=0)]
 
     def of_clients(self, samples: IntArray, streams: Streams) -> FloatArray:
-        """Return the given numbers, shape (K,)."""
         weights = np.empty(samples.size)
         weights[:] = values_of(self, "weight", samples.size, streams, "rounds.weights")
         if not weights.any():
@@ -115,12 +112,11 @@ class Sum(Weighting):
     scale: Annotated[float, Field(gt=0)] = 1.0
 
     def of_clients(self, samples: IntArray, streams: Streams) -> FloatArray:
-        """Return the samples times ``scale``, shape (K,)."""
         return self.scale * _samples(samples)
 
 
 def _samples(samples: IntArray) -> FloatArray:
-    """Return the samples of clients, or ones if no client has any, shape (K,)."""
+    """Return the samples of clients, or ones if no client has any."""
     return samples.astype(np.float64) if samples.any() else np.ones(samples.size)
 
 
@@ -142,7 +138,7 @@ WEIGHTINGS: Final = Registry(
 def cohort_weights(
     cohort: Cohort, each: FloatArray, weighting: Weighting, noised: str = ""
 ) -> tuple[FloatArray, float | None]:
-    """Return the aggregation weight of each client of a cohort, shape (n,), and the sum to which they are scaled.
+    """Return the aggregation weight of each client of a cohort, and the sum to which they are scaled.
 
     If the selector prescribes no weights, these are the weighting's times draws, scaled to 1; by samples they are
     FedAvg's (PAUSE, equation 2). Prescribed weights are scaled so that the clients that delivered carry the weight of

@@ -17,15 +17,12 @@ class BudgetLeft:
         self._accountant = accountant
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what looks at the accounts that have closed since the last look."""
         return _ClosedAccounts(self._accountant, client)
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each account is open, shape (n,)."""
         return self._accountant.is_open(client)
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return the present instant, or `inf` for a closed account, and no end; shape (n,)."""
         never = filled(client.size, float("inf"))
         from_s = never.copy()
         from_s[self.holds(client, time_s)] = time_s
@@ -41,7 +38,6 @@ class _ClosedAccounts(AvailabilityTracker):
         self._seen: int | None = None
 
     def update(self, time_s: float, draw: int) -> IntArray:
-        """Return the positions of clients whose accounts have closed since the last look, or all at first."""
         closed = self._accountant.closed
         if self._seen is None:
             place = np.arange(self._client.size)

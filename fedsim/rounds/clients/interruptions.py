@@ -26,7 +26,7 @@ _WHOLE: Final = 1.0
 
 
 class BatteryEmpty(NamedTuple):
-    """Where a battery runs empty."""
+    """Where a battery runs empty: the phase, and the shares of its time and of its bits or work that are paid for."""
 
     phase: int
     of_time: float
@@ -53,7 +53,6 @@ class Interruptions:
         self._outages, self._breakable = outages, frozenset(breakable)
 
     def set_empty(self, i: int, empty: BatteryEmpty | None) -> None:
-        """Set where the battery of client i runs empty; None if it lasts."""
         self._empties.pop(i, None)
         if empty is not None:
             self._empties[i] = empty
@@ -67,12 +66,10 @@ class Interruptions:
         return min(vanishes_s, self._outages.fails_after_s(i))
 
     def paid_share(self, i: int, phase: int) -> float:
-        """Return the share of a phase's bits that the battery of client i pays for."""
         empty = self._empties.get(i)
         return _WHOLE if empty is None or empty.phase != phase else empty.of_bits
 
     def runs_empty(self, i: int, phase: int) -> bool:
-        """Return whether the battery of client i runs empty in a phase."""
         return i in self._empties and self._empties[i].phase == phase
 
     def first_cut(self, i: int, first: int, durations_s: Sequence[float]) -> tuple[float, BatteryEmpty | None] | None:

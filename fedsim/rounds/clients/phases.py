@@ -91,7 +91,6 @@ class PhaseHooks:
     setup: Delay | None
 
     def by_phase(self) -> dict[int, PhaseHook]:
-        """Return the hook of each phase that needs one."""
         hooks: dict[int, PhaseHook] = {UPLINK: self.start_uplink}
         shared = self.context.links.shared
         if shared.down:
@@ -107,7 +106,6 @@ class PhaseHooks:
         return hooks
 
     def start_downlink(self, i: int) -> PhaseStart:
-        """Start the shared downlink of client i."""
         downlink = self._transfer(DOWNLINK, i)
         # The end of work that may be shortened is unknown in advance.
         if self.deferred is not None and self.assignment.mean_uplink_s is None:
@@ -152,7 +150,6 @@ class PhaseHooks:
         return None, float(duration_s[0]) * (1.0 if empty is None else empty.of_time)
 
     def _paid_bits(self, i: int) -> float:
-        """Return the bits of the uplink of client i that its battery pays for."""
         return of_one(self.assignment.bits[1], i) * self._paid_share(i, UPLINK)
 
     def _late_bits(self, i: int, start_s: float, elapsed_s: float) -> float:
@@ -160,7 +157,6 @@ class PhaseHooks:
         return float(self.carried(UPLINK, np.array([i]), np.array([start_s]), np.array([elapsed_s]))[0])
 
     def _paid_share(self, i: int, phase: int) -> float:
-        """Return the share of a phase that the battery of client i pays for."""
         return 1.0 if self.interruptions is None else self.interruptions.paid_share(i, phase)
 
     def _transfer(self, phase: int, i: int, waited_s: float = 0.0) -> Transfer:
@@ -174,7 +170,6 @@ class PhaseHooks:
         return self._after_setup(self.setup, phase, client, bits)
 
     def _after_setup(self, setup: Delay, phase: int, client: int, bits: float) -> Transfer:
-        """Return a transfer that starts after the set-up of its connection."""
         medium, way = cast(SharedMedium, self.medium), phase // 2
         transfer = medium.start_after(setup, way, client, bits)
         if transfer is None:

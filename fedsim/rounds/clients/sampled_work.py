@@ -21,14 +21,11 @@ class SampledWork(NamedTuple):
     def bits(
         self, sampling: Sampling, model_bits: Values, update_bits: Values, *, hidden: bool
     ) -> tuple[Values, Values]:
-        """Return the sizes of the message down and of the messages up."""
         down = sampling.bits if sampling.has_model else sampling.bits + model_bits
         return down, update_bits if hidden or not self.silent.any() else np.where(self.silent, 0.0, update_bits)
 
 
 class SampledWorks:
-    """Draws samples for cohorts."""
-
     def __init__(self, learner: Learner, streams: Streams) -> None:
         samples, self._learner = learner.samples, learner
         # Without any data, as in a run about timing only, a client counts for one sample.
@@ -36,7 +33,6 @@ class SampledWorks:
         self._draws = SampleDraws(streams, samples if self._known else np.ones_like(samples))
 
     def of(self, client: IntArray, sampling: Sampling, number: int) -> SampledWork:
-        """Return what clients draw in a participation."""
         count = self._draws.counts(client, sampling.probability, number)
         passed = self._learner.work_samples(client, None, count) if self._known else np.zeros(client.size)
         silent = passed == 0 if self._known else count == 0

@@ -57,7 +57,6 @@ class _Carrying:
     """What starts transfers between edge servers and the cloud, or None."""
 
     def __call__(self, answer: object, given: Given) -> Carry | None:
-        """Return it with each transfer checked."""
         if answer is None:
             return None
         if not callable(answer):
@@ -81,7 +80,6 @@ class NoBackhaul(Backhaul):
     """No transfers: edge servers and cloud are one place, as with tiers of clients."""
 
     def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
-        """Return None; parameters as in `Backhaul.open`."""
         return None
 
 
@@ -100,8 +98,6 @@ class Wire(Backhaul):
     delay_s: NonNegativeFloat
 
     def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
-        """Return what starts a transfer over the link of an edge server; parameters as in `Backhaul.open`."""
-
         def carry(_edge: int, _up: bool) -> Transfer:
             return WireTransfer(env, bits, self.rate_bps, self.delay_s)
 
@@ -118,10 +114,7 @@ class ThroughNetwork(Backhaul):
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS, ROUTES})
 
     def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
-        """Return what starts a transfer on the route between an edge server's node and that of the cloud.
-
-        Parameters are those of `Backhaul.open`.
-        """
+        """Return what starts a transfer on the route between an edge server's node and that of the cloud."""
         routed = None if medium is None else medium.routed()
         if routed is None:
             raise ScenarioError(
@@ -151,7 +144,6 @@ class WireTransfer(Transfer):
             self._cancelled_s = min(self._cancelled_s, self._env.now)
 
     def sent_bits(self) -> float:
-        """Return the number of bits sent so far."""
         if self._cancelled_s == math.inf and self.done.processed:
             return self._bits
         return min(self._bits, (min(self._cancelled_s, self._env.now) - self._start_s) * self._rate_bps)

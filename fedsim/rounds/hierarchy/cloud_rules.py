@@ -28,7 +28,12 @@ CLOUD_RULES: Final = Registry(
 
 @dataclass(frozen=True)
 class EdgeStatus:
-    """The state of the E edge servers when the cloud aggregates."""
+    """The state of the E edge servers when the cloud aggregates; all arrays have shape (E,).
+
+    ``samples`` are those of each edge server's clients. ``delivered`` counts the models of each so far, present ones
+    included, and ``fresh`` are those that deliver one now. ``staleness`` counts aggregations of the cloud since each
+    fetched the model that it started from.
+    """
 
     samples: FloatArray
     delivered: IntArray
@@ -69,7 +74,6 @@ class _Shares:
     """The share of the cloud's model and those of the edge servers' models, of sum 1."""
 
     def __call__(self, answer: object, given: Given) -> tuple[float, FloatArray]:
-        """Return the pair, with a copy of the array."""
         pair = InstanceOf(tuple)(answer, given)
         if len(pair) != 2:
             raise AnswerError(in_words(answer), "a pair of the cloud's share and the edge servers' shares")
@@ -105,11 +109,9 @@ class Synchronous(CloudRule):
 
     @property
     def skips_idle_edges(self) -> bool:
-        """Whether ``absent`` is ``"skip"``."""
         return self.absent == "skip"
 
     def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
-        """Return each fresh model's share of the samples."""
         samples = status.samples * status.fresh
         return 0.0, samples / samples.sum()
 
@@ -144,7 +146,6 @@ class Asynchronous(CloudRule):
         return law
 
     def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
-        """Return 1 - a for the cloud's model and a for the fresh one."""
         factor = STALENESS_LAW.checked(self.staleness).factor(
             status.staleness.astype(np.float64), np.zeros(status.fresh.size)
         )
@@ -167,5 +168,4 @@ class FedAT(CloudRule):
     requires: ClassVar[frozenset[str]] = frozenset({TIERS})
 
     def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
-        """Return, for the m-th fastest tier, the m-th slowest tier's share of all delivered models."""
         return 0.0, status.delivered[::-1] / status.delivered.sum()

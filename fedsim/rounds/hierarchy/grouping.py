@@ -58,7 +58,7 @@ class BySite(Grouping):
     requires: ClassVar[frozenset[str]] = frozenset({SITES})
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the site of each client, shape (K,), numbered without gaps; parameters as in `Grouping.edges_of`."""
+        """Return the site of each client, numbered without gaps."""
         if links.serving is None:
             raise ScenarioError(
                 "rounds.edges.grouping: 'site' is not allowed with a network without sites; "
@@ -78,13 +78,11 @@ class ByOrder(Grouping):
     count: Whole
 
     def misfit(self, clients: int) -> tuple[str, object, str] | None:
-        """Return the number of edge servers if it is larger than that of clients."""
         if self.count <= clients:
             return None
         return "count", self.count, f"every edge server needs a client; allowed: 1 to crowd.clients = {clients}"
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the block of each client, shape (K,); parameters as in `Grouping.edges_of`."""
         return np.arange(expected_s.size, dtype=np.int64) * self.count // expected_s.size
 
 
@@ -103,7 +101,7 @@ class ByLatency(ByOrder):
     count: Whole = 5
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the tier of each client, shape (K,), equal durations by id; parameters as in `Grouping.edges_of`."""
+        """Return the tier of each client; clients of equal duration are ordered by id."""
         rank = np.empty(expected_s.size, dtype=np.int64)
         rank[np.argsort(expected_s, kind="stable")] = np.arange(expected_s.size)
         return rank * self.count // expected_s.size
@@ -120,12 +118,10 @@ class Given(Grouping):
     edge: Annotated[tuple[NonNegativeInt, ...], Field(strict=False, min_length=1)]
 
     def misfit(self, clients: int) -> tuple[str, object, str] | None:
-        """Return the numbers if they are not one a client, from 0 without gaps."""
         if len(self.edge) == clients and set(self.edge) == set(range(max(self.edge) + 1)):
             return None
         allowed = f"one number for each of the {clients} clients (crowd.clients), from 0 without gaps"
         return "edge", list(self.edge), f"allowed: {allowed}"
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the given numbers, shape (K,); parameters as in `Grouping.edges_of`."""
         return np.array(self.edge, dtype=np.int64)

@@ -61,7 +61,7 @@ class Edges(Settings):
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The edge servers of one run."""
+    """The edge servers of one run; ``members`` are the ids of each one's clients, ascending."""
 
     edges: Edges
     members: list[IntArray]
@@ -76,7 +76,6 @@ class Hierarchy:
         selector: Callable[[], object],
         minimum_updates: int = 1,
     ) -> Self:
-        """Return the edge servers of a run."""
         edge = np.asarray(GROUPING.checked(edges.grouping).edges_of(links, expected_s))
         name = GROUPINGS.kind_of(edges.grouping)
         if edge.shape != expected_s.shape or not np.issubdtype(edge.dtype, np.integer) or np.any(edge < 0):

@@ -56,11 +56,9 @@ class QuantileDeadline(SynchronousPolicy):
 
     @property
     def traits(self) -> ServerTraits:
-        """The rounds of the window are remembered."""
         return ServerTraits(remembered_rounds=self._remembers(QuantileDeadline, self.window))
 
     def time_limit_s(self, past: PastRounds) -> float:
-        """Return the deadline of the coming round."""
         if not past.durations_s:
             return self.initial_s
         seen_s = np.sort(np.concatenate(past.durations_s[-self.window :]))
@@ -70,7 +68,6 @@ class QuantileDeadline(SynchronousPolicy):
         return max(self.shortest_s, wished_s if self.longest_s is None else min(wished_s, self.longest_s))
 
     def enough(self, round_: Round) -> Event:
-        """Return the event of the last delivery."""
         return round_.everyone
 
 
@@ -98,11 +95,9 @@ class MovingAverage(SynchronousPolicy):
 
     @property
     def traits(self) -> ServerTraits:
-        """The last round is remembered."""
         return ServerTraits(remembered_rounds=self._remembers(MovingAverage, 1))
 
     def time_limit_s(self, past: PastRounds) -> float:
-        """Return mu."""
         if not past.rounds_s:
             return self.initial_s
         mu_s = (1 - self.alpha) * past.rounds_s[-1] + self.alpha * past.deadline_s
@@ -111,5 +106,4 @@ class MovingAverage(SynchronousPolicy):
         return mu_s if reached else mu_s * self.growth
 
     def enough(self, round_: Round) -> Event:
-        """Return the event at which the target share of the cohort has delivered."""
         return round_.delivered(at_least(self.target_share, round_.size))

@@ -34,11 +34,9 @@ class FedBuff(AsynchronousPolicy):
 
     @property
     def updates_per_round(self) -> int:
-        """K."""
         return self.buffer
 
     def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the rule that makes the next model of K updates."""
         return FixedScaleRule(
             learner, self.server_rate / self.buffer, self.staleness, self.max_staleness, of="difference"
         )
@@ -62,9 +60,7 @@ class FedAsync(AsynchronousPolicy):
 
     @property
     def updates_per_round(self) -> int:
-        """One."""
         return 1
 
     def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the rule that mixes one client's model in."""
         return FixedScaleRule(learner, self.mixing, self.staleness, self.max_staleness, of="model")

@@ -36,7 +36,7 @@ class KFastest(SynchronousPolicy):
 
     @property
     def traits(self) -> ServerTraits:
-        """Size of the over-selected cohort, rounded to 9 digits first, so 10 * 1.1 is 11, and whether losses end it."""
+        """Rounded to 9 digits, 10 * 1.1 clients are 11."""
         size = math.ceil(round(self.k * self.over_selection, 9))
         return ServerTraits(
             cohort_size=size,
@@ -45,11 +45,9 @@ class KFastest(SynchronousPolicy):
         )
 
     def time_limit_s(self, past: PastRounds) -> float:
-        """Return the longest wait."""
         return math.inf if self.max_wait_s is None else self.max_wait_s
 
     def enough(self, round_: Round) -> Event:
-        """Return the event of the k-th delivery."""
         return round_.delivered(min(self.k, round_.size))
 
 
@@ -80,11 +78,9 @@ class Quorum(SynchronousPolicy):
 
     @property
     def traits(self) -> ServerTraits:
-        """Past rounds do not matter."""
         return ServerTraits(remembered_rounds=self._remembers(Quorum, 0))
 
     def time_limit_s(self, past: PastRounds) -> float:
-        """Return the longest wait."""
         return self.max_wait_s
 
     def enough(self, round_: Round) -> Event:

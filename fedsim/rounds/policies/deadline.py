@@ -30,11 +30,9 @@ class WaitForAll(SynchronousPolicy):
 
     @property
     def traits(self) -> ServerTraits:
-        """Losses are not tolerated."""
         return ServerTraits(tolerates_losses=False, remembered_rounds=self._remembers(WaitForAll, 0))
 
     def enough(self, round_: Round) -> Event:
-        """Return the event of the last delivery."""
         return round_.everyone
 
 
@@ -64,13 +62,10 @@ class Deadline(SynchronousPolicy):
 
     @property
     def traits(self) -> ServerTraits:
-        """Past rounds do not matter."""
         return ServerTraits(remembered_rounds=self._remembers(Deadline, 0))
 
     def time_limit_s(self, past: PastRounds) -> float:
-        """Return the deadline."""
         return self.deadline_s
 
     def enough(self, round_: Round) -> Event:
-        """Return the event of the last delivery."""
         return round_.everyone

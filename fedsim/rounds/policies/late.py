@@ -1,7 +1,7 @@
 """What becomes of clients that are late.
 
-A late client has not delivered when its round is over. It is cancelled, or it finishes and arrives stale; then it keeps
-its part of the spectrum and is no candidate before it has finished.
+A late client has not delivered when its round is over. It is cancelled, or it finishes and arrives stale; then it still
+has its part of the spectrum and is no candidate before it has finished.
 """
 
 from typing import Annotated, ClassVar, Final
@@ -107,7 +107,6 @@ class Stale(LateRule):
     max_staleness: Annotated[int, Field(ge=0)] | None = None
 
     def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the average of fresh and discounted stale updates."""
         return FedAvgRule(learner, self.weight, self.max_staleness)
 
 
@@ -131,5 +130,4 @@ class Partial(LateRule):
 
     @property
     def least_share(self) -> float:
-        """The least share of the work."""
         return self.least_work

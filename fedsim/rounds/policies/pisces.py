@@ -51,7 +51,6 @@ class Pisces(RoundPolicy):
 
     @property
     def traits(self) -> ServerTraits:
-        """Concurrency and patience; losses are tolerated if clients are given up."""
         return ServerTraits(
             concurrency=self.concurrency,
             give_up_after_s=np.inf if self.give_up_s is None else self.give_up_s,
@@ -61,7 +60,6 @@ class Pisces(RoundPolicy):
         )
 
     def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the rule that makes the next model of the updates of an interval."""
         return IntervalRule(learner, self.staleness, self.max_staleness)
 
     def interval_s(self, past: PastRounds) -> float:
@@ -70,7 +68,7 @@ class Pisces(RoundPolicy):
         return float(seen_s[np.isfinite(seen_s)].max()) / self.bound
 
     def run(self, server: ServerPort, round_: Round) -> Running:
-        """Keep clients in flight until the interval is over and an update has arrived."""
+        """Have clients in flight until the interval is over and an update has arrived."""
         interval = round_.limit(self.interval_s(round_.past))
         while not (interval.processed and server.buffered) and server.refill(round_, self.concurrency):
             if interval.processed:
@@ -90,11 +88,9 @@ class IntervalRule(AggregationRule):
     max_staleness: int | None
 
     def accepts(self, staleness: IntArray, late: BoolArray) -> BoolArray:
-        """Return which updates are not too stale, shape (n,)."""
         return fresh_enough(staleness, self.max_staleness)
 
     def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
-        """Return the next model and the weights."""
         total = np.add.reduce(arrivals.weight)
         share = arrivals.weight / total if total > 0 else np.zeros(arrivals.weight.size)
         weight = share * discount(self.learner, self.law, arrivals)

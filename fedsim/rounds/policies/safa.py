@@ -57,11 +57,9 @@ class Safa(RoundPolicy):
         return ServerTraits(overlaps_rounds=True, remembered_rounds=self._remembers(Safa, 0), provides=frozenset())
 
     def time_limit_s(self, past: PastRounds) -> float:
-        """Return the limit on the round."""
         return self.max_wait_s
 
     def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the cache."""
         return ModelCache(learner, self.quota(learner.samples.size), self.lag)
 
     def quota(self, clients: int) -> int:
@@ -95,7 +93,6 @@ class ModelCache(AggregationRule):
         self._version = np.zeros(samples.size, dtype=np.int64)
 
     def on_dispatch(self, client: IntArray, model: Model) -> None:
-        """Note that clients, shape (n,), start from the newest model."""
         self._version[client] = model.version
 
     def on_round_start(self, model: Model) -> None:
@@ -106,7 +103,7 @@ class ModelCache(AggregationRule):
             self._entries[client] = model
 
     def accepts(self, staleness: IntArray, late: BoolArray) -> BoolArray:
-        """Return True for all updates, shape (n,); clients that were too far behind have been cancelled."""
+        """Return True for all updates; clients that were too far behind have been cancelled."""
         return np.ones(staleness.size, dtype=bool)
 
     def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:

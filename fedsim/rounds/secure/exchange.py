@@ -30,11 +30,7 @@ Revealed = Generator[Event, Any, bool]
 
 
 class StepLog(Protocol):
-    """Records what a step has cost."""
-
-    def __call__(self, number: int, step: SecureStep, records: ParticipationRecords) -> None:
-        """Record the clients of one step of a round."""
-        ...
+    def __call__(self, number: int, step: SecureStep, records: ParticipationRecords) -> None: ...
 
 
 class Masking(Protocol):
@@ -57,12 +53,10 @@ class InClear(Masking):
     unanswered = 0
 
     def prepare(self, number: int, cohort: Cohort, availability_draw: int) -> Kept:
-        """Return the whole cohort."""
         return cohort
         yield
 
     def reveal(self, run: CohortRun) -> Revealed:
-        """Return True."""
         return True
         yield
 
@@ -84,11 +78,10 @@ class SecureParts:
         return cls(SECURE_AGGREGATION.checked(protocol), mask_s, min(most, clients))
 
     def masked_bits(self, update_bits: float) -> float:
-        """Return the bits of a masked update; ``update_bits`` is its size in clear."""
+        """Return the size of a masked update, given its size in clear."""
         return float(self.protocol.masked_bits(update_bits, self.most))
 
     def masking(self, env: Environment, dispatcher: Dispatcher, log: StepLog) -> Masking:
-        """Return the steps of one server."""
         return SecureExchange(env, dispatcher, log, self)
 
 

@@ -140,7 +140,6 @@ class Bonawitz(SecureAggregation):
         return update_bits / BITS_PER_FLOAT32 * largest_sum.bit_length()
 
     def least_clients(self, clients: int) -> int:
-        """Return the threshold's share of a cohort, at least 1."""
         return max(1, math.ceil(round(self.threshold * clients, 9)))
 
     def keys_up_bits(self) -> float:
@@ -156,11 +155,9 @@ class Bonawitz(SecureAggregation):
         return 2.0 * (clients - 1) * self.share_bits
 
     def shares_down_bits(self, clients: int) -> float:
-        """Return the bits of two shares of each other client."""
         return 2.0 * (clients - 1) * self.share_bits
 
     def masks(self, clients: int) -> int:
-        """Return one mask for each other client and its own."""
         return clients
 
     def reveal_bits(self, clients: int) -> float:

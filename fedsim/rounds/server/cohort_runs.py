@@ -73,7 +73,6 @@ class CohortRuns:
         looked_s: float | None = None,
         limit_s: float = math.inf,
     ) -> CohortRun:
-        """Send a cohort."""
         context, client, now_s = self.context, cohort.client, self.env.now
         drew = None if cohort.sampling is None else self._sampled.of(client, cohort.sampling, draw)
         noised = "" if context.releases is None or context.releases.server is None else context.selector.name
@@ -138,7 +137,7 @@ class CohortRuns:
         return run
 
     def _weights_of(self, client: IntArray, drew: SampledWork | None) -> FloatArray:
-        """Return the weight of each client of a cohort, shape (n,); by what it has drawn if clients draw samples."""
+        """Return the weight of each client of a cohort; by what it has drawn if clients draw samples."""
         if drew is None:
             return self._weights[client]
         count: IntArray = np.zeros(self._weights.size, dtype=np.int64)
@@ -248,7 +247,6 @@ class CohortRuns:
         return WidthChoice(workload.widths, clients.links, clients.compute, workload)
 
     def _mean_uplink_s(self, client: IntArray, level: IntArray | None) -> FloatArray:
-        """Return the mean duration of the upload of each client with its width, shape (n,)."""
         return np.asarray(self._mean_uploads_s[0 if level is None else level, client])
 
     @cached_property

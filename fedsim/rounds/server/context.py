@@ -48,7 +48,7 @@ class ServerContext:
     def sent_numbers(
         self, client: IntArray, releases: Sequence[Release], columns: Mapping[str, NDArray[Any]]
     ) -> dict[str, NDArray[Any]]:
-        """Return what clients send in place of numbers beside updates, or as answers; by name, of shape (m,).
+        """Return what clients send in place of numbers beside updates or in place of losses; by name.
 
         Without learning there are no numbers, and each stays NaN.
         """

@@ -66,7 +66,6 @@ class Coordinator:
         self._start_s = 0.0
 
     def next_start_s(self, number: int) -> float:
-        """Return when a round can start: now, or when the first client is available; inf for never."""
         if self._traits.overlaps_rounds and self._roster.in_flight:
             return float(self.env.now)
         start_s = self._selection.next_start_s(number)
@@ -96,7 +95,6 @@ class Coordinator:
         self._round = None
 
     def abort_round(self) -> Generator[Event, Any, bool]:
-        """Lose clients in flight and updates that wait, as the server crashes; return whether that ends a round."""
         yield from self._stop()
         final = self._runs.finalize_all()
         round_, self._round = self._round, None
@@ -115,12 +113,11 @@ class Coordinator:
         return True
 
     def shutdown(self) -> Waiting:
-        """Lose clients in flight and updates that wait, as the run is over."""
         yield from self._stop()
         self._runs.finalize_all()
 
     def waits_in_vain(self) -> FedsimError | None:
-        """Return the error about a question without answers, or a policy that waits for no client; None for neither."""
+        """Return the error about a question that no client can answer, or a policy that waits for no client."""
         round_ = self._round
         if round_ is None or self._runs.any_in_flight:
             return None
@@ -148,7 +145,6 @@ class Coordinator:
 
     @property
     def candidates(self) -> int:
-        """Number of candidates at the last selection."""
         return self._selection.candidates
 
     def any_available(self, time_s: float, number: int) -> bool:
@@ -156,29 +152,23 @@ class Coordinator:
         return self._selection.any_available(time_s, number)
 
     def trains_from(self, version: int) -> bool:
-        """Return whether a client is in flight with the model of a version."""
         return self._runs.trains_from(version)
 
     @property
     def in_flight(self) -> int:
-        """How many clients were sent and have not delivered, as far as the server knows; lost ones are among them."""
         return self._runs.in_flight
 
     @property
     def buffered(self) -> int:
-        """How many updates have arrived and wait for an aggregation."""
         return self._buffer.count(self.model.version)
 
     def buffered_clients(self) -> IntArray:
-        """Return the clients whose updates wait for their first aggregation, shape (n,)."""
         return self._buffer.clients()
 
     def next_arrival(self) -> Event:
-        """Return the event of the next update, client given up, or client that becomes available."""
         return self._roster.next_change()
 
     def select(self, round_: Round, cohort_size: int | None) -> Generator[Event, Any, Cohort | None]:
-        """Return the round's cohort; None if no client is available and others are in flight."""
         if self._traits.overlaps_rounds and self._roster.in_flight:
             beside = yield from self._selection.after_question(lambda: round_.number, cohort_size, self._ask(round_))
             self._limit(round_)
@@ -188,7 +178,6 @@ class Coordinator:
         return (yield from self._masking.prepare(round_.number, chosen, self._selection.draw(round_.number)))
 
     def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
-        """Send the round's cohort from the newest model."""
         number, selection = round_.number, self._selection
         round_.cohort_run = run = self._runs.send(
             number,
@@ -202,31 +191,24 @@ class Coordinator:
         return run
 
     def refill(self, round_: Round, concurrency: int) -> bool:
-        """Send clients until a number of them are in flight; return whether any is or will be available."""
         return self._refill.to(concurrency, self._ask(round_))
 
     def cancel_older_than(self, lag: int) -> Waiting:
-        """Cancel clients that train a model more than ``lag`` versions old."""
         yield from self._runs.cancel_before(self.model.version - lag)
 
     def look(self, number: int, size: int | None = None) -> RoundView | None:
-        """Return what the selector would see now, in a round; None without candidates."""
         return self._selection.look(number, size)
 
     def selected(self, number: int, size: int) -> Cohort | None:
-        """Return the selector's clients for vacant places of an asynchronous server now; None for none."""
         return self._selection.at_once(number, size)
 
     def send(self, cohort: Cohort) -> None:
-        """Send clients one by one now, from the newest model, as an asynchronous server does."""
         self._refill.send(cohort)
 
     def leave_vacant(self, vacant: int) -> None:
-        """Let places without a client in flight stay vacant until there is a candidate."""
         self._refill.leave_vacant(vacant)
 
     def look_around(self) -> None:
-        """Let a policy that waits for clients see what has changed."""
         self._roster.notify()
 
     def _limit(self, round_: Round) -> None:

@@ -41,7 +41,7 @@ FINISHED: Final = "the run is finished from outside"
 
 @dataclass(frozen=True)
 class Closed:
-    """A round that is over, before anything is told of it."""
+    """A round that is over, before its selector and policy know; ``own`` is the round's own cohort, if it has one."""
 
     number: int
     start_s: float
@@ -117,7 +117,7 @@ class Decisions:
         process_now(awaited)
 
     def take_selected(self) -> Cohort | None:
-        """Return the selector's answer, once; None if it has selected no client."""
+        """Return the selector's cohort, once; None if it has selected no client."""
         taken, self.selected = self.selected, None
         return taken
 

@@ -1,4 +1,4 @@
-"""A question to clients before the selection, and their answers, both with their transfers on the clock."""
+"""A question to clients before the selection, and what they return, both with their transfers on the clock."""
 
 import math
 from collections.abc import Callable, Generator, Mapping
@@ -46,7 +46,7 @@ class Prober:
         self._number = self._before = self._draw = self.unanswered = 0
 
     def ask(self, number: int, model: Model, probe: Probe, availability_draw: int) -> Generator[Event, Any, Answers]:
-        """Ask clients at the beginning of a round, and return the answers at the end of the server's wait."""
+        """Ask clients at the beginning of a round, and return their numbers at the end of the server's wait."""
         self._before = self._before + 1 if number == self._number else 0
         self._number = number
         context, client, draw = self.context, probe.client, PROBE_DRAWS * (1 + self._before) + number
@@ -116,7 +116,7 @@ class Prober:
 
     @cached_property
     def _none_is_lost(self) -> bool:
-        """Whether every client answers after a time that is known in advance."""
+        """Whether every client responds after a time that is known in advance."""
         clients = self.context.clients
         parts = self._dispatcher.medium, clients.devices_up, clients.links_up, clients.batteries
         return all(part is None for part in parts) and not clients.may_leave and not clients.dropout.possible
@@ -126,7 +126,7 @@ class Prober:
     ) -> Callable[[int], None] | None:
         """Return what charges a client for the number of its samples, and notes the epsilon by its position.
 
-        None where the selector states that answers are exact: they leak without bound.
+        None where the selector states that numbers are exact: they leak without bound.
         """
         selector, client = self.context.selector, probe.client
         cost = 0.0 if probe.response is None or math.isinf(probe.response.epsilon) else probe.response.epsilon
@@ -142,7 +142,7 @@ class Prober:
         return charge if cost else None
 
     def _samples(self, probe: Probe) -> FloatArray:
-        """Return the samples that each client passes through its model for an answer, shape (q,)."""
+        """Return the samples that each client passes through its model in response."""
         context, client = self.context, probe.client
         if probe.asks == "loss":
             return context.learner.probe_samples(client, probe.samples)
@@ -162,7 +162,7 @@ class Prober:
         releases: Mapping[int, Release],
         sizes: Mapping[int, float],
     ) -> Generator[Event, Any, None]:
-        """Cancel clients that have not answered, and record what the question has cost."""
+        """Cancel clients that have not responded, and record what the question has cost."""
         if asked.cancel():
             yield self.env.timeout(0)
         self.unanswered = 0
@@ -207,12 +207,12 @@ class Prober:
         return Answers(client=client, loss=unknown, compute_s=compute_s, uplink_s=uplink_s)
 
     def _sizes_told(self, client: IntArray, response: RandomizedResponse) -> IntArray:
-        """Return the answers of clients about their numbers of samples, shape (n,); 1 where no client has data.
+        """Return the numbers of samples that clients state; 1 where no client has data.
 
-        What decides client k's answer is drawn from the streams ``size-told`` and ``size-drawn`` for (k, draw). Where
-        all answers of a client cost one, the draw is the same in all rounds: a client that is asked again, because its
-        first answer was lost on the way, says the same again, which tells nothing more. Answers that nothing links are
-        drawn anew all the same.
+        What decides client k's statement is drawn from the streams ``size-told`` and ``size-drawn`` for (k, draw).
+        Where all statements of a client cost one, the draw is the same in all rounds: a client that is asked again,
+        because its first response was lost on the way, says the same again, which discloses nothing more. Statements
+        that nothing links are drawn anew all the same.
         """
         streams, samples = self.context.clients.streams, self.context.learner.samples
         selector = self.context.selector

@@ -49,7 +49,6 @@ class RoundLog:
         self._unchecked: list[tuple[int, int, ParticipationRecords]] = []
 
     def dispatched(self, run: CohortRun) -> None:
-        """Count the clients of a cohort that was sent."""
         self._selected += run.cohort.client.size
         self.sent = run.order + 1
 
@@ -61,7 +60,6 @@ class RoundLog:
             self._unchecked.append((sent, number, records))
 
     def stepped(self, number: int, step: SecureStep, records: ParticipationRecords) -> None:
-        """Record what a step of secure aggregation has cost."""
         self.recorder.add_secure_steps(round=number, edge=self.edge, step=int(step), **_spent(records))
         if self.audit is not None:
             self._unchecked.append((self.sent, number, records))
@@ -114,7 +112,6 @@ class RoundLog:
         version: int,
         ended_by: RoundEnd = RoundEnd.ENOUGH,
     ) -> None:
-        """Record a round that is over."""
         self.check_probes()
         leakage, mean_leakage = 0.0, None
         accountant = self.context.clients.accountant
@@ -151,7 +148,7 @@ class RoundLog:
         self._counts = [0] * len(_OUTCOMES)
 
     def report(self, round_: Round, end_s: float, reported: Members, picked: IntArray) -> None:
-        """Tell the selector, and the policy of later rounds, what a round has shown."""
+        """Pass to the selector, and to the policy of later rounds, what a round has shown."""
         self.past.deadline_s, self.past.picked = round_.time_limit_s, picked
         selector = self.context.selector
         if self._remembered == 0 and selector.ignores_reports:
@@ -172,7 +169,7 @@ class RoundLog:
             self.audit.check(number, records)
 
     def _add_releases(self, run: CohortRun, places: list[int]) -> None:
-        """Record the releases of members of a cohort, at positions of the cohort."""
+        """Record the releases of members at positions of a cohort."""
         facts = self.context.releases
         if facts is None or not places:
             return

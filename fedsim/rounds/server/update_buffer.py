@@ -41,22 +41,18 @@ class ReadyUpdates:
 
     @property
     def base(self) -> Sequence[Model]:
-        """Model that each client started from."""
         return [run.model for run, places in self._members for _ in range(places.size)]
 
     @property
     def staleness(self) -> IntArray:
-        """Aggregations since each client started, shape (n,)."""
         return _joined([np.full(places.size, self._version - run.model.version) for run, places in self._members])
 
     @property
     def arrived_s(self) -> FloatArray:
-        """Instant of each arrival, shape (n,)."""
         return _joined([run.participations.ended_s[places] for run, places in self._members])
 
     @property
     def picked_before(self) -> BoolArray:
-        """Whether the last aggregation used a new update of the same client, shape (n,)."""
         return np.isin(self.client, self._picked)
 
 
@@ -79,13 +75,13 @@ class UpdateBuffer:
         self._newest = -1  # version that an update which has arrived started from
 
     def repeats(self, client: IntArray, version: int) -> IntArray:
-        """Return how many updates of one version of the model each client has sent, shape (n,)."""
+        """Return how many updates of one version of the model each client has sent."""
         if version > self._newest:
             return np.zeros(client.size, dtype=np.int64)
         return np.asarray(self._sent[client] * (self._begun_with[client] == version))
 
     def take(self, run: CohortRun, members: IntArray) -> None:
-        """Add the updates of members of a cohort that have just arrived, at ascending positions, shape (m,)."""
+        """Add the updates of members of a cohort, at ascending positions, that have just arrived."""
         if members.size:
             self._buffered.setdefault(run, []).append(members)
             self._new.setdefault(run, []).append(members)
@@ -105,11 +101,10 @@ class UpdateBuffer:
         return sum(part.size for parts in self._buffered.values() for part in parts) - len(self._held)
 
     def clients(self) -> IntArray:
-        """Return the clients whose updates wait for their first aggregation, shape (n,)."""
+        """Return the clients whose updates wait for their first aggregation."""
         return np.array([run.cohort.client[i] for run, i in self._each() if (run, i) not in self._held], dtype=np.int64)
 
     def take_arrived(self) -> Members:
-        """Return the members whose updates have arrived since the last call."""
         new, self._new = _in_order(self._new), {}
         return new
 
@@ -158,7 +153,6 @@ class UpdateBuffer:
         return aggregated.model
 
     def discard(self) -> None:
-        """Discard all updates that wait."""
         for run, parts in self._buffered.items():
             run.decide(_joined(parts), Fate.WASTED_UNMERGED)
         self._buffered.clear()
@@ -298,7 +292,6 @@ class UpdateBuffer:
 
 
 def _repeated(number: int, size: int) -> IntArray:
-    """Return an array of one whole number, shape (size,)."""
     array = np.empty(size, dtype=np.int64)
     array.fill(number)
     return array
@@ -311,7 +304,7 @@ def _in_order(members: dict[CohortRun, list[IntArray]]) -> Members:
 
 
 def _speaking(run: CohortRun, members: IntArray) -> IntArray:
-    """Return those of some members that have sent more than a message without bits, shape (m,)."""
+    """Return those of some members that have sent more than a message without bits."""
     return members if run.silent is None else members[~run.silent[members]]
 
 
