@@ -208,7 +208,7 @@ class Batteries:
         """Return the bounds of `charged_s` for clients with given charges at given instants, all of one shape."""
         least_j, gain_w = at(self.least_j, client), at(self.idle_gain_w, client)
         never_s = np.full(charge_j.size, np.inf)
-        # A tiny gain gives an overflow to inf, which is the right answer; where there is none, inf is put in its place.
+        # A tiny gain gives an overflow to inf, which is right; where there is none, inf is put in its place.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             late_s = np.where(gain_w > 0, since_s + (least_j - charge_j) / gain_w, never_s)
             until_s = np.where(gain_w < 0, since_s + (charge_j - least_j) / np.negative(gain_w), never_s)

@@ -30,7 +30,7 @@ class PrivacyAccountant:
 
     What clients declare once, before the first round, may cost epsilon of its own. It is spent from the beginning, and
     the budget's terms shrink by the factor that leaves the rest of the total to all releases. What clients answer about
-    the number of their samples is reserved in the same way, and spent as they answer.
+    the number of their samples is reserved in the same way, and spent as they respond.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class PrivacyAccountant:
         return self._charge(client, self._numbers, self.numbers_share)
 
     def charge_size(self, client: int, epsilon: float, *, once: bool = False) -> float:
-        """Charge a client for its answer about the number of its samples, and return what it costs."""
+        """Charge a client for stating the number of its samples, and return what that costs."""
         cost = 0.0 if once and self._sizes[client] else epsilon
         spent = float(self._sizes[client]) + cost
         if spent > self.reserved * (1 + 1e-9):
@@ -128,7 +128,7 @@ class PrivacyAccountant:
         return self.total - spent < self._least or self._is_last(updates) or not self._pays(updates, numbers)
 
     def _sum(self, updates: int, numbers: int, sizes: float) -> float:
-        """Return what a client has spent after some updates, some uploads of numbers, and answers about its size."""
+        """Return what a client has spent after some updates, some uploads of numbers, and statements of its size."""
         fixed = self.declared + sizes
         if self._ledger is not None:
             told = self._left * self.numbers_share * self._leaked(numbers) if self.numbers_share else 0.0

@@ -105,7 +105,7 @@ class GeometricBudget(Component):
 
 
 class ZetaBudget(Component):
-    """A budget spent in terms that fall as a power of their number: later releases keep more than geometric ones.
+    """A budget spent in terms that fall as a power of their number: late releases get larger terms than geometric ones.
 
     The i-th release costs ``epsilon i^(-power) / zeta(power)``, where zeta is Riemann's function, so that all terms
     have the sum ``epsilon``. What is left after n releases falls like ``n^(1 - power)``.

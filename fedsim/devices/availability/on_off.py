@@ -1,9 +1,9 @@
 """Alternating on and off sojourns of clients, looked up by bisection, and the two-state Markov law.
 
-A client's sojourns are numbered from 0, the one that covers time 0, and each is a function of (client, number)
-and of the instant at which it begins. Only a window of `WIDTH` switching instants per client is kept. The window
-moves along with time, and a question about the past starts it anew, so that answers never depend on earlier
-questions. Memory is about 170 bytes a client; over a run each sojourn is drawn once.
+A client's sojourns are numbered from 0, the one that covers time 0, and each is a function of (client, number) and of
+the instant at which it begins. Only a window of `WIDTH` switching instants per client is stored. The window moves along
+with time, and a call about the past starts it anew, so that results never depend on earlier calls. Memory is about 170
+bytes a client; over a run each sojourn is drawn once.
 
 Streams of `Markov`: ``availability-start`` by client; ``availability-sojourn`` by (client, number). Other users of
 `MarkovSojourns` name their own streams.

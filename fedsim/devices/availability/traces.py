@@ -119,8 +119,8 @@ class Traces(Component):
 
     FedScale (Lai et al., "FedScale: Benchmarking model and system performance of federated learning at scale",
     ICML 2022) asks only whether a client is online when its task ends: a client that leaves and returns in between
-    counts as if it had stayed. Its code moves a pointer through the intervals by one step for each question, so
-    that its answers depend on earlier questions; here they are found by bisection. Its intervals include
+    counts as if it had stayed. Its code moves a pointer through the intervals by one step for each call, so that
+    its results depend on earlier calls; here they are found by bisection. Its intervals include
     their ends; so does the end of a task here, while a client whose interval ends right now is no candidate.
 
     Attributes

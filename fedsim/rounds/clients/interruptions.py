@@ -1,11 +1,8 @@
 """What ends a phase early: an empty battery, a hazard of the phase, a failed link.
 
-A battery pays for a share of the phase in which it runs empty: part of a planned wait, or part of the bits of a
-transfer. The share is known when the participation begins, or, after a downlink of unknown duration whose time costs
-energy, when the phase begins. A hazard of the phase is planned together with the waits if their durations are known at
-the start of the round. After a shared downlink they are not, and the seconds since the start of the phase count,
-queues included. A failed link ends the uplink, and a downlink of unknown duration; a planned downlink is planned
-together with the outages.
+A battery pays for a share of the phase in which it runs empty, which is known when the participation begins, or, after
+a downlink of unknown duration whose time costs energy, when the phase begins. Hazards and outages are planned together
+with waits of known duration. After a shared downlink the seconds since the start of the phase count, queues included.
 """
 
 import math

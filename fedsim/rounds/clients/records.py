@@ -35,7 +35,7 @@ class ParticipationRecords(NamedTuple):
 
     @property
     def arrived(self) -> BoolArray:
-        """Whether each answer has arrived, in time or not."""
+        """Whether each update has arrived, in time or not."""
         arrived: BoolArray = self.cut_in == NOT_CUT
         return arrived
 

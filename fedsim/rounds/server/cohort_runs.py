@@ -88,7 +88,7 @@ class CohortRuns:
             run.level = self._widths.levels(client, limit_s)
         down, up, samples = workload.of(client, run.level)
         if cohort.trained:
-            # A client that has trained for an answer has its update: it is told to send it, and only that.
+            # A client that has trained for a question has its update: the message down only asks for it.
             down, samples = 0.0, np.zeros(client.size)
         if drew is not None and cohort.sampling is not None:
             # Noise and masks hide who has drawn nothing.

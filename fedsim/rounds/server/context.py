@@ -60,5 +60,5 @@ class ServerContext:
         sent = released_numbers(self.side_information, columns, [release.epsilon for release in releases], generators)
         if not self.numbers_from_outside:
             return sent
-        # What was not reported is not told either.
+        # A number that was not reported is not sent either.
         return {name: np.where(np.isnan(columns[name]), np.nan, column) for name, column in sent.items()}

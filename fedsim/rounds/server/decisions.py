@@ -28,7 +28,7 @@ class Asked(Enum):
 
 
 class Wish(Enum):
-    """An answer that is no cohort yet."""
+    """A decision that is no cohort yet."""
 
     SELECTORS = "the cohort of the run's own selector"
 

@@ -27,18 +27,18 @@ Added once more for each earlier probe of an asynchronous server in the same rou
 """
 
 _ONE_ANSWER: Final = PROBE_DRAWS + 1
-"""The draw of the only answer that a client has for its number of samples, in whichever round it is asked."""
+"""The draw of a client's only statement of its number of samples, in whichever round it is asked."""
 
 _WITHOUT_WORK: Final = ("resources", "samples")
-"""Questions that a client answers without work."""
+"""Questions that take a client no work."""
 
 
 class Prober:
     """Puts the questions of a coordinator's selector.
 
     A probe takes the phases of a participation: a message down, work and a message up, each of them timed, over links
-    that may be shared, and paid for by batteries. A client that leaves in between does not answer. The server waits for
-    the probe's time, or until each client has answered or is lost, which the server notices on an open connection.
+    that may be shared, and paid for by batteries. A client that leaves in between does not respond. The server waits
+    for the probe's time, or until each client has responded or is lost, which the server notices on an open connection.
     """
 
     def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, log: RoundLog) -> None:
@@ -82,7 +82,7 @@ class Prober:
 
         sent, releases = self._log.sent, dict[int, Release]()
         accountant = context.clients.accountant
-        # The expected seconds of work and upload tell nothing of a client's data.
+        # The expected seconds of work and upload disclose nothing of a client's data.
         if asks_loss and accountant is not None and not context.selector.asks_losses:
             name = context.selector.name
             raise SelectorError(
@@ -98,7 +98,7 @@ class Prober:
         if probe.response is not None and accountant is not None:
             charges = self._sizes_charged(probe, accountant, sizes)
         if probe.wait_s is None and charges is None and self._none_is_lost:
-            # The last answer is the one event that counts.
+            # The last response is the one event that counts.
             asked = self._dispatcher.send(assignment, np.ones(client.size))
             over = asked.delivered(client.size)
         else:
