@@ -96,9 +96,9 @@ def arrival_rates(shares: FloatArray, mean_session_s: float) -> FloatArray:
 class Diurnal(Component):
     """Sessions of exponential length that begin at a rate which depends on the hour of the day.
 
-    An on/off Markov chain in continuous time whose arrival rate is constant between the middles of two hours
-    and the same every day, chosen so that the expected share online in the middle of each hour is as given;
-    stationary from time 0, which is the hour ``start_hour`` of the client whose clock is least ahead.
+    An on/off Markov chain in continuous time. Its arrival rate is constant between the middles of two hours and the
+    same every day, such that the expected share online in the middle of each hour is as given. It is stationary from
+    time 0, which is the hour ``start_hour`` of the client whose clock is least ahead.
 
     Attributes
     ----------

@@ -73,9 +73,9 @@ class Bernoulli(Component):
     """Each client is available in a round with a fixed probability, independent of other rounds, and then stays.
 
     When the draw of a round shows no available client, the server draws again after ``retry_s``, and so on. The number
-    of draws that this takes is drawn at once, from the geometric law, and the available clients from the law of a draw
-    given that it shows one: among the clients in order of their ids the first available one has a truncated geometric
-    place, those after it are independent.
+    of these draws comes at once, from the geometric law. The available clients come from the law of a draw given that
+    it shows one: among the clients in order of their ids the first available one has a truncated geometric place, and
+    those after it are independent.
 
     Attributes
     ----------

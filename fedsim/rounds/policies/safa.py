@@ -21,13 +21,12 @@ from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
 class Safa(RoundPolicy):
     """Compensatory first-come-first-merge (section 3.3, Algorithm 2) and the cache (section 3.4, equations 6 to 8).
 
-    A round ends when a quota of ``share`` of the crowd has arrived among clients that were not picked in the
-    round before, or no client is in flight any more, at the latest after ``max_wait_s``; then clients that were
-    picked in the round before fill the quota, fastest first. The picked enter the server's cache of local models, the
-    new model is the cache's mean weighted by samples, and updates that arrived beyond the quota enter the cache for the
-    round after (the bypass). Clients stay in flight, unless their model is more than ``lag`` versions old: these are
-    cancelled, and the entries of all clients that are so far behind become the global model (the deprecated, section
-    3.2). Every entry of the cache begins as the initial model.
+    A round ends when a quota of ``share`` of the crowd has arrived among clients that were not picked in the round
+    before, or no client is in flight any more, at the latest after ``max_wait_s``. Then clients that were picked in the
+    round before fill the quota, fastest first. The picked enter the server's cache of local models, and the new model
+    is the cache's mean weighted by samples. Updates that arrived beyond the quota enter the cache for the round after
+    (the bypass). Clients stay in flight, unless their model is more than ``lag`` versions old: these are cancelled, and
+    the entries of all clients that are so far behind become the global model (the deprecated, section 3.2). Every entry of the cache begins as the initial model.
 
     The authors' code knows all arrival times in advance and ends the round with the last one that it picks; a server
     does not know whether more will come, so here a quota that must be filled with last round's clients is filled
