@@ -26,9 +26,10 @@ class Safa(RoundPolicy):
     round before fill the quota, fastest first. The picked enter the server's cache of local models, and the new model
     is the cache's mean weighted by samples. Updates that arrived beyond the quota enter the cache for the round after
     (the bypass). Clients stay in flight, unless their model is more than ``lag`` versions old: these are cancelled, and
-    the entries of all clients that are so far behind become the global model (the deprecated, section 3.2). Every entry of the cache begins as the initial model.
+    the entries of all clients that are so far behind become the global model (the deprecated, section 3.2). Every
+    entry of the cache begins as the initial model.
 
-    The authors' code knows all arrival times in advance and ends the round with the last one that it picks; a server
+    The authors' code knows all arrival times in advance and ends the round with the last one that it picks. A server
     does not know whether more will come, so here a quota that must be filled with last round's clients is filled
     at the time limit. A client that crashes starts from the newest model when it is available again; in the paper it
     continues from its own. An update counts as unmerged if a newer one of the same client was picked before it was
