@@ -20,7 +20,11 @@ _SLACK_ULPS: Final = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """Energy prices of transfers and work: each a number for all clients, or one for each, shape (K,)."""
+    """Energy prices of transfers and work: each a number for all clients, or one for each, shape (K,).
+
+    The power of the radio comes beside the energy of bits. ``sample_j`` is 0 where the cost of work follows from its
+    time, and ``compute_w`` is 0 where it follows from its operations.
+    """
 
     receive_j_per_bit: Values
     transmit_j_per_bit: Values
@@ -50,7 +54,12 @@ class Prices:
 
 @dataclass(frozen=True)
 class EnergyDemand:
-    """Energy demand of the participations of a cohort with n members."""
+    """Energy demand of the participations of a cohort with n members.
+
+    Phases are 0, 1 and 2: downlink, work, uplink. ``charge_j`` is the charge at the beginning, and ``cost_j``, shape
+    (3, n), the energy of the bits and the work if they are completed. ``power_w`` of the radio, shape (3, n), is None
+    where time on the air costs no energy. ``frequency`` is a share of the full clock frequency.
+    """
 
     client: IntArray
     charge_j: FloatArray
@@ -61,7 +70,7 @@ class EnergyDemand:
     transmit_power_dbm: FloatArray | None = None
 
     def of(self, part: IntArray) -> "EnergyDemand":
-        """Return the demand of some members, by their positions, shape (k,)."""
+        """Return the demand of the members at some positions."""
         power_w = None if self.power_w is None else self.power_w[:, part]
         frequency = None if self.frequency is None else self.frequency[part]
         power_dbm = None if self.transmit_power_dbm is None else self.transmit_power_dbm[part]
@@ -94,11 +103,10 @@ class EnergyDemand:
         return phase, share
 
     def radio_w(self, i: int, phase: int) -> float:
-        """Return the power of the radio of a member in a phase."""
         return 0.0 if self.power_w is None else float(self.power_w[phase, i])
 
     def per_bit_j(self, i: int, phase: int, bits: float) -> float:
-        """Return the energy of a bit of a member's message of a size in a phase."""
+        """Return the energy of a bit of a member's message of this size."""
         return float(self.cost_j[phase, i]) / bits if bits > 0 else 0.0
 
     def phase_j(self, i: int, phase: int, planned_s: float) -> float:
@@ -107,16 +115,15 @@ class EnergyDemand:
         return float(self.cost_j[phase, i]) + (radio_w * planned_s if radio_w > 0 and planned_s < np.inf else 0.0)
 
     def left_j(self, i: int, phase: int, spent_s: FloatArray) -> float:
-        """Return what is left of a member's charge after the phases before one, whose seconds are given, shape (3,)."""
+        """Return what is left of a member's charge after the phases before one, whose seconds are given."""
         before = sum(self.phase_j(i, at, float(spent_s[at])) for at in range(phase))
         return max(float(self.charge_j[i]) - before, 0.0)
 
     def slack_j(self, i: int) -> float:
-        """Return by how much a member's charge may fall short and yet be enough."""
         return _SLACK_ULPS * float(np.spacing(self.charge_j[i]))
 
     def spent_j(self, members: IntArray, done: FloatArray, emptied: BoolArray, spent_s: FloatArray) -> FloatArray:
-        """Return the energy in joules that some members have spent, shape (m,)."""
+        """Return the energy that members have spent, from the share of each phase that is done, shape (3, m)."""
         charge_j = self.charge_j[members]
         due_j = self.cost_j[:, members] * done
         if self.power_w is not None:
@@ -128,7 +135,7 @@ class EnergyDemand:
 class Batteries:
     """Charges of the K clients of one run.
 
-    What may differ between clients is a number for all, or an array of shape (K,).
+    ``idle_gain_w`` charges a battery, or discharges it if negative, while its client takes no part.
     """
 
     def __init__(
@@ -146,13 +153,13 @@ class Batteries:
         return self._charge_j.size
 
     def charge_j(self, client: IntArray, time_s: float | FloatArray) -> FloatArray:
-        """Return each client's charge in joules, shape (n,); during a participation, the charge at its start."""
+        """Return each client's charge; during a participation, the charge at its start."""
         idle_s = np.maximum(time_s - self._since_s[client], 0.0)
         gained_j = at(self.idle_gain_w, client) * idle_s
         return np.clip(self._charge_j[client] + gained_j, 0.0, at(self.capacity_j, client))
 
     def charged_s(self) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds of the time in which each idle client has at least the least charge, both of shape (K,).
+        """Return the bounds of the time in which each idle client has at least the least charge.
 
         `inf` means never in the first array and without end in the second. The first is `inf` for a client in a
         participation.
@@ -160,7 +167,7 @@ class Batteries:
         return self._from_s, self._until_s
 
     def charged(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client has at least the least charge and takes no part at an instant, shape (n,)."""
+        """Return whether each client has at least the least charge and takes no part at an instant."""
         return (self._from_s[client] <= time_s) & (time_s <= self._until_s[client])
 
     def begin(
@@ -201,7 +208,7 @@ class Batteries:
         """Return the bounds of `charged_s` for clients with given charges at given instants, all of one shape."""
         least_j, gain_w = at(self.least_j, client), at(self.idle_gain_w, client)
         never_s = np.full(charge_j.size, np.inf)
-        # A tiny gain gives an overflow to inf, which is the right answer; where there is none, inf is put in its place.
+        # A tiny gain gives an overflow to inf, which is right; where there is none, inf is put in its place.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             late_s = np.where(gain_w > 0, since_s + (least_j - charge_j) / gain_w, never_s)
             until_s = np.where(gain_w < 0, since_s + (charge_j - least_j) / np.negative(gain_w), never_s)

@@ -92,14 +92,13 @@ class Rate(Component):
 
 @dataclass(frozen=True)
 class RateTimes:
-    """The compute times of a `Rate` law; `speed` in samples/s has shape (K,)."""
+    """The compute times of a `Rate` law; `speed` is in samples/s."""
 
     speed: FloatArray
     jitter_sigma: float
     streams: Streams
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return samples / speed times the jitter of each client in this draw, in seconds, shape (n,)."""
         sigma, half_variance = self._of_jitter
         z = normal_quantile(self.streams.uniform("compute-jitter", client, draw))
         return np.asarray(samples / self.speed[client] * np.exp(sigma * z - half_variance))
@@ -109,7 +108,7 @@ class RateTimes:
         return constant(self.jitter_sigma), constant(self.jitter_sigma**2 / 2)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return samples / speed in seconds, shape (K,); the jitter's mean is 1."""
+        """Return samples / speed: the jitter's mean is 1."""
         return samples / self.speed
 
 
@@ -131,8 +130,6 @@ class ZeroCompute(Component):
 
 @dataclass(frozen=True)
 class ZeroTimes:
-    """Compute times that are all zero."""
-
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
         return np.zeros(np.shape(client))
 
@@ -151,13 +148,12 @@ class WorkTimes:
     fixed_samples: float | None = None
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return each client's samples times its mean time, times the draw's jitter and slowdown; shape (n,)."""
         jitter = self.jitter.factor(self.streams.uniform("compute-jitter", client, draw))
         slower = slowdown(self.streams.uniform("compute-load", client, draw), at(self.load, client))
         return np.asarray(self._counted(samples) * self.s_per_sample[client] * jitter * slower)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return the samples times the mean time and the mean slowdown, shape (K,); the jitter's mean is 1."""
+        """Return the samples times the mean time and the mean slowdown: the jitter's mean is 1."""
         return self._counted(samples) * self.s_per_sample * mean_slowdown(self.load)
 
     def _counted(self, samples: FloatArray) -> FloatArray:
@@ -207,7 +203,6 @@ class Flops(Component):
         return self
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
-        """Return the compute times of one run; the learner counts `flops_per_sample`."""
         if flops_per_sample is None:
             raise ScenarioError("devices.compute: flops needs a learner that counts the operations per sample")
         factor = HETEROGENEITY_LAW.checked(self.spread).factor(
@@ -278,7 +273,6 @@ class FedScale(Component):
         return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), load, streams, fixed)
 
     def _ms(self, clients: int, streams: Streams) -> FloatArray:
-        """Return each client's c in milliseconds, shape (K,)."""
         if self.path is not None:
             ms = read_capacities(self.path)[0]
             if not np.all(ms > 0):

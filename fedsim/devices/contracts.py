@@ -39,7 +39,7 @@ _NEXT_DRAW: Final = 2**40
 class ComputeTimes(Protocol):
     """Durations of local work on each of the K devices of one run.
 
-    Every answer is a function of its arguments and of the run's seed alone.
+    Every result is a function of its arguments and of the run's seed alone.
 
     Examples
     --------
@@ -121,9 +121,9 @@ class ComputeTime(Capable, Protocol):
 class Availability(ABC):
     """Reachability of the K clients of one run, now and for how long.
 
-    Every answer is a function of its arguments and of the run's seed alone: no call changes what another one returns.
-    The caller keeps the draw. It asks for a round's start with the number of the round as the draw, and keeps the draw
-    that `next_s` returns for all questions about that round.
+    Every result is a function of its arguments and of the run's seed alone: no call changes what another one returns.
+    The caller stores the draw. It asks for a round's start with the number of the round as the draw, and uses the draw
+    that `next_s` returns in all calls about that round.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class Availability(ABC):
         time_s : start of the task
         draw : key of the random numbers that holds at the instant, from 1
         task_s : duration of each client's task, shape (n,); `inf` where it is unknown or has no end
-            A law that answers `inf` for an unknown duration is asked again at the end of the task, with the duration.
+            A law that returns `inf` for an unknown duration is called again at the end of the task, with the duration.
             The client is lost at that instant if it has left before.
         """
         return np.full(np.shape(client), np.inf)

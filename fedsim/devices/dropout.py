@@ -93,7 +93,6 @@ class PhaseHazard(Component, Dropout):
     def time_to_dropout_s(
         self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
-        """Return the time at which each client's summed hazard reaches its endurance, `inf` for never; shape (n,)."""
         if phases_s is None:
             raise ValueError("phases_s: a hazard by phase needs the planned times of the phases")
         left = self.endurance(client, draw, streams)

@@ -166,7 +166,6 @@ class Battery(Component):
 
     @property
     def requires(self) -> frozenset[str]:
-        """The size of messages if a bit costs energy; samples and operations if an operation does."""
         bits = set() if self.receive_j_per_bit == 0 and self.transmit_j_per_bit == 0 else {MODEL_BITS}
         return frozenset(bits if self.compute_j_per_flop is None else bits | {SAMPLES, FLOPS})
 

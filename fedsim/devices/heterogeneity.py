@@ -75,7 +75,6 @@ class LogNormal(Component):
     sigma: Annotated[float, Field(ge=0, le=_LARGEST_SIGMA)]
 
     def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
-        """Return ``exp(s Z - s^2 / 2)`` with s = heterogeneity * sigma, shape (n,)."""
         sigma = heterogeneity * self.sigma
         return np.exp(sigma * normal_quantile(u) - sigma**2 / 2)
 
@@ -99,12 +98,10 @@ class ShiftedExponential(Component):
     shift: Annotated[float, Field(ge=0, le=1)]
 
     def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
-        """Return ``1 - e - e ln(1 - u)`` with e = heterogeneity * (1 - shift), shape (n,)."""
         exponential = heterogeneity * (1.0 - self.shift)
         return np.asarray(1.0 - exponential - exponential * np.log1p(-u))
 
     def allows(self, heterogeneity: float) -> bool:
-        """Return whether the least factor stays at 0 or above."""
         return heterogeneity * (1.0 - self.shift) <= 1.0
 
 
@@ -123,12 +120,11 @@ class Stragglers(Component):
     times_slower: Annotated[float, Field(ge=1)]
 
     def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
-        """Return ``1 + h (v / mean - 1)`` with v = times_slower for u below the share and 1 above, shape (n,)."""
+        """Return ``1 + h (v / mean - 1)`` with v = times_slower for u below the share and 1 above."""
         value = np.where(u < self.share, self.times_slower, 1.0) / self._mean
         return np.asarray(1.0 + heterogeneity * (value - 1.0))
 
     def allows(self, heterogeneity: float) -> bool:
-        """Return whether the faster factor stays above 0."""
         return heterogeneity * (1.0 - 1.0 / self._mean) < 1.0
 
     @property
@@ -147,13 +143,12 @@ class Empirical(Component):
     values: Annotated[tuple[PositiveFloat, ...], Field(min_length=1, strict=False)]
 
     def factor(self, u: FloatArray, heterogeneity: Values = 1.0) -> FloatArray:
-        """Return ``1 + h (v - 1)`` with v the least value whose share at or below it is at least u, shape (n,)."""
+        """Return ``1 + h (v - 1)`` with v the least value whose share at or below it is at least u."""
         number = self._sorted.size
         found = self._sorted[np.ceil(u * number).astype(np.int64) - 1]
         return np.asarray(1.0 + heterogeneity * (found - 1.0))
 
     def allows(self, heterogeneity: float) -> bool:
-        """Return whether the least factor stays above 0."""
         return bool(heterogeneity * (1.0 - self._sorted[0]) < 1.0)
 
     @cached_property

@@ -1,7 +1,7 @@
 """Which clients are available now, updated by what has changed since the last look.
 
-A server of a large crowd looks at it again and again. `Availability.available` answers for each client anew; a tracker
-remembers the answers, and looks at those clients again whose state may have changed.
+A server of a large crowd looks at it again and again. `Availability.available` looks at each client anew; a tracker
+looks only at those clients again whose state may have changed.
 """
 
 import math
@@ -28,7 +28,7 @@ class AvailabilityTracker(ABC):
 
     @abstractmethod
     def update(self, time_s: float, draw: int) -> IntArray:
-        """Look at an instant of a draw, and return the positions of clients that have come or gone, shape (m,)."""
+        """Look at an instant of a draw, and return the positions of clients that have come or gone."""
 
     def _set(self, place: IntArray, available: BoolArray) -> IntArray:
         """Take the present state of some clients, and return the positions of those that have come or gone."""
@@ -40,7 +40,7 @@ class AvailabilityTracker(ABC):
 
 
 class PlainTracker(AvailabilityTracker):
-    """Looks at each client again when the answer may have changed: O(n) then, and nothing otherwise."""
+    """Looks at each client again when its availability may have changed: O(n) then, and nothing otherwise."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class PlainTracker(AvailabilityTracker):
 
 
 class OnOffTracker(AvailabilityTracker):
-    """Clients whose states hold until known instants: the next changes are in order of time.
+    """Clients whose states hold until known instants: the next changes are stored in order.
 
     The agenda holds all changes before its horizon, about ``4 sqrt(n)`` of them. When it is over, one pass over all
     clients makes the next one. Where so much changes between two looks that an agenda would not last, each look is a

@@ -112,7 +112,6 @@ class Privacy(Settings):
         return MECHANISM.checked(self.mechanism) if self.where == "client" else NoiseAtServer(mechanism=self.mechanism)
 
     def facts(self) -> ReleaseFacts:
-        """Return what the tables say of releases."""
         server = NoiseAtServer(mechanism=self.mechanism) if self.where == "server" else None
         return ReleaseFacts(self.mechanism, self.composition, server)
 
@@ -124,7 +123,6 @@ class Privacy(Settings):
         rate: float | None = None,
         reserved: float = 0.0,
     ) -> PrivacyAccountant:
-        """Return the accounts of a run's clients."""
         if self.composition is None:
             return PrivacyAccountant(
                 self.budget, clients, numbers_share, declared, self.least_epsilon, reserved=reserved

@@ -17,8 +17,8 @@ T = TypeVar("T", bound=np.generic)
 class PrivacyAccountant:
     """The privacy account of each client, charged when an upload starts.
 
-    An upload that is cut off later is charged all the same, because its bits were sent. Terms add up by the
-    composition theorem (PAUSE, Theorem 2). The state is the number of releases; the sum follows from it.
+    An upload that is cut off later is charged all the same, because its bits were sent. Terms add up by the composition
+    theorem (PAUSE, Theorem 2).
 
     Where clients also send numbers, beside an update or as an answer, the budget is divided: a share of each term pays
     for releases of numbers, which are counted apart, and the rest for releases of updates. The sum of both stays below
@@ -30,7 +30,7 @@ class PrivacyAccountant:
 
     What clients declare once, before the first round, may cost epsilon of its own. It is spent from the beginning, and
     the budget's terms shrink by the factor that leaves the rest of the total to all releases. What clients answer about
-    the number of their samples is reserved in the same way, and spent as they answer.
+    the number of their samples is reserved in the same way, and spent as they respond.
     """
 
     def __init__(
@@ -85,15 +85,15 @@ class PrivacyAccountant:
         """Note that a cohort is sent; clients pay at their uploads."""
 
     def charge(self, client: int) -> tuple[float, int]:
-        """Charge a client for the update whose upload it starts now."""
+        """Charge a client for the update whose upload starts now; return its epsilon and the release's number."""
         return self._charge(client, self._releases, 1.0 - self.numbers_share)
 
     def charge_numbers(self, client: int) -> tuple[float, int]:
-        """Charge a client for the numbers whose upload it starts now; returns and errors as of `charge`."""
+        """Charge a client for the numbers whose upload it starts now; return as `charge` does."""
         return self._charge(client, self._numbers, self.numbers_share)
 
     def charge_size(self, client: int, epsilon: float, *, once: bool = False) -> float:
-        """Charge a client for its answer about the number of its samples, and return what it costs."""
+        """Charge a client for stating the number of its samples, and return what that costs."""
         cost = 0.0 if once and self._sizes[client] else epsilon
         spent = float(self._sizes[client]) + cost
         if spent > self.reserved * (1 + 1e-9):
@@ -128,7 +128,7 @@ class PrivacyAccountant:
         return self.total - spent < self._least or self._is_last(updates) or not self._pays(updates, numbers)
 
     def _sum(self, updates: int, numbers: int, sizes: float) -> float:
-        """Return what a client has spent after some updates, some uploads of numbers, and answers about its size."""
+        """Return what a client has spent after some updates, some uploads of numbers, and statements of its size."""
         fixed = self.declared + sizes
         if self._ledger is not None:
             told = self._left * self.numbers_share * self._leaked(numbers) if self.numbers_share else 0.0
@@ -143,7 +143,6 @@ class PrivacyAccountant:
         return spent
 
     def _together(self, updates: int, ledger: Ledger) -> float:
-        """Return what a number of updates leak together by the ledger."""
         while updates >= len(self._composed):
             cost = self._cost(len(self._composed), 1.0 - self.numbers_share)
             self._composed.append(max(self._composed[-1], ledger.add(cost)))
@@ -163,7 +162,6 @@ class PrivacyAccountant:
         return self._left * (share * self._terms[index - 1][0])
 
     def _know(self, index: int) -> None:
-        """Ask for the terms up to a number."""
         while index > len(self._terms):
             self._terms.append(self._term(len(self._terms) + 1))
 
@@ -179,11 +177,9 @@ class PrivacyAccountant:
         return "the privacy budget of each client is spent"
 
     def is_open(self, client: IntArray) -> BoolArray:
-        """Return whether the accounts of clients are open, shape (n,)."""
         return self._open[client]
 
     def _is_last(self, releases: int) -> bool:
-        """Return whether no term is left for an update after a number of them."""
         while releases >= len(self._ends):
             self._ends.append(not self.budget.term(len(self._ends) + 1) > 0)
         return self._ends[releases]
@@ -229,7 +225,6 @@ class SampledAccountant(PrivacyAccountant):
         self._cohorts = 0
 
     def cohort_sent(self) -> None:
-        """Charge all clients for a cohort that is sent."""
         self._cohorts += 1
         spent = self._sum(self._cohorts, 0, 0.0)
         self._spent[:] = spent

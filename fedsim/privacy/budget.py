@@ -95,23 +95,17 @@ class GeometricBudget(Component):
         return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that the i-th release costs, of the shape of ``i``.
-
-        Late terms fall below the smallest float and are 0 (from about ``745 / eta`` on).
-        """
+        """Return terms that are 0, below the smallest float, from about ``745 / eta`` on."""
         index = _counts("i", i, lowest=1)
         return np.asarray(self.epsilon * -np.expm1(-self.eta) * np.exp(-self.eta * (index - 1.0)))
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that n releases cost together, of the shape of ``n``; 0 for none.
-
-        A closed form, not a running sum, so that rounding never carries it above ``epsilon``.
-        """
+        """Return a closed form, not a running sum, so that rounding never carries it above ``epsilon``."""
         return np.asarray(self.epsilon * -np.expm1(-self.eta * _counts("n", n, lowest=0)))
 
 
 class ZetaBudget(Component):
-    """A budget spent in terms that fall as a power of their number: later releases keep more than geometric ones.
+    """A budget spent in terms that fall as a power of their number: late releases get larger terms than geometric ones.
 
     The i-th release costs ``epsilon i^(-power) / zeta(power)``, where zeta is Riemann's function, so that all terms
     have the sum ``epsilon``. What is left after n releases falls like ``n^(1 - power)``.
@@ -141,7 +135,7 @@ class ZetaBudget(Component):
         return np.asarray(self.epsilon * _counts("i", i, lowest=1) ** -self.power / _zeta(self.power, 1.0))
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that n releases cost together, of the shape of ``n``: from Hurwitz's zeta function."""
+        """Return the sum from Hurwitz's zeta function."""
         left = _zeta(self.power, _counts("n", n, lowest=0) + 1.0) / _zeta(self.power, 1.0)
         return np.asarray(self.epsilon * (1.0 - left))
 

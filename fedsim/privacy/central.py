@@ -49,7 +49,6 @@ class NoiseAtServer(Component):
     def noise_of(
         self, epsilon: Sequence[float], client: IntArray | Sequence[int], weight: FloatArray | Sequence[float]
     ) -> ServerNoise:
-        """Return what the noise of an aggregate is."""
         calibrated, least = self._checked, float(min(epsilon))
         share = largest_weight(client, weight)
         # The mechanism's own noise is for two updates of which none is zero: twice the clipping norm apart.
@@ -64,7 +63,7 @@ class NoiseAtServer(Component):
         buffers: Mask,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Return the noise of an aggregate, shape (d,)."""
+        """Return the noise of an aggregate, one number a parameter."""
         share = largest_weight(client, weight)
         return np.asarray(0.5 * share * self._checked.noise(float(min(epsilon)), buffers, rng), dtype=np.float64)
 
@@ -78,7 +77,7 @@ class _Calibrated(Mechanism, CalibratedNoise, Protocol):
 
 
 def largest_weight(client: IntArray | Sequence[int], weight: FloatArray | Sequence[float]) -> float:
-    """Return the largest sum of the weights of one client, without their signs; clients and weights of shape (n,)."""
+    """Return the largest sum of the weights of one client, without their signs."""
     ids = np.asarray(client, dtype=np.int64)
     sizes: NDArray[np.float64] = np.abs(np.asarray(weight, dtype=np.float64))
     _, place = np.unique(ids, return_inverse=True)

@@ -1,13 +1,11 @@
 """What many releases with normal noise leak together: less than the sum of their epsilons.
 
 Summation is what a run charges by default, since it holds for every mechanism. For the Gaussian mechanism the
-accountants of the library dp-accounting (``pip install 'fedsim-des[dp]'``) give a smaller epsilon for the same delta:
-those of `Renyi` and `PrivacyLoss` keep a run's account.
+accountants of the library dp-accounting (``pip install 'fedsim-des[dp]'``) give a smaller epsilon for the same delta.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Final, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Final, Protocol
 
 from pydantic import Field
 
@@ -98,7 +96,7 @@ class _ByLibrary(Component, ABC):
 
     @abstractmethod
     def _accountant(self, rate: float | None) -> Any:
-        """Return the library's accountant, without releases; arguments as for `ledger`."""
+        """Return the library's accountant, without releases."""
 
     def ledger(self, release_delta: float, rate: float | None) -> Ledger:
         return GaussianLedger(self._accountant(rate), self.delta, release_delta, rate, self.least_multiplier)
@@ -169,22 +167,6 @@ class GaussianLedger:
         event = library.GaussianDpEvent(multiplier)
         self._accountant.compose(event if self._rate is None else library.PoissonSampledDpEvent(self._rate, event))
         return float(self._accountant.get_epsilon(self._delta))
-
-
-def gaussian_epsilon(multipliers: Iterable[float], delta: float, accountant: Literal["rdp", "pld"] = "rdp") -> float:
-    """Return the epsilon of all releases of a client together, at one delta for all of them."""
-    noise = [float(multiplier) for multiplier in multipliers]
-    if not all(0 < multiplier < float("inf") for multiplier in noise):
-        raise ValueError(f"multipliers: {noise!r} is not allowed; each must be a finite number above 0")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta: {delta!r} is not allowed; it must be in (0, 1)")
-    if accountant not in ("rdp", "pld"):
-        raise ValueError(f"accountant: {accountant!r} is not allowed; allowed: 'rdp', 'pld'")
-    library = _library()
-    composed = library.rdp.RdpAccountant() if accountant == "rdp" else library.pld.PLDAccountant()
-    for multiplier in noise:
-        composed.compose(library.GaussianDpEvent(multiplier))
-    return float(composed.get_epsilon(delta))
 
 
 def _library() -> Any:

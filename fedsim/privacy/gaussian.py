@@ -51,12 +51,10 @@ class L2ClippedGaussian(Component):
 
     @property
     def clipping_norm(self) -> float:
-        """Largest Euclidean norm of an update, ``clip``."""
         return self.clip
 
     @property
     def sensitivity(self) -> float:
-        """Twice ``clip``, in Euclidean norm."""
         return 2.0 * self.clip
 
     def scale(self, epsilon: float) -> float:
@@ -64,7 +62,7 @@ class L2ClippedGaussian(Component):
         return self.sensitivity * noise_multiplier(float(epsilon), self.delta)
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
-        """Return the noise of a release, shape (d,); a number is drawn for each coordinate, exempt or not."""
+        """Return the noise of a release; a number is drawn for each coordinate, exempt or not."""
         return np.where(buffers & self.exempt_buffers, 0.0, rng.normal(0.0, self.scale(epsilon), buffers.size))
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:

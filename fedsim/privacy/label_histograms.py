@@ -90,7 +90,7 @@ class LaplaceShares(_Paid):
     """
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
-        """Return noisy shares of sum 1, shape (labels,); equal shares where noise leaves none above 0."""
+        """Return noisy shares of sum 1; equal shares where noise leaves none above 0."""
         return _shares(_shares(counts) + rng.laplace(0.0, _scale(2.0, epsilon), counts.size))
 
 
@@ -144,7 +144,7 @@ def released_histograms(
 
 
 def _shares(numbers: FloatArray | IntArray) -> FloatArray:
-    """Return numbers above 0 over their sum, shape (labels,); equal shares if there are none."""
+    """Return numbers above 0 over their sum; equal shares if there are none."""
     kept = np.maximum(numbers, 0.0)
     largest = float(kept.max(initial=0.0))
     if largest == 0.0:

@@ -192,7 +192,6 @@ class _LaplaceNoise(Component):
 
     @property
     def delta(self) -> float:
-        """Nothing: epsilon bounds all."""
         return 0.0
 
     def scale(self, epsilon: float) -> float:
@@ -200,7 +199,7 @@ class _LaplaceNoise(Component):
         return float(min(self.sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3))
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
-        """Return the noise of a release, shape (d,); a number is drawn for each coordinate, exempt or not."""
+        """Return the noise of a release; a number is drawn for each coordinate, exempt or not."""
         return np.where(self._clear(buffers), 0.0, rng.laplace(0.0, self.scale(epsilon), buffers.size))
 
     def noise_energy(self, epsilon: float, buffers: Mask) -> float:
@@ -255,7 +254,6 @@ class L1ClippedLaplace(_LaplaceNoise):
 
     @property
     def sensitivity(self) -> float:
-        """Twice ``clip``, in L1 norm."""
         return 2.0 * self.clip
 
 
@@ -323,7 +321,7 @@ def with_noise(update: Vector, bounded: NDArray[np.float64], noise: NDArray[np.f
 
 
 def in_clear(update: Vector, released: NDArray[np.float64], clear: Mask) -> Vector:
-    """Return released values as they are sent, and the update itself at the coordinates in clear; all of shape (d,)."""
+    """Return released values as they are sent, and the update itself at the coordinates in clear."""
     return np.where(clear, update, released.astype(np.float32))
 
 

@@ -21,7 +21,7 @@ class ReleaseFacts:
     server: NoiseAtServer | None = None
 
     def columns(self, epsilon: FloatArray, number: IntArray) -> dict[str, NDArray[Any] | float]:
-        """Return the columns of releases by name, numbers or of shape (n,)."""
+        """Return the columns of releases by name, each a number or one element per release."""
         calibrated = MECHANISM.checked(self.mechanism) if isinstance(self.mechanism, CalibratedNoise) else None
         composed = None if self.composition is None else self.composition.delta
         if calibrated is None:

@@ -1,4 +1,4 @@
-"""Numbers that clients send beside their updates: losses, accuracy gains, and the losses that answer questions.
+"""Numbers that clients send beside their updates: losses and accuracy gains, also in response to a question.
 
 Such a number is computed from the client's data as the update is, so it leaks as the update does. A randomiser of its
 own makes it private, with a share of the client's epsilon; see `fedsim.privacy.PrivacyAccountant`.

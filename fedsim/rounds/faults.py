@@ -99,7 +99,6 @@ class ServerRestart(Settings):
         return self
 
     def crashes_s(self, streams: Streams) -> Iterator[float]:
-        """Return the instants of the crashes, ascending."""
         if self.mean_up_s is None:
             yield from self.at_s or ()
             return

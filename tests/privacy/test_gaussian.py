@@ -8,8 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from fedsim.privacy import L2ClippedGaussian
-from fedsim.privacy.composition import gaussian_epsilon
+from fedsim.privacy import L2ClippedGaussian, PrivacyLoss, Renyi
 from fedsim.privacy.gaussian import noise_multiplier
 
 SAMPLE = 40_000
@@ -87,22 +86,17 @@ def test_the_euclidean_norm_is_clipped_and_exempt_coordinates_pass():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("accountant", "most"), [("rdp", 1.10), ("pld", 1.01)])
-def test_composition_is_that_of_one_release_with_less_noise(accountant, most):
+@pytest.mark.parametrize(("composition", "most"), [(Renyi(delta=1e-5), 1.10), (PrivacyLoss(delta=1e-5), 1.01)])
+def test_composition_is_that_of_one_release_with_less_noise(composition, most):
     """Normal noise of multipliers s_i is together that of one s with ``1 / s^2`` the sum of all ``1 / s_i^2``."""
     pytest.importorskip("dp_accounting", reason="the extra 'dp' is not installed")
-    multipliers, delta = [4.0, 5.0, 10.0, 20.0], 1e-5
-    together = 1.0 / math.sqrt(sum(s**-2 for s in multipliers))
+    epsilons, delta = [1.0, 0.8, 0.4, 0.2], 1e-5
+    together = 1.0 / math.sqrt(sum(noise_multiplier(epsilon, delta) ** -2 for epsilon in epsilons))
     low, high = 0.0, 50.0
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if divergence(together, middle) > delta else (low, middle)
-    epsilon = gaussian_epsilon(multipliers, delta, accountant)
+    ledger = composition.ledger(release_delta=delta, rate=None)
+    epsilon = [ledger.add(epsilon) for epsilon in epsilons][-1]
     assert high * (1 - 1e-4) <= epsilon <= most * high
-    assert epsilon < 4 * gaussian_epsilon([4.0], delta / 4, accountant)
-
-
-def test_composition_refuses_what_it_cannot_add():
-    for multipliers, delta, accountant in [([0.0], 0.1, "rdp"), ([1.0], 0.0, "rdp"), ([1.0], 0.1, "sum")]:
-        with pytest.raises(ValueError, match="is not allowed"):
-            gaussian_epsilon(multipliers, delta, accountant)
+    assert epsilon < sum(epsilons)

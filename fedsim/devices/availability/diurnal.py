@@ -42,7 +42,7 @@ class DailyClocks:
         )
 
     def later_s(self, clock: IntArray, time_s: FloatArray, advance: FloatArray) -> FloatArray:
-        """Return the instants at which the clocks have advanced by given amounts, shape (n,)."""
+        """Return the instants at which the clocks have advanced by given amounts."""
         finite = np.isfinite(time_s) & np.isfinite(advance)
         day, rest_s = np.divmod(np.where(finite, time_s, 0.0) - HOUR_S / 2, DAY_S)
         hour = np.minimum(rest_s // HOUR_S, 23).astype(np.int64)
@@ -56,7 +56,7 @@ class DailyClocks:
         return np.where(finite, np.maximum(later_s, time_s), np.inf)
 
     def _hour(self, clock: IntArray, reading: FloatArray) -> IntArray:
-        """Return the last hour of the day at whose beginning each clock shows at most a number, shape (n,)."""
+        """Return the last hour of the day at whose beginning each clock shows at most a number."""
         hour = np.zeros(reading.size, dtype=np.int64)
         for step in (16, 8, 4, 2, 1):
             ahead = np.minimum(hour + step, 23)
@@ -97,9 +97,9 @@ def arrival_rates(shares: FloatArray, mean_session_s: float) -> FloatArray:
 class Diurnal(Component):
     """Sessions of exponential length that begin at a rate which depends on the hour of the day.
 
-    An on/off Markov chain in continuous time whose arrival rate is constant between the middles of two hours
-    and the same every day, chosen so that the expected share online in the middle of each hour is as given;
-    stationary from time 0, which is the hour ``start_hour`` of the client whose clock is least ahead.
+    An on/off Markov chain in continuous time. Its arrival rate is constant between the middles of two hours and the
+    same every day, such that the expected share online in the middle of each hour is as given. It is stationary from
+    time 0, which is the hour ``start_hour`` of the client whose clock is least ahead.
 
     Attributes
     ----------
@@ -133,14 +133,14 @@ class Diurnal(Component):
 
 
 class DiurnalSojourns:
-    """The sojourns of a `Diurnal` law; `ahead_s`, the lead of each client's local time, has shape (K,)."""
+    """The sojourns of a `Diurnal` law; `ahead_s` is the lead of each client's local time."""
 
     def __init__(self, law: Diurnal, rates: FloatArray, ahead_s: FloatArray, streams: Streams) -> None:
         self._law, self._rates, self._ahead_s, self._streams = law, rates, ahead_s, streams
         self._clocks = DailyClocks(rates[None, :])
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return a state with the share online of the local time, shape (n,)."""
+        """Return a state with the share online of the local time."""
         hour, rest_s = np.divmod((self._ahead_s[client] - HOUR_S / 2) % DAY_S, HOUR_S)
         index = hour.astype(np.int64)
         rate, ends = self._rates[index], 1.0 / self._law.mean_session_s
@@ -149,7 +149,7 @@ class DiurnalSojourns:
         return np.asarray(self._streams.uniform("availability-start", client) < share)
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the end of a session, or of a gap, at which the integrated rate reaches a draw; shape (n,)."""
+        """Return the end of a session, or of a gap, at which the integrated rate reaches a draw."""
         wait = -np.log1p(-self._streams.uniform("availability-sojourn", client, number))
         local_s = from_s + self._ahead_s[client]
         arrives_s = self._clocks.later_s(np.zeros_like(client), local_s, wait) - self._ahead_s[client]

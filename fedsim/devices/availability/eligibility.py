@@ -16,12 +16,10 @@ from fedsim.devices.tracking import AvailabilityTracker, JointTracker, PlainTrac
 class EligibilityCriterion(Protocol):
     """A requirement of a client beside being online."""
 
-    def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what keeps up to date whether each client meets the criterion."""
-        ...
+    def tracker(self, client: IntArray) -> AvailabilityTracker: ...
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client meets the criterion at an instant, shape (n,)."""
+        """Return whether each client meets the criterion at an instant."""
         ...
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
@@ -40,7 +38,7 @@ class Charge:
         self._batteries = batteries
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what asks for each battery at each look, since participations begin and end between looks."""
+        """Return what looks at each battery anew, since participations begin and end between looks."""
         return PlainTracker(lambda ids, time_s, _: self.holds(ids, time_s), client, "look")
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
@@ -58,14 +56,13 @@ class Working:
         self._process = process
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what looks only at devices or links whose state has changed since the last look."""
         return self._process.tracker(client)
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
         return self._process.state(client, time_s)[0]
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return when each device or link works next, and no end, because it always comes back; shape (n,)."""
+        """Return when each device or link works next, without an end, since it always comes back."""
         works, left_s = self._process.state(client, time_s)
         return np.where(works, time_s, time_s + left_s), np.full(client.size, np.inf)
 
@@ -105,11 +102,10 @@ class EligibleClients(Availability):
         return np.asarray(eligible)
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
-        """Return the seconds until each client goes offline, shape (n,); crashes and empty batteries are events."""
+        """Return the seconds until each client goes offline; crashes and empty batteries are events."""
         return self._online.leaves_after_s(client, time_s, draw, task_s)
 
     def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
-        """Return the first instant at which a client is online and meets the criteria, and the draw that holds then."""
         looked_at = self._client if client is None else client
         repeats = client is None and self.kind == "per-draw"
         now_s, draw = self._online.next_s(time_s, draw, client)
@@ -133,15 +129,12 @@ class EligibleClients(Availability):
         return JointTracker([self._online.tracker(client), *(part.tracker(client) for part in self._criteria)])
 
     def redraw(self, draw: int) -> int:
-        """Return the key of the draw after one without an eligible client."""
         return self._online.redraw(draw)
 
     def earliest_s(self, client: IntArray, time_s: float, draw: int) -> FloatArray:
-        """Return the first instant at which each client may be online and meet the criteria, shape (n,)."""
         return self._possible_s(client, time_s, self._online.earliest_s(client, time_s, draw))
 
     def part(self, client: IntArray) -> "EligibleClients":
-        """Return the availability of some of the clients, under the same criteria."""
         return EligibleClients(self._online.part(client), self._criteria, client)
 
     def _possible_s(self, client: IntArray, time_s: float, from_s: FloatArray) -> FloatArray:

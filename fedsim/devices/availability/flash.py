@@ -45,20 +45,19 @@ class QuantileLaw:
         self._means_s = np.where(ratio > 0, (high - low) / np.where(ratio > 0, ratio, 1.0), low)
 
     def time_s(self, score: FloatArray) -> FloatArray:
-        """Return the time of each score in seconds, shape (n,)."""
         from scipy.special import ndtr
 
         return np.exp(np.interp(ndtr(score), self._levels, np.log(self._values_s)))
 
     def mean_s(self, centre: FloatArray) -> FloatArray:
-        """Return the mean time of clients with these centres, taken as log-uniform within each piece, shape (n,)."""
+        """Return the mean time of clients with these centres, taken as log-uniform within each piece."""
         return np.concatenate([self._pieces(part) @ self._means_s for part in _parts(centre)])
 
     def residual_s(self, centre: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the rest of the times that cover a random instant, shape (n,).
+        """Return the rest of the times that cover a random instant.
 
-        An instant meets a time with probability proportional to its length, which makes a log-uniform piece
-        uniform, and lies anywhere within it.
+        An instant meets a time with probability proportional to its length, which makes a log-uniform piece uniform,
+        and lies anywhere within it.
         """
         met = list(map(self._met_s, _parts(centre), _parts(u)))
         return np.asarray(np.concatenate(met) * v)
@@ -215,8 +214,6 @@ class Flash(Component):
 
 
 class FlashSojourns:
-    """The sojourns of a `Flash` law."""
-
     def __init__(self, law: Flash, clients: int, streams: Streams, fit: Fit = FITTED) -> None:
         self._streams, self._fit = streams, fit
         ids, first = np.arange(clients), np.zeros(clients, dtype=np.int64)
@@ -242,7 +239,7 @@ class FlashSojourns:
         return self._starts_on[client]
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the ends of sessions and gaps; beyond ten minutes they pass on the clocks of the day; shape (n,)."""
+        """Return the ends of sessions and gaps; beyond ten minutes they pass on the clocks of the day."""
         ends_s = np.empty(client.size)
         for state, score, law, clocks in (
             (on, self._session_score, self._session, self._session_clocks),
@@ -266,18 +263,16 @@ class FlashSojourns:
         return np.asarray(self._gap_mean(client, number) + fit.gap_within * self._normal(client, number) + moved)
 
     def _session_mean(self, client: IntArray, number: IntArray) -> FloatArray:
-        """Return the mean of the scores of sessions in each client's episode, shape (n,)."""
         return np.asarray(self._session_centre[client] + self._fit.session_episodes * self._episode(client, number, 0))
 
     def _gap_mean(self, client: IntArray, number: IntArray) -> FloatArray:
-        """Return the mean of the scores of gaps in each client's episode, shape (n,)."""
         common = self._fit.episode_correlation
         shared, own = (self._episode(client, number, which) for which in (0, 1))
         drawn = common * shared + math.sqrt(1 - common**2) * own
         return np.asarray(self._gap_centre[client] + self._fit.gap_episodes * drawn)
 
     def _episode(self, client: IntArray, number: IntArray, which: int) -> FloatArray:
-        """Return a normal number that a client keeps for an episode of sojourns, shape (n,)."""
+        """Return a normal number of each client, the same for all sojourns of an episode."""
         episode = (number + self._phase[client]) // (2 * self._fit.episode)
         drawn = np.where(episode == 0, self._met[client], episode + _CANDIDATES - 1)
         return normal_quantile(self._streams.uniform("availability-episode", client, 2 * drawn + which))
@@ -300,7 +295,7 @@ class FlashSojourns:
 
 
 def _centres(client: IntArray, streams: Streams, fit: Fit) -> tuple[FloatArray, FloatArray]:
-    """Return the centres of each client's scores of sessions and of gaps, both of shape (n,)."""
+    """Return the centres of each client's scores of sessions and of gaps."""
     session, other = (normal_quantile(streams.uniform("availability-centre", client, which)) for which in (0, 1))
     gap = fit.correlation * session + math.sqrt(1 - fit.correlation**2) * other
     return fit.session_centres * session, np.where(gap < 0, *fit.gap_centres) * gap

@@ -50,17 +50,13 @@ class Always(Component):
     may_leave: ClassVar[bool] = False
 
     def build(self, clients: int, streams: Streams) -> "AlwaysAvailable":
-        """Return an availability without absences."""
         return AlwaysAvailable()
 
 
 class AlwaysAvailable(Availability):
-    """The availability of clients that never leave."""
-
     kind: Kind = "timed"
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return true for every client, shape (n,)."""
         return np.ones(np.shape(client), dtype=np.bool_)
 
     def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
@@ -68,11 +64,9 @@ class AlwaysAvailable(Availability):
         return time_s if client is None or client.size else math.inf, draw
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what looks at the clients once."""
         return PlainTracker(self.available, client, "run")
 
     def part(self, client: IntArray) -> "AlwaysAvailable":
-        """Return the availability itself."""
         return self
 
 
@@ -80,9 +74,9 @@ class Bernoulli(Component):
     """Each client is available in a round with a fixed probability, independent of other rounds, and then stays.
 
     When the draw of a round shows no available client, the server draws again after ``retry_s``, and so on. The number
-    of draws that this takes is drawn at once, from the geometric law, and the available clients from the law of a draw
-    given that it shows one: among the clients in order of their ids the first available one has a truncated geometric
-    place, those after it are independent.
+    of these draws comes at once, from the geometric law. The available clients come from the law of a draw given that
+    it shows one: among the clients in order of their ids the first available one has a truncated geometric place, and
+    those after it are independent.
 
     Attributes
     ----------
@@ -104,7 +98,6 @@ class Bernoulli(Component):
     retry_s: Annotated[Positive[Seconds], Bound(1e-3, LONGEST_S)] = 1.0
 
     def build(self, clients: int, streams: Streams) -> "BernoulliAvailability":
-        """Return the availability of one run."""
         return BernoulliAvailability(np.arange(clients), self.probability, self.retry_s, streams)
 
 
@@ -121,7 +114,6 @@ class BernoulliAvailability(Availability):
         self._streams = streams
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return whether each client is available in a draw; a repeated one shows an available client, shape (n,)."""
         if draw < _REPEATED:
             return self._streams.uniform("availability-toss", client, draw) < self.probability
         first = self._first_of_repeated(draw - _REPEATED)
@@ -139,7 +131,6 @@ class BernoulliAvailability(Availability):
         return time_s + self.retry_s * tries, draw + _REPEATED
 
     def redraw(self, draw: int) -> int:
-        """Return the key of the draw after one of which no client can take part, repeated or not."""
         return super().redraw(draw % _REPEATED)
 
     def part(self, client: IntArray) -> "BernoulliAvailability":

@@ -1,9 +1,9 @@
 """Alternating on and off sojourns of clients, looked up by bisection, and the two-state Markov law.
 
-A client's sojourns are numbered from 0, the one that covers time 0, and each is a function of (client, number)
-and of the instant at which it begins. Only a window of `WIDTH` switching instants per client is kept. The window
-moves along with time, and a question about the past starts it anew, so that answers never depend on earlier
-questions. Memory is about 170 bytes a client; over a run each sojourn is drawn once.
+A client's sojourns are numbered from 0, the one that covers time 0, and each is a function of (client, number) and of
+the instant at which it begins. Only a window of `WIDTH` switching instants per client is stored. The window moves along
+with time, and a call about the past starts it anew, so that results never depend on earlier calls. Memory is about 170
+bytes a client; over a run each sojourn is drawn once.
 
 Streams of `Markov`: ``availability-start`` by client; ``availability-sojourn`` by (client, number). Other users of
 `MarkovSojourns` name their own streams.
@@ -63,7 +63,7 @@ class OnOffProcess(Availability):
         """Return whether each client is on at an instant, and the later instant (or `inf`) of the next change."""
 
     def state(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on, and the seconds until that changes, >= 0 and perhaps `inf`; shape (n,)."""
+        """Return whether each client is on, and the seconds until that changes, >= 0 and perhaps `inf`."""
         unknown = client[(self._from_s[client] > time_s) | (self._until_s[client] <= time_s)]
         if unknown.size:
             self._on[unknown], self._until_s[unknown] = self.look_up(unknown, time_s)
@@ -74,17 +74,16 @@ class OnOffProcess(Availability):
         return self.state(client, time_s)[0]
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
-        """Return the seconds until each client goes off, for any duration of its task; 0 if it is off; shape (n,)."""
+        """Return the seconds until each client goes off, for any duration of its task; 0 if it is off."""
         on, left_s = self.state(client, time_s)
         return np.where(on, left_s, 0.0)
 
     def earliest_s(self, client: IntArray, time_s: float, draw: int) -> FloatArray:
-        """Return the first instant from ``time_s`` on at which each client is on, up to rounding, shape (n,)."""
+        """Return the first instant from ``time_s`` on at which each client is on, up to rounding."""
         on, left_s = self.state(client, time_s)
         return np.where(on, time_s, time_s + left_s)
 
     def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
-        """Return the first instant from ``time_s`` on at which a client is on; the draw stays."""
         looked_at = self._client if client is None else client
         now_s = float(self.earliest_s(looked_at, time_s, draw).min(initial=np.inf))
         # The sum may round to just before the arrival; the next number is then at or after it.
@@ -98,11 +97,10 @@ class OnOffProcess(Availability):
         )
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what looks only at clients whose state has changed since the last look."""
         return OnOffTracker(self.look_up, client)
 
     def part(self, client: IntArray) -> "OnOffProcess":
-        """Return the availability of some of the clients; all parts share the states looked up."""
+        """Return the availability of some of the clients; all parts share the states that were looked up."""
         some = copy.copy(self)
         some._client = client
         return some
@@ -110,7 +108,7 @@ class OnOffProcess(Availability):
 
 @dataclass(frozen=True)
 class Sessions:
-    """Sessions of some clients, in which they are on; one element per session, all of shape (m,)."""
+    """Sessions of some clients, in which they are on; the owner of each is a position among the clients asked for."""
 
     owner: IntArray
     start_s: FloatArray
@@ -121,11 +119,11 @@ class SojournLaw(Protocol):
     """Sojourns of clients in their two states."""
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return whether each client's sojourn 0 is on, shape (n,)."""
+        """Return whether each client's sojourn 0 is on."""
         ...
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the end of each client's sojourn, shape (n,)."""
+        """Return the end of each client's sojourn."""
         ...
 
 
@@ -230,10 +228,10 @@ class MarkovSojourns:
         self._start, self._sojourn = f"{name}-start", f"{name}-sojourn"
 
     def starts_on(self, client: IntArray) -> BoolArray:
+        """Return a stationary state."""
         share = self.mean_on_s / (self.mean_on_s + self.mean_off_s)
         return self._streams.uniform(self._start, client) < share
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the beginning plus an exponential time, shape (n,)."""
         mean_s = np.where(on, self.mean_on_s, self.mean_off_s)
         return np.asarray(from_s - mean_s * np.log1p(-self._streams.uniform(self._sojourn, client, number)))

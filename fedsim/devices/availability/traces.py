@@ -23,7 +23,10 @@ from fedsim.units import SECONDS, Positive, Seconds
 
 @dataclass(frozen=True)
 class Intervals:
-    """The online intervals of n devices in one row, sorted and disjoint within each device."""
+    """The online intervals of n devices in one row, sorted and disjoint within each device.
+
+    Those of device d are the elements from ``offset[d]`` to ``offset[d + 1]``, in seconds of its period.
+    """
 
     offset: IntArray
     start_s: FloatArray
@@ -54,11 +57,6 @@ class Intervals:
     def devices(self) -> int:
         return self.period_s.size
 
-    def fraction(self) -> FloatArray:
-        """Return the share of its period for which each device is online, shape (n,)."""
-        owner = np.repeat(np.arange(self.devices), np.diff(self.offset))
-        return np.bincount(owner, self.end_s - self.start_s, minlength=self.devices) / self.period_s
-
 
 def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return sorted intervals in which those of one owner that overlap or touch have become one."""
@@ -74,7 +72,7 @@ def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArr
 
 
 def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals:
-    """Return the intervals of a file."""
+    """Return the intervals of a file; ``period_s`` comes before the periods that the file states."""
     try:
         if Path(path).suffix in PICKLES:
             return _from_behaviour(read_pickle(path))
@@ -121,8 +119,8 @@ class Traces(Component):
 
     FedScale (Lai et al., "FedScale: Benchmarking model and system performance of federated learning at scale",
     ICML 2022) asks only whether a client is online when its task ends: a client that leaves and returns in between
-    counts as if it had stayed. Its code moves a pointer through the intervals by one step for each question, so
-    that its answers depend on earlier questions; here they are found by bisection. Its intervals include
+    counts as if it had stayed. Its code moves a pointer through the intervals by one step for each call, so that
+    its results depend on earlier calls; here they are found by bisection. Its intervals include
     their ends; so does the end of a task here, while a client whose interval ends right now is no candidate.
 
     Attributes
@@ -148,8 +146,6 @@ class Traces(Component):
 
 
 class TraceAvailability(OnOffProcess):
-    """The availability of clients that follow the intervals of devices."""
-
     def __init__(
         self,
         intervals: Intervals,
@@ -181,7 +177,7 @@ class TraceAvailability(OnOffProcess):
         return np.asarray(on), np.asarray(until_s)
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
-        """Return the seconds until each client leaves or, checked at the end point, leaves for good, shape (n,)."""
+        """Return the seconds until each client leaves or, checked at the end point, leaves for good."""
         if self._checked == "whole-task":
             return super().leaves_after_s(client, time_s, draw, task_s)
         done = np.isfinite(task_s)

@@ -14,7 +14,12 @@ from fedsim.rounds.aggregation.staleness import STALENESS_LAW, StalenessLaw
 
 
 class Arrivals(Protocol):
-    """Updates that wait for an aggregation, ordered by the dispatch of their cohort and the place in it."""
+    """Updates that wait for an aggregation, ordered by the dispatch of their cohort and the place in it.
+
+    All arrays have shape (n,). ``weight`` is that before staleness and scaling. ``total`` is the sum of the weights of
+    a whole cohort, None for weights that are used as they are. ``held`` are updates that the last aggregation held
+    back.
+    """
 
     client: IntArray
     updates: Sequence[Update]
@@ -29,7 +34,7 @@ class Arrivals(Protocol):
 
     @property
     def staleness(self) -> IntArray:
-        """Aggregations since each client started, shape (n,)."""
+        """Aggregations since each client started."""
         ...
 
     @property
@@ -39,12 +44,16 @@ class Arrivals(Protocol):
 
     @property
     def picked_before(self) -> BoolArray:
-        """Whether the last aggregation used a new update of the same client, shape (n,)."""
+        """Whether the last aggregation used a new update of the same client."""
         ...
 
 
 class Aggregated(NamedTuple):
-    """The next model, and what became of the arrivals."""
+    """The next model, and what became of the arrivals.
+
+    ``weight`` is the weight of each update in the model, shape (n,), NaN for updates that no model used; ``held`` are
+    those that wait for the next aggregation.
+    """
 
     model: Model
     weight: FloatArray
@@ -52,7 +61,7 @@ class Aggregated(NamedTuple):
 
     @classmethod
     def of_all(cls, model: Model, weight: FloatArray) -> Self:
-        """Return the result of an aggregation that keeps no update; weights of shape (n,)."""
+        """Return the result of an aggregation that holds no update back."""
         return cls(model, weight, np.zeros(weight.size, dtype=bool))
 
 
@@ -121,10 +130,10 @@ AGGREGATION_RULE: Final = Contract(
 
 @dataclass(frozen=True)
 class FedAvgRule(AggregationRule):
-    """FedAvg over fresh updates and, discounted, stale ones.
+    """FedAvg over fresh updates and, discounted by a law, stale ones; without a law late updates are discarded.
 
-    An update of weight w and staleness s counts ``w * law(s)``; the counts are scaled to add up to the cohort's
-    weight (1 for an average), unless they are those of a sum.
+    An update of weight w and staleness s counts ``w * law(s)``; the counts are scaled to add up to the cohort's weight
+    (1 for an average), unless they are those of a sum.
     """
 
     learner: Learner
@@ -149,7 +158,10 @@ class FedAvgRule(AggregationRule):
 
 @dataclass(frozen=True)
 class FixedScaleRule(AggregationRule):
-    """FedBuff's and FedAsync's steps: an update of staleness s weighs ``scale * law(s)``, whatever the others weigh."""
+    """FedBuff's and FedAsync's steps: an update of staleness s weighs ``scale * law(s)``, whatever the others weigh.
+
+    Differences are added to the present model, whole models are mixed in.
+    """
 
     learner: Learner
     scale: float
@@ -166,12 +178,10 @@ class FixedScaleRule(AggregationRule):
 
 
 def fresh_enough(staleness: IntArray, max_staleness: int | None) -> BoolArray:
-    """Return which updates are not staler than allowed, shape (n,)."""
     return np.ones(staleness.size, dtype=bool) if max_staleness is None else staleness <= max_staleness
 
 
 def discount(learner: Learner, law: StalenessLaw, arrivals: Arrivals) -> FloatArray:
-    """Return the law's factor for each arrival, shape (n,)."""
     staleness = arrivals.staleness
     deviation = np.zeros(staleness.size)
     fresh, stale = np.flatnonzero(staleness == 0), np.flatnonzero(staleness > 0)

@@ -132,7 +132,7 @@ class Deviation(Component):
     scale: PositiveFloat = 1.0
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return the damped and boosted factor, shape (n,); exactly 1 where the staleness is 0."""
+        """Return the damped and boosted factor; exactly 1 where the staleness is 0."""
         most = float(deviation.max(initial=0.0))
         relative = deviation / most if most > 0 else np.zeros_like(deviation)
         boost = 1.0 - np.exp(-relative) / self.scale

@@ -116,7 +116,7 @@ class Sum(Weighting):
 
 
 def _samples(samples: IntArray) -> FloatArray:
-    """Return the samples of clients, or ones if no client has any, shape (K,)."""
+    """Return the samples of clients, or ones if no client has any."""
     return samples.astype(np.float64) if samples.any() else np.ones(samples.size)
 
 
@@ -138,7 +138,7 @@ WEIGHTINGS: Final = Registry(
 def cohort_weights(
     cohort: Cohort, each: FloatArray, weighting: Weighting, noised: str = ""
 ) -> tuple[FloatArray, float | None]:
-    """Return the aggregation weight of each client of a cohort, shape (n,), and the sum to which they are scaled.
+    """Return the aggregation weight of each client of a cohort, and the sum to which they are scaled.
 
     If the selector prescribes no weights, these are the weighting's times draws, scaled to 1; by samples they are
     FedAvg's (PAUSE, equation 2). Prescribed weights are scaled so that the clients that delivered carry the weight of

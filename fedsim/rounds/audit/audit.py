@@ -42,7 +42,7 @@ class Audit:
         self._carried = None if links is None else CarriedBits(links)
 
     def accounts(self) -> dict[str, NDArray[Any]]:
-        """Return the seconds of every client by use, columns of shape (K,); they add up to the last instant checked."""
+        """Return the seconds of every client by use; they add up to the last instant checked."""
         time_s = self.time_s.copy()
         time_s[0] += self._now_s - self._ended_s
         return {"client": np.arange(self._ended_s.size), **dict(zip(_COLUMNS, time_s, strict=True))}

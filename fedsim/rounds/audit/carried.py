@@ -16,7 +16,7 @@ _ULPS: Final = 16
 
 
 class CarriedBits:
-    """The bits of transfers that were cut short, as the links tell them."""
+    """The bits of transfers that were cut short, as the links state them."""
 
     def __init__(self, links: Links) -> None:
         self._links = links
@@ -55,7 +55,7 @@ class CarriedBits:
     def _bounds(
         self, phase: int, cut: IntArray, records: ParticipationRecords, setup_s: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the most bits that transfers can have carried, each of shape (m,)."""
+        """Return the least and the most bits that transfers can have carried."""
         elapsed_s, ended_s = records.spent_s[phase, cut], records.ended_s[cut]
         client, bits, up = records.client[cut], at(records.bits[phase // 2], cut), phase == UPLINK
         start_s, air_s, tick_s = ended_s - elapsed_s + setup_s, elapsed_s - setup_s, _ULPS * np.spacing(ended_s)

@@ -79,7 +79,7 @@ class EnergyBook:
         return before_j + gained_j
 
     def _priced_j(self, records: ParticipationRecords, demand: EnergyDemand) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the greatest energy that each client's participation can have cost, shape (m,).
+        """Return the least and the greatest energy that each client's participation can have cost.
 
         They differ if a participation ended during work: the share of the work that was done is known up to the
         resolution of the clock, and is unknown for work that takes no time.

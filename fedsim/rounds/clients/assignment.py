@@ -34,7 +34,7 @@ class Workload:
             self.samples = self.samples + passes * learner.probe_samples(every_client, None)
 
     def of(self, client: IntArray, level: IntArray | None) -> tuple[Values, Values, FloatArray]:
-        """Return the bits down and up of clients, and their work in samples, shape (n,)."""
+        """Return the bits down and up of clients and their work in samples; ``level`` is the place of each width."""
         samples = self.samples[client]
         if self.widths is None or level is None or not level.any():
             return self.down_bits, self.up_bits, samples
@@ -42,7 +42,12 @@ class Workload:
 
 
 class Assignment(NamedTuple):
-    """A message down, local work and a message up, for each of the n members of a cohort."""
+    """A message down, local work and a message up, for each of the n members of a cohort.
+
+    ``draw`` is the key of the participations' random numbers: the number of the round if no client is sent twice in it.
+    ``compute_s`` and ``samples`` are those of the whole work, and ``deadline_s`` is an instant, inf for none. Work is
+    shortened to meet it, down to ``least_share``. ``cpu_frequency`` is a share of the full clock frequency.
+    """
 
     client: IntArray
     number: int

@@ -19,7 +19,12 @@ _ALL: Final = slice(None)
 
 
 class CohortRun:
-    """A dispatched cohort of n clients, in flight or ended."""
+    """A dispatched cohort of n clients, in flight or ended.
+
+    ``staleness``, ``used_weight`` and ``served_round`` are those of the aggregation that used an update; `NO_VALUE` or
+    0 before. ``work`` is the share of the local work that each client does, and ``silent`` are clients without samples,
+    which send a message without bits.
+    """
 
     participations: Participations
 
@@ -71,12 +76,11 @@ class CohortRun:
         return _ALL if members.size == self.everyone.size else members
 
     def charged(self, members: IntArray) -> FloatArray:
-        """Return the epsilon that members' uploads were charged, 0 before they start; positions of shape (m,)."""
+        """Return the epsilon that members' uploads were charged, 0 before they start."""
         kept = self.releases, self.number_releases
         return np.array([sum(of[i].epsilon for of in kept if i in of) for i in members.tolist()], dtype=np.float64)
 
     def charge(self, accountant: PrivacyAccountant, numbers: bool, i: int) -> None:
-        """Charge the client at a position for its upload, which starts now."""
         client = int(self.cohort.client[i])
         self.releases[i] = Release(*accountant.charge(client))
         if numbers and accountant.numbers_share:
@@ -84,7 +88,7 @@ class CohortRun:
         self.spent[i] = float(accountant.spent[client])
 
     def decide(self, members: IntArray, fate: IntArray | int) -> None:
-        """Set the fate, one for all or one for each, of members whose fate was not known; positions of shape (m,)."""
+        """Set the fate of members whose fate was not known: one for all, or one for each."""
         self.fate[self.places(members)] = fate
         self.undecided -= members.size
 
@@ -98,7 +102,7 @@ class CohortRun:
         self.decide(lost, np.where(dropped, Fate.WASTED_DROPPED, Fate.WASTED_LATE))
 
     def take_decided(self) -> IntArray:
-        """Return the positions of the members whose fate has been decided since the last call, shape (m,)."""
+        """Return the positions of the members whose fate has been decided since the last call."""
         if self.undecided == self._unrecorded:
             return self.everyone[:0]
         if self._unrecorded < self.everyone.size or self.undecided:
@@ -110,7 +114,7 @@ class CohortRun:
         return rows
 
     def duration_s(self, now_s: float) -> FloatArray:
-        """Return the seconds for which the server waited for each client, shape (n,).
+        """Return the seconds for which the server waited for each client.
 
         The wait ends when the update arrives or the server gives the client up; otherwise it lasts until now.
         """

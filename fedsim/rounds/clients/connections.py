@@ -24,19 +24,17 @@ class Connections:
         self._silent_from_s = np.full(clients, _NEVER_S)
 
     def before_downlink_s(self, client: IntArray, start_s: float | FloatArray) -> FloatArray:
-        """Return the seconds that clients need before a downlink, shape (n,)."""
         if not self.connection.by_downlink:
             return np.zeros(client.size)
         return self._setup_s(start_s - self._silent_from_s[client])
 
     def before_uplink_s(self, silent_s: FloatArray) -> FloatArray:
-        """Return the seconds that clients need before an uplink, shape (n,)."""
+        """Return the seconds that clients need before an uplink, after a silence since their downlink."""
         if not self.connection.by_downlink:
             return filled(silent_s.size, self.connection.setup_s)
         return self._setup_s(silent_s)
 
     def idle_before_uplink(self, silent_s: FloatArray) -> BoolArray:
-        """Return whether clients set up a connection before an uplink, shape (n,)."""
         if not self.connection.by_downlink:
             return np.ones(silent_s.size, dtype=bool)
         return silent_s > self.connection.inactivity_s

@@ -34,7 +34,7 @@ class ClientContext:
 
     @cached_property
     def connections(self) -> Connections | None:
-        """Connections of the clients, with the instants of last messages; None where clients never pay for one."""
+        """Connections of the clients, which store their last messages; None where clients never pay for one."""
         connection = self.links.connection
         return None if connection is None else Connections(connection, self.workload.samples.size)
 
@@ -44,7 +44,7 @@ class ClientContext:
         return self.links.steady and self.connections is None
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: Values) -> FloatArray:
-        """Return the durations of dedicated downlinks, the set-up of connections included, shape (n,)."""
+        """Return the durations of dedicated downlinks, the set-up of connections included."""
         if self.connections is None and is_one(bits):
             return self.links.downlink_s(client, draw, start_s, bits)
         if self.connections is not None:
@@ -62,7 +62,7 @@ class ClientContext:
         silent_s: FloatArray,
         links: Links | None = None,
     ) -> FloatArray:
-        """Return the durations of dedicated uplinks, the set-up of connections included, shape (n,)."""
+        """Return the durations of dedicated uplinks, set-up included; silence begins at the end of the downlink."""
         own = links or self.links
         if self.connections is None and is_one(bits):
             return own.uplink_s(client, draw, start_s, bits)
@@ -82,7 +82,7 @@ class ClientContext:
         silent_s: FloatArray | None = None,
         links: Links | None = None,
     ) -> FloatArray:
-        """Return the bits that dedicated transfers have carried, shape (n,), none while a connection is set up."""
+        """Return the bits that dedicated transfers have carried, none while a connection is set up."""
         up, own = silent_s is not None, links or self.links
         if self.connections is None:
             return by_value(

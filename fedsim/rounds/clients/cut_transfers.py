@@ -14,7 +14,6 @@ class CutTransfers:
         self.new: list[tuple[int, int, float, float]] = []
 
     def add(self, phase: int, i: int, start_s: float, elapsed_s: float) -> None:
-        """Note a transfer that was cut."""
         self.new.append((phase, i, start_s, elapsed_s))
 
     def count(self, sent_bits: FloatArray) -> None:

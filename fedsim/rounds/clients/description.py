@@ -22,7 +22,7 @@ def described(
     batteries: Batteries | None,
     flops_per_sample: float | None = None,
 ) -> pa.Table:
-    """Return the table of the clients; no value where a network, a device or a learner has no such thing."""
+    """Return the table of the clients; null where a network, a device or a learner has no such value."""
     everyone = np.arange(learner.samples.size)
     known = {"client": everyone, **_of_links(links), **_of_work(compute, learner, everyone, flops_per_sample)}
     if batteries is not None:
@@ -69,5 +69,5 @@ def _of_work(compute: ComputeTimes, learner: Learner, everyone: IntArray, flops_
 
 
 def _finite(values: FloatArray) -> FloatArray:
-    """Return finite numbers, and NaN for no value in the place of others."""
+    """Return finite numbers, and NaN for the others."""
     return np.where(np.isfinite(values), values, np.nan)

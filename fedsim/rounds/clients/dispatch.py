@@ -52,7 +52,11 @@ class Dispatcher:
         charge: Callable[[int], None] | None = None,
         on_end: OnEnd | None = None,
     ) -> Participations:
-        """Plan every client's waits as arrays, begin the first of them, and return the participations."""
+        """Plan every client's waits as arrays, begin the first of them, and return the participations.
+
+        ``work`` is the share of its work that each client does, which falls if a client shortens it. ``charge`` is
+        called with a position when an upload starts.
+        """
         context, client, draw = self.context, assignment.client, assignment.draw
         shared = context.links.shared
         planned_s = known_s = self._plan(assignment, work)
@@ -136,7 +140,7 @@ class Dispatcher:
         return participations
 
     def finalize(self, client: IntArray, participations: Participations, members: IntArray | None = None) -> None:
-        """Note the last messages of participations that have ended, and let batteries pay."""
+        """Store the last messages of participations that have ended, and charge batteries."""
         participations.count_bits()  # as long as it is known who had to set up a connection
         connections, batteries, demand = self.context.connections, self.context.batteries, participations.demand
         if connections is None and batteries is None:
@@ -185,7 +189,7 @@ class Dispatcher:
         return planned_s
 
     def _carried(self, assignment: Assignment, planned_s: FloatArray) -> Carried:
-        """Return what tells how many bits dedicated transfers of a cohort have carried."""
+        """Return a function from transfers of a cohort to the bits that they have carried."""
         client, context = assignment.client, self.context
 
         def carried(phase: int, member: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
@@ -202,7 +206,6 @@ class Dispatcher:
         empties: dict[int, BatteryEmpty],
         outages: LinkOutages | None,
     ) -> Interruptions:
-        """Return what ends phases early."""
         unplanned = (DOWNLINK, UPLINK) if self.context.links.shared.down else (UPLINK,)
         return Interruptions(self._hazards or (0.0, 0.0, 0.0), endurance, empties, outages, unplanned)
 
@@ -220,7 +223,7 @@ class Dispatcher:
         return after_s
 
     def _asked_at_end(self, assignment: Assignment, unknown: BoolArray) -> Callable[[int], bool] | None:
-        """Return what tells at the end of a task whether its client is still available; None if it is known now.
+        """Return what states at the end of a task whether its client is still available; None if it is known now.
 
         An availability that evaluates end points alone states no leaving for a task of unknown duration.
         """

@@ -41,14 +41,13 @@ class Drain:
         return self._empty(i, phase, left_j / cost_j, start_s, planned_s)
 
     def lasts_s(self, i: int, phase: int) -> float:
-        """Return for how many seconds on the air the battery of client i lasts in a transfer; inf for ever."""
+        """Return for how many seconds on the air the battery of client i lasts in a transfer; inf without end."""
         power_w = self._demand.radio_w(i, phase)
         if power_w == 0:
             return math.inf
         return (self._demand.left_j(i, phase, self.spent_s[:, i]) + self._demand.slack_j(i)) / power_w
 
     def _empty(self, i: int, phase: int, of_energy: float, start_s: float, planned_s: float) -> BatteryEmpty:
-        """Return where a battery runs empty that pays for a share of a phase's energy."""
         if self._carried is None or phase == COMPUTE or math.isinf(planned_s) or not of_energy > 0:
             return BatteryEmpty(phase, of_energy, of_energy)
         bits, members = of_one(self._bits[phase // 2], i), np.array([i], dtype=np.int64)

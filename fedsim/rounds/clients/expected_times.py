@@ -15,7 +15,7 @@ _YEAR_S: Final = 365 * 86_400.0
 
 @dataclass(frozen=True)
 class ExpectedTimes:
-    """Mean durations of the phases of each of the K clients, and their training samples."""
+    """Mean durations of the phases of each of the K clients, `inf` where a link carries nothing, and their samples."""
 
     downlink_s: FloatArray
     compute_s: FloatArray
@@ -34,7 +34,7 @@ class ExpectedTimes:
 
     @property
     def duration_s(self) -> FloatArray:
-        """Mean duration of a whole participation of every client, in seconds, shape (K,); an oracle may know it."""
+        """Mean duration of a whole participation of every client; an oracle may know it."""
         return self.downlink_s + self.compute_s + self.uplink_s
 
     @property

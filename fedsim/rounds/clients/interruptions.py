@@ -1,11 +1,8 @@
 """What ends a phase early: an empty battery, a hazard of the phase, a failed link.
 
-A battery pays for a share of the phase in which it runs empty: part of a planned wait, or part of the bits of a
-transfer. The share is known when the participation begins, or, after a downlink of unknown duration whose time costs
-energy, when the phase begins. A hazard of the phase is planned together with the waits if their durations are known at
-the start of the round. After a shared downlink they are not, and the seconds since the start of the phase count,
-queues included. A failed link ends the uplink, and a downlink of unknown duration; a planned downlink is planned
-together with the outages.
+A battery pays for a share of the phase in which it runs empty, which is known when the participation begins, or, after
+a downlink of unknown duration whose time costs energy, when the phase begins. Hazards and outages are planned together
+with waits of known duration. After a shared downlink the seconds since the start of the phase count, queues included.
 """
 
 import math
@@ -26,7 +23,7 @@ _WHOLE: Final = 1.0
 
 
 class BatteryEmpty(NamedTuple):
-    """Where a battery runs empty."""
+    """Where a battery runs empty: the phase, and the shares of its time and of its bits or work that are paid for."""
 
     phase: int
     of_time: float
@@ -53,7 +50,6 @@ class Interruptions:
         self._outages, self._breakable = outages, frozenset(breakable)
 
     def set_empty(self, i: int, empty: BatteryEmpty | None) -> None:
-        """Set where the battery of client i runs empty; None if it lasts."""
         self._empties.pop(i, None)
         if empty is not None:
             self._empties[i] = empty
@@ -67,7 +63,6 @@ class Interruptions:
         return min(vanishes_s, self._outages.fails_after_s(i))
 
     def paid_share(self, i: int, phase: int) -> float:
-        """Return the share of a phase's bits that the battery of client i pays for."""
         empty = self._empties.get(i)
         return _WHOLE if empty is None or empty.phase != phase else empty.of_bits
 

@@ -29,7 +29,7 @@ class LinkOutages:
         self._fails_s: list[float] = (since_s + links_up.state(client, since_s)[1]).tolist()
 
     def known_s(self, planned_s: FloatArray) -> FloatArray:
-        """Return the durations of the phases that are known in advance, shape (3, n).
+        """Return the durations of the phases that are known in advance.
 
         The duration of an upload that may wait for its link is unknown, `inf`.
         """
@@ -38,7 +38,7 @@ class LinkOutages:
         return known_s
 
     def fails_within_s(self, downlink_s: FloatArray) -> FloatArray:
-        """Return the seconds from now until links fail during a planned downlink, shape (n,); `inf` for the others.
+        """Return the seconds from now until links fail during a planned downlink; `inf` for the others.
 
         A downlink that ends at the instant of the failure has ended.
         """

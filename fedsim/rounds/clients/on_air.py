@@ -19,7 +19,7 @@ class Drop(Protocol):
     """Ends the participation of a client."""
 
     def __call__(self, i: int, *, empty: bool) -> None:
-        """End that of client i, which has left, or whose battery is empty."""
+        """End the participation of client i, which has left, or whose battery is empty."""
         ...
 
 

@@ -42,7 +42,8 @@ OnEnd = Callable[[int, bool], None]
 class Participations:
     """The participations of a cohort of n clients: their waits, and the times, bits and outcomes so far.
 
-    They hold for participations that have ended.
+    The columns hold for participations that have ended: seconds in each phase without queues, shape (3, n), bits down
+    and up, shape (2, n), and the charge left in each battery.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class Participations:
 
     @property
     def ended_s(self) -> FloatArray:
-        """Instant at which each participation ended, shape (n,); NaN for those in flight."""
+        """Instant at which each participation ended; NaN for those in flight."""
         self._end_by_now()
         if self._known_ends_s is None:
             self._known_ends_s = np.array(self._ends_s)
@@ -130,12 +131,11 @@ class Participations:
 
     @property
     def ended(self) -> BoolArray:
-        """Whether each participation has ended, shape (n,)."""
         return ~np.isnan(self.ended_s)
 
     @property
     def arrived(self) -> BoolArray:
-        """Whether each update has arrived, in time or not, shape (n,)."""
+        """Whether each update has arrived, in time or not."""
         uncut: BoolArray = self.cut_in == NOT_CUT
         return uncut if not self._in_flight else self.ended & uncut
 
@@ -151,7 +151,7 @@ class Participations:
             self._cuts.count(self._sent_bits)
 
     def records(self, client: IntArray, part: IntArray | None = None) -> ParticipationRecords:
-        """Return the records of participations that have ended."""
+        """Return the records of participations that have ended, at some positions or of the whole cohort."""
         known = client, self.draw, self.links, self.start_s, self.env.now, self.bits
         spent = self.ended_s, self.spent_s, self.queue_s, self.sent_bits, self.outcome, self.cut_in
         paid = self.planned_compute_s, self.emptied, self.energy_j, self.left_j, self.demand

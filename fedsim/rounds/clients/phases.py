@@ -91,7 +91,6 @@ class PhaseHooks:
     setup: Delay | None
 
     def by_phase(self) -> dict[int, PhaseHook]:
-        """Return the hook of each phase that needs one."""
         hooks: dict[int, PhaseHook] = {UPLINK: self.start_uplink}
         shared = self.context.links.shared
         if shared.down:
@@ -171,7 +170,6 @@ class PhaseHooks:
         return self._after_setup(self.setup, phase, client, bits)
 
     def _after_setup(self, setup: Delay, phase: int, client: int, bits: float) -> Transfer:
-        """Return a transfer that starts after the set-up of its connection."""
         medium, way = cast(SharedMedium, self.medium), phase // 2
         transfer = medium.start_after(setup, way, client, bits)
         if transfer is None:

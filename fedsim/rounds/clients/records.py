@@ -35,12 +35,11 @@ class ParticipationRecords(NamedTuple):
 
     @property
     def arrived(self) -> BoolArray:
-        """Whether each answer has arrived, in time or not, shape (m,)."""
+        """Whether each update has arrived, in time or not."""
         arrived: BoolArray = self.cut_in == NOT_CUT
         return arrived
 
     def of(self, part: IntArray) -> "ParticipationRecords":
-        """Return copies of the records at some positions, shape (k,)."""
         demand = None if self.demand is None else self.demand.of(part)
         return self._replace(
             client=self.client[part],
@@ -66,7 +65,7 @@ def shares_done(
     planned_compute_s: FloatArray,
     bits: tuple[Values, Values],
 ) -> FloatArray:
-    """Return the share of each phase's bits or work that m participations have done, shape (3, m)."""
+    """Return the share of each phase's bits or work that participations have done, shape (3, m)."""
     done: FloatArray = ((cut_in == NOT_CUT) | (cut_in > np.arange(len(PHASES))[:, None])).astype(np.float64)
     cut = (cut_in == COMPUTE) & (planned_compute_s > 0)
     done[COMPUTE, cut] = spent_s[COMPUTE, cut] / planned_compute_s[cut]

@@ -21,14 +21,11 @@ class SampledWork(NamedTuple):
     def bits(
         self, sampling: Sampling, model_bits: Values, update_bits: Values, *, hidden: bool
     ) -> tuple[Values, Values]:
-        """Return the sizes of the message down and of the messages up."""
         down = sampling.bits if sampling.has_model else sampling.bits + model_bits
         return down, update_bits if hidden or not self.silent.any() else np.where(self.silent, 0.0, update_bits)
 
 
 class SampledWorks:
-    """Draws samples for cohorts."""
-
     def __init__(self, learner: Learner, streams: Streams) -> None:
         samples, self._learner = learner.samples, learner
         # Without any data, as in a run about timing only, a client counts for one sample.

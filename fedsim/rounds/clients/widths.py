@@ -23,7 +23,7 @@ class WidthChoice:
         self._widths, self._links, self._compute, self._workload = widths, links, compute, workload
 
     def levels(self, client: IntArray, limit_s: float) -> IntArray:
-        """Return the place of each client's width among those of the learner, shape (n,)."""
+        """Return the place of each client's width among those of the learner."""
         if self._widths.given is not None:
             return self._widths.given[client]
         if limit_s == np.inf:

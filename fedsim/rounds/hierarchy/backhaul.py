@@ -114,6 +114,7 @@ class ThroughNetwork(Backhaul):
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS, ROUTES})
 
     def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
+        """Return what starts a transfer on the route between an edge server's node and that of the cloud."""
         routed = None if medium is None else medium.routed()
         if routed is None:
             raise ScenarioError(

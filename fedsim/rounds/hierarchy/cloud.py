@@ -128,7 +128,6 @@ class Cloud:
         return next((error for error in found if error is not None), None)
 
     def _candidates(self) -> int:
-        """Return the number of candidates at the last selections of the cycles in progress."""
         return sum(self._edges[edge].coordinator.candidates for edge in self._in_progress)
 
     def _stop(self) -> Waiting:
@@ -255,7 +254,7 @@ class Cloud:
 
 
 def _samples(context: ServerContext, hierarchy: Hierarchy) -> FloatArray:
-    """Return the samples of each edge server's clients, shape (E,); the numbers of clients if no client has samples."""
+    """Return the samples of each edge server's clients; the numbers of clients if no client has samples."""
     samples = context.learner.samples
     if not samples.any():
         return np.array([member.size for member in hierarchy.members], dtype=np.float64)

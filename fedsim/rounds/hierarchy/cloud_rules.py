@@ -28,7 +28,12 @@ CLOUD_RULES: Final = Registry(
 
 @dataclass(frozen=True)
 class EdgeStatus:
-    """The state of the E edge servers when the cloud aggregates."""
+    """The state of the E edge servers when the cloud aggregates; all arrays have shape (E,).
+
+    ``samples`` are those of each edge server's clients. ``delivered`` counts the models of each so far, present ones
+    included, and ``fresh`` are those that deliver one now. ``staleness`` counts aggregations of the cloud since each
+    fetched the model that it started from.
+    """
 
     samples: FloatArray
     delivered: IntArray
@@ -163,5 +168,4 @@ class FedAT(CloudRule):
     requires: ClassVar[frozenset[str]] = frozenset({TIERS})
 
     def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
-        """Return, for the m-th fastest tier, the m-th slowest tier's share of all delivered models."""
         return 0.0, status.delivered[::-1] / status.delivered.sum()

@@ -13,7 +13,11 @@ from fedsim.rounds.server.coordinator import Coordinator
 
 @dataclass(eq=False)
 class EdgeCycle:
-    """One cycle of an edge server, from the cloud and back: to the cloud what a participation is to a server."""
+    """One cycle of an edge server, from the cloud and back: to the cloud what a participation is to a server.
+
+    Seconds and bits of the two transfers are those of the transfer down and of the transfer up. The model is None if
+    the rounds made no new one.
+    """
 
     edge: int
     fetched: Model
@@ -28,8 +32,6 @@ class EdgeCycle:
 
 
 class EdgeServer:
-    """One edge server."""
-
     def __init__(
         self, env: Environment, number: int, coordinator: Coordinator, rounds: int, skips: bool, carry: Carry | None
     ) -> None:

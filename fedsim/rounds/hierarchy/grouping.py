@@ -58,6 +58,7 @@ class BySite(Grouping):
     requires: ClassVar[frozenset[str]] = frozenset({SITES})
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
+        """Return the site of each client, numbered without gaps."""
         if links.serving is None:
             raise ScenarioError(
                 "rounds.edges.grouping: 'site' is not allowed with a network without sites; "
@@ -100,7 +101,7 @@ class ByLatency(ByOrder):
     count: Whole = 5
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the tier of each client, shape (K,), equal durations by id; parameters as in `Grouping.edges_of`."""
+        """Return the tier of each client; clients of equal duration are ordered by id."""
         rank = np.empty(expected_s.size, dtype=np.int64)
         rank[np.argsort(expected_s, kind="stable")] = np.arange(expected_s.size)
         return rank * self.count // expected_s.size

@@ -62,7 +62,7 @@ class Edges(Settings):
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The edge servers of one run."""
+    """The edge servers of one run; ``members`` are the ids of each one's clients, ascending."""
 
     edges: Edges
     members: list[IntArray]

@@ -260,7 +260,10 @@ _CONTRACT: Final = (
 
 
 class SynchronousPolicy(RoundPolicy):
-    """One cohort a round: the round is over when `enough` is triggered, at the latest after `time_limit_s`."""
+    """One cohort a round: the round is over when `enough` is triggered, at the latest after `time_limit_s`.
+
+    ``takes_ties`` states whether other events of the instant at which `enough` is triggered still belong to the round.
+    """
 
     takes_ties: ClassVar[bool] = True
 
@@ -270,7 +273,6 @@ class SynchronousPolicy(RoundPolicy):
 
     @final
     def run(self, server: ServerPort, round_: Round) -> Running:
-        """Select, send the cohort, and wait until it is enough or the time limit has passed."""
         cohort = yield from server.select(round_, round_.cohort_size)
         if cohort is not None:
             server.dispatch(cohort, round_)
@@ -289,8 +291,9 @@ class AsynchronousPolicy(RoundPolicy):
 
     The server replaces a client that has delivered or was given up at once, as long as another one is available. A
     client starts from the newest model, and its update may be stale when it arrives: staleness counts from the version
-    that the client started from, and a fresh update has a staleness of 0. A client is no candidate before it has
-    delivered or was given up: the server cannot tell a lost client from a slow one.
+    that the client started from, and a fresh update has a staleness of 0. Updates above ``max_staleness`` are discarded
+    as they arrive. A client is no candidate before it has delivered or was given up: the server cannot tell a lost
+    client from a slow one.
     """
 
     concurrency: Whole
@@ -321,7 +324,7 @@ class AsynchronousPolicy(RoundPolicy):
 
     @final
     def run(self, server: ServerPort, round_: Round) -> Running:
-        """Keep clients in flight until enough updates have arrived, or no client will ever be available."""
+        """Have clients in flight until enough updates have arrived, or no client will ever be available."""
         while server.buffered < self.updates_per_round and server.refill(round_, self.concurrency):
             yield server.next_arrival()
             yield from rest_of_instant(server.env)
@@ -329,5 +332,5 @@ class AsynchronousPolicy(RoundPolicy):
 
 
 def checked_policy(policy: RoundPolicy) -> RoundPolicy:
-    """Return a policy whose answers are checked; one of fedsim's own as it is."""
+    """Return a policy whose returned values are checked; one of fedsim's own as it is."""
     return POLICY.checked(policy, policy=POLICY.name_of(policy))

@@ -36,7 +36,7 @@ class KFastest(SynchronousPolicy):
 
     @property
     def traits(self) -> ServerTraits:
-        """Size of the over-selected cohort, rounded to 9 digits first, so 10 * 1.1 is 11, and whether losses end it."""
+        """Rounded to 9 digits, 10 * 1.1 clients are 11."""
         size = math.ceil(round(self.k * self.over_selection, 9))
         return ServerTraits(
             cohort_size=size,

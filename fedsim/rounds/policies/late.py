@@ -1,7 +1,7 @@
 """What becomes of clients that are late.
 
-A late client has not delivered when its round is over. It is cancelled, or it finishes and arrives stale; then it keeps
-its part of the spectrum and is no candidate before it has finished.
+A late client has not delivered when its round is over. It is cancelled, or it finishes and arrives stale; then it still
+has its part of the spectrum and is no candidate before it has finished.
 """
 
 from typing import Annotated, ClassVar, Final
@@ -115,9 +115,9 @@ class Partial(LateRule):
 
     When its model has arrived, a client knows how long its work takes and how long its upload takes on average. If
     that is longer than the time left until the limit of the round, it shortens its work to the whole steps that fit,
-    but not below `least_work` of its assignment, rounded down, and not below one step (Li et al., "Federated
-    Optimization in Heterogeneous Networks", MLSys 2020, section 3.2, for the variable amount of work). Its update
-    weighs as much as others. A client that is late nevertheless is cancelled.
+    but not below `least_work` of its assignment, rounded down, and not below one step. The variable amount of work is
+    that of Li et al., "Federated Optimization in Heterogeneous Networks", MLSys 2020, section 3.2. The update weighs as
+    much as others. A client that is late nevertheless is cancelled.
 
     Attributes
     ----------

@@ -69,7 +69,7 @@ class Pisces(RoundPolicy):
         return float(seen_s[np.isfinite(seen_s)].max()) / self.bound
 
     def run(self, server: ServerPort, round_: Round) -> Running:
-        """Keep clients in flight until the interval is over and an update has arrived."""
+        """Have clients in flight until the interval is over and an update has arrived."""
         interval = round_.limit(self.interval_s(round_.past))
         while not (interval.processed and server.buffered) and server.refill(round_, self.concurrency):
             if interval.processed:

@@ -20,6 +20,9 @@ class PastRounds:
     """What a server remembers of its past rounds.
 
     A policy that states ``remembered_rounds`` among its traits sees the last ones only, and memory does not grow.
+    ``rounds_s`` counts from when a cohort was sent, or from the start of a round with an asynchronous server.
+    ``durations_s`` holds one array a round, inf for clients that did not deliver. ``picked`` are the clients whose new
+    updates the last aggregation used.
     """
 
     rounds_s: list[float] = field(default_factory=list)
@@ -28,14 +31,19 @@ class PastRounds:
     picked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def keep(self, rounds: int | None) -> None:
-        """Forget the lengths and durations of rounds before the last ones; None keeps all."""
+        """Forget the lengths and durations of rounds before the last ones; None forgets nothing."""
         if rounds is not None:
             for memory in (self.rounds_s, self.durations_s):
                 del memory[: max(len(memory) - rounds, 0)]
 
 
 class Round:
-    """A round that is running, as its policy sees it."""
+    """A round that is running, as its policy sees it.
+
+    ``number`` counts from 1, and ``clients`` are all of the crowd. ``time_limit_s`` is the longest wait after the
+    cohort was sent. ``cohort_size`` is None for the selector's own number, and ``cohort_run`` is None before a cohort
+    was sent and where clients are sent one by one.
+    """
 
     def __init__(
         self,
@@ -54,7 +62,6 @@ class Round:
 
     @property
     def size(self) -> int:
-        """Number of clients in the round's cohort."""
         return 0 if self.cohort_run is None else self.cohort_run.cohort.client.size
 
     @property
@@ -63,7 +70,7 @@ class Round:
         return self.delivered(self.size)
 
     def delivered(self, count: int) -> Event:
-        """Return the event that is triggered when a number of clients of the cohort have delivered."""
+        """Return the event that is triggered when this many clients of the cohort, at least 1, have delivered."""
         if self.cohort_run is None:
             return self.env.event().succeed()
         return self.cohort_run.participations.delivered(count)
@@ -84,7 +91,6 @@ class Round:
         return RoundEnd.DEADLINE
 
     def _completed_now(self) -> bool:
-        """Return whether the whole cohort has delivered, and the last of it at the present instant."""
         if self.cohort_run is None:
             return False
         members = self.cohort_run.participations

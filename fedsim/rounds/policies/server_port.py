@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerTraits:
-    """How a server works under a policy."""
+    """How a server works under a policy.
+
+    ``cohort_size`` is None for the selector's own number, ``concurrency`` for a server that sends one cohort a round,
+    and ``buffer_size`` for an aggregation of all that has arrived; otherwise it takes the earliest. A server waits for
+    one client for ``give_up_after_s`` at most. With ``overlaps_rounds`` clients stay in flight when a round ends, and a
+    round may begin while all of them are. Without ``tolerates_losses`` a round does not end before all of its cohort
+    have delivered.
+
+    ``remembered_rounds`` bounds the lengths and durations in `PastRounds`; with None, memory grows with the rounds.
+    ``provides`` lists what other parts of a scenario may require: ``"edges"``, the policy runs at an edge server, and
+    ``"updates"``, it aggregates the updates of clients.
+    """
 
     cohort_size: int | None = None
     concurrency: int | None = None
@@ -66,7 +77,7 @@ class ServerPort(Protocol):
         ...
 
     def buffered_clients(self) -> IntArray:
-        """Return the clients whose updates wait for their first aggregation, shape (n,)."""
+        """Return the clients whose updates wait for their first aggregation."""
         ...
 
     def next_arrival(self) -> Event:

@@ -26,15 +26,11 @@ SECURE_DRAWS: Final = 2**52
 Kept = Generator[Event, Any, Cohort]
 """Steps on the clock; the value is the cohort that is left."""
 Revealed = Generator[Event, Any, bool]
-"""Steps on the clock; the value tells whether the server learns the sum."""
+"""Steps on the clock; the value is whether the server learns the sum."""
 
 
 class StepLog(Protocol):
-    """Records what a step has cost."""
-
-    def __call__(self, number: int, step: SecureStep, records: ParticipationRecords) -> None:
-        """Record the clients of one step of a round."""
-        ...
+    def __call__(self, number: int, step: SecureStep, records: ParticipationRecords) -> None: ...
 
 
 class Masking(Protocol):
@@ -82,7 +78,7 @@ class SecureParts:
         return cls(SECURE_AGGREGATION.checked(protocol), mask_s, min(most, clients))
 
     def masked_bits(self, update_bits: float) -> float:
-        """Return the bits of a masked update; ``update_bits`` is its size in clear."""
+        """Return the size of a masked update, given its size in clear."""
         return float(self.protocol.masked_bits(update_bits, self.most))
 
     def masking(self, env: Environment, dispatcher: Dispatcher, log: StepLog) -> Masking:
@@ -93,7 +89,7 @@ class SecureExchange(Masking):
     """The steps of one server's rounds: each is a message down, work, and a message up, as in a participation.
 
     Steps take the time, the medium and the energy of their messages; clients may be lost in each. The server waits for
-    the protocol's time, or until each client has answered or is lost.
+    the protocol's time, or until each client has responded or is lost.
     """
 
     def __init__(self, env: Environment, dispatcher: Dispatcher, log: StepLog, parts: SecureParts) -> None:
@@ -125,7 +121,7 @@ class SecureExchange(Masking):
         answered = yield from self._step(run.number, SecureStep.UNMASK, run.cohort.client[delivered], bits, 0)
         if answered.size < self._least:
             return False
-        # Masks are taken away from all that has arrived, whether its client has answered or not.
+        # Masks are taken away from all that has arrived, whether its client has responded or not.
         work_s = self._server_mask_s * protocol.server_masks(delivered.size, lost)
         if work_s > 0:
             yield self.env.timeout(work_s)
@@ -147,7 +143,7 @@ class SecureExchange(Masking):
     def _step(
         self, number: int, step: SecureStep, client: IntArray, bits: tuple[float, float], masks: int
     ) -> Generator[Event, Any, IntArray]:
-        """Exchange one message with each client, and return the positions of those that have answered."""
+        """Exchange one message with each client, and return the positions of those that have responded."""
         over, self.unanswered = self.env.event(), client.size
 
         def ended(*_: object) -> None:
@@ -182,7 +178,7 @@ class SecureExchange(Masking):
     def _close(
         self, number: int, step: SecureStep, client: IntArray, asked: Participations
     ) -> Generator[Event, Any, None]:
-        """Cancel clients that have not answered, and record what the step has cost."""
+        """Cancel clients that have not responded, and record what the step has cost."""
         if asked.cancel():
             yield self.env.timeout(0)
         self.unanswered = 0

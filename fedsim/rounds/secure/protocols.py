@@ -21,13 +21,13 @@ _MOST_BITS: Final = 1e300
 class SecureAggregation(Component, ABC):
     """A protocol in four steps, all of the same kind: a message down to each client, its work, and a message up.
 
-    Clients that do not answer in a step are not part of the following ones. The masked update is sent as the upload of
+    Clients that do not respond in a step are not part of the following ones. The masked update is sent as the upload of
     the participation, between the third step and the last one.
 
     Attributes
     ----------
-    wait_s : longest time for which the server waits for the answers of a step; None until each client has answered or
-        is lost, which the server notices on an open connection
+    wait_s : longest time for which the server waits in a step; None until each client has responded or is lost,
+        which the server notices on an open connection
     mask_s : seconds in which a client expands one mask of the length of its update, a number or one for each client
     server_mask_s : seconds in which the server expands one mask
     """
@@ -156,7 +156,6 @@ class Bonawitz(SecureAggregation):
         return 2.0 * (clients - 1) * self.share_bits
 
     def masks(self, clients: int) -> int:
-        """Return one mask for each other client and its own."""
         return clients
 
     def reveal_bits(self, clients: int) -> float:

@@ -34,7 +34,6 @@ def columns_at_request(
 
 
 def _stated(name: str, values: FloatArray | None) -> FloatArray:
-    """Return what links state."""
     if values is None:
         raise PartError(f"network: {name} returned None after an array", "allowed: one of the two for a whole run")
     return values

@@ -1,4 +1,4 @@
-"""The candidates of a server: a set that changes a little between two selections."""
+"""The candidates of a server, as a set that changes a little between two selections."""
 
 from typing import Final
 
@@ -13,8 +13,8 @@ _FEW: Final = 64
 class CandidateSet:
     """Some of the n clients of a server, in the order of their ids.
 
-    Clients are counted in blocks of 1024. One client at a place among the candidates costs a sum over the counts and a
-    look at one block.
+    Clients are counted in blocks of 1024, so that one client at a place among the candidates costs a sum over the
+    counts and a look at one block.
     """
 
     def __init__(self, member: IntArray, *, whole_crowd: bool) -> None:
@@ -28,10 +28,10 @@ class CandidateSet:
 
     @property
     def complete(self) -> bool:
-        """Whether all clients of the server are candidates."""
         return self.count == self._member.size
 
     def put(self, position: IntArray, candidate: BoolArray) -> None:
+        """Take the present state of clients at distinct positions."""
         changed = self._in[position] != candidate
         if not changed.any():
             return
@@ -42,10 +42,10 @@ class CandidateSet:
         self._ends = self._places = None
 
     def everyone(self) -> IntArray:
-        """Return the ids of all candidates, ascending, shape (n,)."""
         return self._member[self._all_places()]
 
     def pick(self, place: IntArray) -> IntArray:
+        """Return the ids at given places among the candidates."""
         place = np.asarray(place)
         if self.complete:
             return self._member[place]
@@ -60,6 +60,7 @@ class CandidateSet:
         return before + int(np.count_nonzero(self._in[block * BLOCK : position]))
 
     def includes(self, client: IntArray) -> BoolArray:
+        """Return which ids are those of candidates."""
         inside = (client >= self._member[0]) & (client <= self._member[-1])
         if not inside.all():
             found = np.zeros(client.size, dtype=np.bool_)
@@ -80,7 +81,7 @@ class CandidateSet:
         return start + int(np.flatnonzero(self._in[start : start + BLOCK])[place - before])
 
     def _all_places(self) -> IntArray:
-        """Return the positions of all candidates among the server's clients, shape (n,)."""
+        """Return the positions of all candidates among the server's clients."""
         if self._places is None:
             self._places = np.flatnonzero(self._in)
         return self._places

@@ -88,7 +88,7 @@ class CohortRuns:
             run.level = self._widths.levels(client, limit_s)
         down, up, samples = workload.of(client, run.level)
         if cohort.trained:
-            # A client that has trained for an answer has its update: the server asks it to send that alone.
+            # A client that has trained for a question has its update: the message down only asks for it.
             down, samples = 0.0, np.zeros(client.size)
         if drew is not None and cohort.sampling is not None:
             # Noise and masks hide who has drawn nothing.
@@ -137,7 +137,7 @@ class CohortRuns:
         return run
 
     def _weights_of(self, client: IntArray, drew: SampledWork | None) -> FloatArray:
-        """Return the weight of each client of a cohort, shape (n,); by what it has drawn if clients draw samples."""
+        """Return the weight of each client of a cohort; by what it has drawn if clients draw samples."""
         if drew is None:
             return self._weights[client]
         count: IntArray = np.zeros(self._weights.size, dtype=np.int64)
@@ -244,7 +244,6 @@ class CohortRuns:
         return WidthChoice(workload.widths, clients.links, clients.compute, workload)
 
     def _mean_uplink_s(self, client: IntArray, level: IntArray | None) -> FloatArray:
-        """Return the mean duration of the upload of each client with its width, shape (n,)."""
         return np.asarray(self._mean_uploads_s[0 if level is None else level, client])
 
     @cached_property

@@ -48,7 +48,7 @@ class ServerContext:
     def sent_numbers(
         self, client: IntArray, releases: Sequence[Release], columns: Mapping[str, NDArray[Any]]
     ) -> dict[str, NDArray[Any]]:
-        """Return what clients send in place of numbers beside updates, or as answers; by name, of shape (m,).
+        """Return what clients send in place of numbers beside updates or in place of losses; by name.
 
         Without learning there are no numbers, and each stays NaN.
         """
@@ -60,5 +60,5 @@ class ServerContext:
         sent = released_numbers(self.side_information, columns, [release.epsilon for release in releases], generators)
         if not self.numbers_from_outside:
             return sent
-        # What was not reported is not released either.
+        # A number that was not reported is not sent either.
         return {name: np.where(np.isnan(columns[name]), np.nan, column) for name, column in sent.items()}

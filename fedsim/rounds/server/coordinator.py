@@ -117,7 +117,7 @@ class Coordinator:
         self._runs.finalize_all()
 
     def waits_in_vain(self) -> FedsimError | None:
-        """Return the error about a question without answers, or a policy that waits for no client; None for neither."""
+        """Return the error about a question that no client can answer, or a policy that waits for no client."""
         round_ = self._round
         if round_ is None or self._runs.any_in_flight:
             return None
@@ -152,7 +152,6 @@ class Coordinator:
         return self._selection.any_available(time_s, number)
 
     def trains_from(self, version: int) -> bool:
-        """Return whether a client is in flight with the model of a version."""
         return self._runs.trains_from(version)
 
     @property

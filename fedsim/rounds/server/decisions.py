@@ -28,7 +28,7 @@ class Asked(Enum):
 
 
 class Wish(Enum):
-    """An answer that is no cohort yet."""
+    """A decision that is no cohort yet."""
 
     SELECTORS = "the cohort of the run's own selector"
 
@@ -41,7 +41,7 @@ FINISHED: Final = "the run is finished from outside"
 
 @dataclass(frozen=True)
 class Closed:
-    """A round that is over, for decisions from outside."""
+    """A round that is over, before its selector and policy know; ``own`` is the round's own cohort, if it has one."""
 
     number: int
     start_s: float
@@ -117,7 +117,7 @@ class Decisions:
         process_now(awaited)
 
     def take_selected(self) -> Cohort | None:
-        """Return the selector's answer, once; None if it has selected no client."""
+        """Return the selector's cohort, once; None if it has selected no client."""
         taken, self.selected = self.selected, None
         return taken
 

@@ -1,4 +1,4 @@
-"""What clients tell of their data beside updates, where a selector asks for it."""
+"""What clients declare of their data beside updates, where a selector asks for it."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from fedsim.streams import Streams
 
 @dataclass(frozen=True)
 class DeclaredLabels:
-    """The shares of labels that clients have declared before the first round."""
+    """The shares of labels that clients have declared before the first round, shape (K, labels)."""
 
     shares: FloatArray
     epsilon: float
@@ -49,7 +49,7 @@ class DeclaredLabels:
 
 
 def reserved_for_sizes(selector: SelectorInfo, privacy: Privacy, rounds: int) -> float:
-    """Return the most epsilon that a client's answers about the number of its samples cost in a run."""
+    """Return the most epsilon that it costs a client to state the number of its samples, in a run."""
     most = selector.sizes_cost * (1 if selector.sizes_paid_once else rounds)
     total = float(privacy.budget.total)
     if most and not most < total:

@@ -28,13 +28,13 @@ class DeclaredEnergies:
 
     @cached_property
     def _mean_j(self) -> FloatArray:
-        """Mean joules of a participation of every client, shape (K,)."""
+        """Mean joules of a participation of every client."""
         everyone = np.arange(self._batteries.clients, dtype=np.int64)
         return participation_j(self._batteries, self._workload, everyone, self._expected().features[:, :3].T)
 
 
 def participation_j(batteries: Batteries, workload: Workload, client: IntArray, phases_s: FloatArray) -> FloatArray:
-    """Return the joules that whole participations take from clients' batteries, shape (n,)."""
+    """Return the joules that whole participations take from batteries; infinite seconds count only where they cost."""
     prices, (downlink_s, compute_s, uplink_s) = batteries.prices.of(client), phases_s
     radio_j = prices.receive_j_per_bit * workload.down_bits + prices.transmit_j_per_bit * workload.up_bits
     air_j = _paid_j(prices.receive_w, downlink_s) + _paid_j(prices.transmit_w, uplink_s)

@@ -23,16 +23,12 @@ OfClients = Literal["never", "last"] | int
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationPlan:
-    """Which models of a run are evaluated."""
-
     every: int = 1
     start: bool = True
     of_clients: OfClients = NEVER
 
 
 class Evaluations:
-    """The evaluations of one run."""
-
     def __init__(self, env: Environment, learner: Learner, recorder: Recorder, plan: EvaluationPlan) -> None:
         self.env, self._learner, self._recorder, self._plan = env, learner, recorder, plan
         self._round = self._round_of_clients = -1
@@ -71,7 +67,7 @@ class Evaluations:
         return pending
 
     def time_of(self, error: PartError, now_s: float) -> float:
-        """Return when the round was over to which the work belongs that has failed, which may be an earlier one."""
+        """Return when the round was over to which the failed work belongs, perhaps an earlier one than the present."""
         number = error.round or 0
         return self._over_s[number - 1] if 0 < number <= len(self._over_s) else now_s
 

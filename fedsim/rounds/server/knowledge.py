@@ -1,4 +1,4 @@
-"""What a server learns of its clients from what they have sent, and what its selector learns."""
+"""What a server learns of its clients from what they have sent, and what its selector may see."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ _DELIVERED: Final = int(Outcome.DELIVERED)
 
 
 class Knowledge:
-    """The server's memory of its clients, as arrays over the crowd."""
+    """The server's memory of its clients, as arrays over the crowd: NaN where a client has not shown a number."""
 
     def __init__(
         self,
@@ -55,7 +55,6 @@ class Knowledge:
         wanted: int | None = None,
         deadline_s: float | None = None,
     ) -> RoundView:
-        """Return what a selector may see at the start of a round."""
         if candidates is None and self._whole is not None:
             # In a third of the time of making it anew: most of it is the same in every round.
             whole = object.__new__(RoundView)
@@ -137,7 +136,6 @@ class Knowledge:
         )
 
     def sent(self, client: IntArray) -> None:
-        """Count a participation of each of some clients, shape (n,)."""
         self.participations[client] += 1
 
     def update(self, arrived: Members, now_s: float) -> None:
@@ -210,5 +208,4 @@ def _read_only(array: NDArray[T]) -> NDArray[T]:
 
 
 def all_members(run: CohortRun) -> tuple[CohortRun, IntArray]:
-    """Return a cohort with the positions of all its members."""
     return run, run.everyone

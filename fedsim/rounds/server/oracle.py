@@ -11,7 +11,6 @@ from fedsim.selectors import OracleView, RoundView
 
 
 def with_future(context: ServerContext, view: RoundView, availability_draw: int) -> OracleView:
-    """Return a view with mean durations and with questions about the future."""
     if context.expected_duration_s is None:
         raise ValueError("an oracle needs the mean durations of participations; ServerContext has none")
     expected_duration_s = context.expected_duration_s[view.client]
@@ -36,15 +35,15 @@ class OracleKnowledge:
     availability_draw: int
 
     def duration_s(self) -> FloatArray:
-        """Return the duration of each candidate's participation that starts now, shape (n,); means on shared media."""
+        """Return the duration of each candidate's participation that starts now; means on shared media."""
         return np.asarray(self._phases_s().sum(axis=0))
 
     def uplink_s(self) -> FloatArray:
-        """Return the duration of each candidate's upload of that participation, shape (n,); means on shared media."""
+        """Return the duration of each candidate's upload of that participation; means on shared media."""
         return np.asarray(self._phases_s()[2])
 
     def energy_j(self) -> FloatArray:
-        """Return the joules that this participation takes from each candidate's battery, shape (n,).
+        """Return the joules that this participation takes from each candidate's battery.
 
         Where a link carries nothing, it is `inf` if time on the air costs energy.
         """
@@ -66,7 +65,7 @@ class OracleKnowledge:
         return phases_s
 
     def stays(self, from_s: FloatArray, to_s: FloatArray) -> BoolArray:
-        """Return which candidates are available throughout a time, shape (n,)."""
+        """Return which candidates are available throughout a time, in seconds from now."""
         availability, client, draw = self.context.availability, self.view.client, self.availability_draw
         starts_s = self.view.time_s + np.broadcast_to(from_s, client.shape)
         lasts_s = np.broadcast_to(to_s, client.shape) - np.broadcast_to(from_s, client.shape)
@@ -79,7 +78,6 @@ class OracleKnowledge:
         return stays
 
     def _draw_s(self, client: IntArray, draw: int) -> FloatArray:
-        """Return the phases of clients' participations with one draw, shape (3, n)."""
         context, now_s = self.context, np.full(client.size, self.view.time_s)
         links, workload = context.clients.links, context.clients.workload
         downlink_s = (

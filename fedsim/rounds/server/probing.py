@@ -1,4 +1,4 @@
-"""A question to clients before the selection, and their answers, both with their transfers on the clock."""
+"""A question to clients before the selection, and what they return, both with their transfers on the clock."""
 
 import math
 from collections.abc import Callable, Generator, Mapping
@@ -27,18 +27,18 @@ Added once more for each earlier probe of an asynchronous server in the same rou
 """
 
 _ONE_ANSWER: Final = PROBE_DRAWS + 1
-"""The draw of the only answer that a client has for its number of samples, in whichever round it is asked."""
+"""The draw of a client's only statement of its number of samples, in whichever round it is asked."""
 
 _WITHOUT_WORK: Final = ("resources", "samples")
-"""Questions that a client answers without work."""
+"""Questions that take a client no work."""
 
 
 class Prober:
     """Puts the questions of a coordinator's selector.
 
     A probe takes the phases of a participation: a message down, work and a message up, each of them timed, over links
-    that may be shared, and paid for by batteries. A client that leaves in between does not answer. The server waits for
-    the probe's time, or until each client has answered or is lost, which the server notices on an open connection.
+    that may be shared, and paid for by batteries. A client that leaves in between does not respond. The server waits
+    for the probe's time, or until each client has responded or is lost, which the server notices on an open connection.
     """
 
     def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, log: RoundLog) -> None:
@@ -46,7 +46,7 @@ class Prober:
         self._number = self._before = self._draw = self.unanswered = 0
 
     def ask(self, number: int, model: Model, probe: Probe, availability_draw: int) -> Generator[Event, Any, Answers]:
-        """Ask clients at the beginning of a round, and return the answers at the end of the server's wait."""
+        """Ask clients at the beginning of a round, and return their numbers at the end of the server's wait."""
         self._before = self._before + 1 if number == self._number else 0
         self._number = number
         context, client, draw = self.context, probe.client, PROBE_DRAWS * (1 + self._before) + number
@@ -82,7 +82,7 @@ class Prober:
 
         sent, releases = self._log.sent, dict[int, Release]()
         accountant = context.clients.accountant
-        # The expected seconds of work and upload tell nothing of a client's data.
+        # The expected seconds of work and upload disclose nothing of a client's data.
         if asks_loss and accountant is not None and not context.selector.asks_losses:
             name = context.selector.name
             raise SelectorError(
@@ -98,7 +98,7 @@ class Prober:
         if probe.response is not None and accountant is not None:
             charges = self._sizes_charged(probe, accountant, sizes)
         if probe.wait_s is None and charges is None and self._none_is_lost:
-            # The last answer is the one event that counts.
+            # The last response is the one event that counts.
             asked = self._dispatcher.send(assignment, np.ones(client.size))
             over = asked.delivered(client.size)
         else:
@@ -116,7 +116,7 @@ class Prober:
 
     @cached_property
     def _none_is_lost(self) -> bool:
-        """Whether every client answers after a time that is known in advance."""
+        """Whether every client responds after a time that is known in advance."""
         clients = self.context.clients
         parts = self._dispatcher.medium, clients.devices_up, clients.links_up, clients.batteries
         return all(part is None for part in parts) and not clients.may_leave and not clients.dropout.possible
@@ -126,7 +126,7 @@ class Prober:
     ) -> Callable[[int], None] | None:
         """Return what charges a client for the number of its samples, and notes the epsilon by its position.
 
-        None where the selector states that answers are exact: they leak without bound.
+        None where the selector states that numbers are exact: they leak without bound.
         """
         selector, client = self.context.selector, probe.client
         cost = 0.0 if probe.response is None or math.isinf(probe.response.epsilon) else probe.response.epsilon
@@ -142,7 +142,7 @@ class Prober:
         return charge if cost else None
 
     def _samples(self, probe: Probe) -> FloatArray:
-        """Return the samples that each client passes through its model for an answer, shape (q,)."""
+        """Return the samples that each client passes through its model in response."""
         context, client = self.context, probe.client
         if probe.asks == "loss":
             return context.learner.probe_samples(client, probe.samples)
@@ -162,7 +162,7 @@ class Prober:
         releases: Mapping[int, Release],
         sizes: Mapping[int, float],
     ) -> Generator[Event, Any, None]:
-        """Cancel clients that have not answered, and record what the question has cost."""
+        """Cancel clients that have not responded, and record what the question has cost."""
         if asked.cancel():
             yield self.env.timeout(0)
         self.unanswered = 0
@@ -207,12 +207,12 @@ class Prober:
         return Answers(client=client, loss=unknown, compute_s=compute_s, uplink_s=uplink_s)
 
     def _sizes_told(self, client: IntArray, response: RandomizedResponse) -> IntArray:
-        """Return the answers of clients about their numbers of samples, shape (n,); 1 where no client has data.
+        """Return the numbers of samples that clients state; 1 where no client has data.
 
-        What decides client k's answer is drawn from the streams ``size-told`` and ``size-drawn`` for (k, draw). Where
-        all answers of a client cost one, the draw is the same in all rounds: a client that is asked again, because its
-        first answer was lost on the way, says the same again, which tells nothing more. Answers that nothing links are
-        drawn anew all the same.
+        What decides client k's statement is drawn from the streams ``size-told`` and ``size-drawn`` for (k, draw).
+        Where all statements of a client cost one, the draw is the same in all rounds: a client that is asked again,
+        because its first response was lost on the way, says the same again, which discloses nothing more. Statements
+        that nothing links are drawn anew all the same.
         """
         streams, samples = self.context.clients.streams, self.context.learner.samples
         selector = self.context.selector

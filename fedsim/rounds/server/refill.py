@@ -47,7 +47,7 @@ class Refill:
     def to(self, concurrency: int, ask: Ask) -> bool:
         """Send clients until a number of them are in flight; return whether any is or will be available.
 
-        If the selector asks clients first, they are sent when the question has been answered.
+        If the selector asks clients first, they are sent when these have responded.
         """
         if self._decisions is not None:
             return self._wait_outside(self._decisions, concurrency)
@@ -67,7 +67,6 @@ class Refill:
         return True
 
     def _wait_outside(self, decisions: Decisions, concurrency: int) -> bool:
-        """Let clients be sent from outside; return whether anything will happen."""
         vacant = concurrency - self._roster.in_flight
         if decisions.finished or not self.leave_vacant(vacant):
             return False
@@ -176,5 +175,4 @@ class Refill:
         self._roster.notify()
 
     def _call_last(self, delay_s: float, what: Callable[[], None]) -> None:
-        """Call a function after all other events of an instant."""
         call_when(LastOfInstant(self.env, delay_s), lambda _: what())

@@ -36,7 +36,6 @@ class Roster:
 
     @property
     def idle(self) -> BoolArray:
-        """Which of the server's clients are idle, shape (n,)."""
         return ~(self._busy if self.whole_crowd else self._busy[self.member])
 
     @property
@@ -45,11 +44,11 @@ class Roster:
         return self._busy_count > 0
 
     def busy(self, position: IntArray) -> BoolArray:
-        """Return which clients are busy, by their places among the server's clients, shape (m,)."""
+        """Return which clients are busy, by their positions among the server's clients."""
         return np.asarray(self._busy[position if self.whole_crowd else self.member[position]])
 
     def take_turned(self) -> IntArray:
-        """Return the places of the clients that have become busy or idle since the last call, shape (m,)."""
+        """Return the positions of the clients that have become busy or idle since the last call."""
         if not self._turned:
             return _NONE
         turned, self._turned = np.array(sorted(set(self._turned)), dtype=np.int64), []
@@ -92,7 +91,6 @@ class Roster:
         return next(iter(self._waited_for.values()), None)
 
     def mark_idle(self, client: int) -> None:
-        """Record that a client is a candidate again."""
         if self._busy[client]:
             self._busy[client] = False
             self._busy_count -= 1
@@ -102,7 +100,6 @@ class Roster:
             self._idled = None
 
     def clear(self) -> None:
-        """Record that no client is in flight any more."""
         sent = self._cohort >= 0
         for client in np.flatnonzero(sent & self._busy).tolist():
             self.mark_idle(client)
@@ -117,7 +114,6 @@ class Roster:
         return taken
 
     def next_idle(self) -> Event:
-        """Return the event of the next client that becomes idle."""
         self._idled = self.env.event()
         return self._idled
 

@@ -146,7 +146,7 @@ class RoundLog:
         self._counts = [0] * len(_OUTCOMES)
 
     def report(self, round_: Round, end_s: float, reported: Members, picked: IntArray) -> None:
-        """Tell the selector, and the policy of later rounds, what a round has shown."""
+        """Pass to the selector, and to the policy of later rounds, what a round has shown."""
         self.past.deadline_s, self.past.picked = round_.time_limit_s, picked
         selector = self.context.selector
         if self._remembered == 0 and selector.ignores_reports:
@@ -167,7 +167,7 @@ class RoundLog:
             self.audit.check(number, records)
 
     def _add_releases(self, run: CohortRun, places: list[int]) -> None:
-        """Record the releases of members of a cohort, at positions of the cohort."""
+        """Record the releases of members at positions of a cohort."""
         facts = self.context.releases
         if facts is None or not places:
             return

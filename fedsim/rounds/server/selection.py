@@ -1,4 +1,4 @@
-"""The selection of a cohort: candidates, the selector's question and answer, and the size that the server asks for.
+"""The selection of a cohort: candidates, the selector's question and cohort, and the size that the server asks for.
 
 Streams: ``selection``, ``selection-cut`` and ``probe-selection`` by round; where a round draws more than once, by
 (round, number of draws before).
@@ -46,7 +46,7 @@ class Selection:
         """Return a round's cohort; an empty one if no client is in flight and none will ever be available again.
 
         If all available clients are in flight, wait until a client is idle. A selector that has a question for clients
-        gets their answers first, and then sees the candidates that are left.
+        sees the candidates that are left after the responses.
         """
         view = yield from self._await_candidates(number, start_s, size)
         if self._decisions is not None and view is not None:
@@ -105,7 +105,6 @@ class Selection:
         return (yield from self._beside(number, size, ask))
 
     def _beside(self, number: Callable[[], int], size: int | None, ask: Ask) -> Generator[Event, Any, Cohort | None]:
-        """Return the selector's cohort, after its question to clients."""
         view = self._view(number(), self.env.now, size)
         answers = yield from self._answers(number(), view, ask)
         if answers is not None:
@@ -154,7 +153,6 @@ class Selection:
         return start_s
 
     def any_available(self, time_s: float, number: int) -> bool:
-        """Return whether a client, idle or not, is available."""
         return self._tracks_any(time_s, self.draw(number))
 
     def next_candidate_s(self, number: int) -> float:
@@ -189,7 +187,7 @@ class Selection:
         return idle | self.env.timeout(max(next_s - self.env.now, float(np.spacing(self.env.now))))
 
     def _answers(self, number: int, view: RoundView | None, ask: Ask) -> Generator[Event, Any, Answers | None]:
-        """Return the clients' answers to the selector's question; None if it has none."""
+        """Return what clients respond to the selector's question; None if it has none."""
         if view is None or self.selector.probe is None:
             return None
         rng = self.context.streams.generator("probe-selection", *self._questions.keys(number))
@@ -214,7 +212,6 @@ class Selection:
         return knowledge.view_of(number, now_s, candidates, size, limit_s)
 
     def _tracks_any(self, time_s: float, draw: int) -> bool:
-        """Return whether any of the server's clients, idle or not, is available at an instant of a draw."""
         position = self._tracker.update(time_s, draw)
         if position.size:
             self._come_or_gone(position)
@@ -262,12 +259,12 @@ class _Draws:
 
 
 def _with(answers: Answers, view: RoundView | None) -> RoundView | None:
-    """Return a view with the answers of clients that are candidates now."""
+    """Return a view with the responses of clients that are candidates now."""
     return None if view is None else replace(view, answers=answers_of(answers, view))
 
 
 def answers_of(answers: Answers, view: RoundView) -> Answers:
-    """Return the answers of clients that are candidates now."""
+    """Return the responses of clients that are candidates now."""
     kept = np.isin(answers.client, view.client)
     columns = {name: column for name, column in vars(answers).items() if column is not None}
     return Answers(**{name: column[kept] for name, column in columns.items()})

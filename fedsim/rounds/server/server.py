@@ -30,7 +30,10 @@ MOST_RESTARTS: Final = 100_000
 
 @dataclass(frozen=True, kw_only=True)
 class StoppingCriteria:
-    """When a run is over: after a number of rounds, or earlier at a simulated time or an accuracy."""
+    """When a run is over: after a number of rounds, or earlier at a simulated time or an accuracy.
+
+    No round starts at or after ``until_s``. ``reached`` is another measure of an evaluation that is good enough.
+    """
 
     count: int
     until_s: float | None = None
@@ -137,7 +140,7 @@ class Server:
 
     @contextmanager
     def _placing(self) -> Iterator[None]:
-        """Let errors about a part of the user's own say its round and the simulated second."""
+        """Add the round and the simulated second to errors about a part of the user's own."""
         try:
             with attributing():
                 yield

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray, all_of, any_of, constant
+from fedsim.arrays import BoolArray, FloatArray, IntArray, all_of, any_of, constant
 from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Release, Update
@@ -14,9 +15,9 @@ from fedsim.measurements import NUMBERS
 from fedsim.privacy.central import ServerNoise, largest_weight
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.server.arrivals import ReadyUpdates, joined
 from fedsim.rounds.server.context import ServerContext
 
+T = TypeVar("T", bound=np.generic)
 # Plain integers: assigned to an array several times faster than members of an enumeration.
 _USED: Final = int(Fate.USED)
 _BY_DISPATCH: Final = attrgetter("order")
@@ -24,6 +25,35 @@ _STALE_USED: Final = int(Fate.STALE_USED)
 _NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
 _ZERO: Final = constant(0.0)
 _NOTHING: Final = 0.0, 0.0, 0.0, 0
+
+
+class ReadyUpdates:
+    """`Arrivals` of some members of cohorts; columns that only some rules read are made when they are read."""
+
+    def __init__(
+        self, members: Members, updates: Sequence[Update], held: BoolArray, version: int, picked: IntArray
+    ) -> None:
+        self.updates, self.held = updates, held
+        self._members, self._version, self._picked = members, version, picked
+        self.client: IntArray = _joined([run.cohort.client[run.places(part)] for run, part in members])
+        self.weight: FloatArray = _joined([run.weight[run.places(part)] for run, part in members])
+        self.total = members[-1][0].total
+
+    @property
+    def base(self) -> Sequence[Model]:
+        return [run.model for run, places in self._members for _ in range(places.size)]
+
+    @property
+    def staleness(self) -> IntArray:
+        return _joined([np.full(places.size, self._version - run.model.version) for run, places in self._members])
+
+    @property
+    def arrived_s(self) -> FloatArray:
+        return _joined([run.participations.ended_s[places] for run, places in self._members])
+
+    @property
+    def picked_before(self) -> BoolArray:
+        return np.isin(self.client, self._picked)
 
 
 class UpdateBuffer:
@@ -45,13 +75,13 @@ class UpdateBuffer:
         self._newest = -1  # version that an update which has arrived started from
 
     def repeats(self, client: IntArray, version: int) -> IntArray:
-        """Return how many updates of one version of the model each client has sent, shape (n,)."""
+        """Return how many updates of one version of the model each client has sent."""
         if version > self._newest:
             return np.zeros(client.size, dtype=np.int64)
         return np.asarray(self._sent[client] * (self._begun_with[client] == version))
 
     def take(self, run: CohortRun, members: IntArray) -> None:
-        """Add the updates of members of a cohort that have just arrived, at ascending positions, shape (m,)."""
+        """Add the updates of members of a cohort, at ascending positions, that have just arrived."""
         if members.size:
             self._buffered.setdefault(run, []).append(members)
             self._new.setdefault(run, []).append(members)
@@ -71,11 +101,10 @@ class UpdateBuffer:
         return sum(part.size for parts in self._buffered.values() for part in parts) - len(self._held)
 
     def clients(self) -> IntArray:
-        """Return the clients whose updates wait for their first aggregation, shape (n,)."""
+        """Return the clients whose updates wait for their first aggregation."""
         return np.array([run.cohort.client[i] for run, i in self._each() if (run, i) not in self._held], dtype=np.int64)
 
     def take_arrived(self) -> Members:
-        """Return the members whose updates have arrived since the last call."""
         new, self._new = _in_order(self._new), {}
         return new
 
@@ -125,7 +154,7 @@ class UpdateBuffer:
 
     def discard(self) -> None:
         for run, parts in self._buffered.items():
-            run.decide(joined(parts), Fate.WASTED_UNMERGED)
+            run.decide(_joined(parts), Fate.WASTED_UNMERGED)
         self._buffered.clear()
         self._unchecked.clear()
         self._held.clear()
@@ -137,7 +166,7 @@ class UpdateBuffer:
         """Discard updates that a model of a version does not accept."""
         for run in list(self._buffered) if version != self._version else self._unchecked:
             if run in self._buffered:
-                members = joined(self._buffered[run])
+                members = _joined(self._buffered[run])
                 staleness = _repeated(version - run.model.version, members.size)
                 accepted = self._rule.accepts(staleness, run.late[run.places(members)])
                 if not all_of(accepted):
@@ -150,7 +179,7 @@ class UpdateBuffer:
     def _remove(self, run: CohortRun, members: IntArray) -> None:
         if self._held:
             self._held.difference_update((run, i) for i in members.tolist())
-        present = joined(self._buffered[run])
+        present = _joined(self._buffered[run])
         if members.size == present.size:
             del self._buffered[run]
         elif members.size:
@@ -176,7 +205,7 @@ class UpdateBuffer:
         """Return the members whose updates the selector needs measured: those that are new and not discarded."""
         kept = []
         for run, members in _in_order(self._new):
-            here = members[np.isin(members, joined(self._buffered.get(run, [members[:0]])))]
+            here = members[np.isin(members, _joined(self._buffered.get(run, [members[:0]])))]
             here = _speaking(run, here)
             if here.size:
                 kept.append((run, here))
@@ -271,11 +300,11 @@ def _repeated(number: int, size: int) -> IntArray:
 def _in_order(members: dict[CohortRun, list[IntArray]]) -> Members:
     """Return members ordered by the dispatch of their cohorts and the place in them."""
     runs = sorted(members, key=_BY_DISPATCH) if len(members) > 1 else members
-    return [(run, members[run][0] if len(members[run]) == 1 else np.sort(joined(members[run]))) for run in runs]
+    return [(run, members[run][0] if len(members[run]) == 1 else np.sort(_joined(members[run]))) for run in runs]
 
 
 def _speaking(run: CohortRun, members: IntArray) -> IntArray:
-    """Return those of some members that have sent more than a message without bits, shape (m,)."""
+    """Return those of some members that have sent more than a message without bits."""
     return members if run.silent is None else members[~run.silent[members]]
 
 
@@ -303,3 +332,8 @@ def _earliest(ready: Members, count: int) -> Members:
         if mine.any():
             kept.append((run, members[mine]))
     return kept
+
+
+def _joined(parts: Sequence[NDArray[T]]) -> NDArray[T]:
+    """Return the elements of at least one part, one part after the other."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
