@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 import fedsim  # noqa: E402 - found beside this script
-from tests.support.public_names import DOORS, Member, contracts, is_protocol, members, sections  # noqa: E402
+from tests.support.public_names import DOORS, Member, is_protocol, members, sections  # noqa: E402
 
 PAGE = ROOT / "fedsim" / "API.md"
 HEAD = """# Public names
@@ -22,34 +22,33 @@ HEAD = """# Public names
 
 Written from signatures and docstrings by `python tests/tools/api_page.py --write`. What stands here, and the kinds that
 `fedsim list` prints, follows the versions of fedsim (`fedsim/README.md`, Versions); all else may change at any time.
-`help(fedsim.simulate)` prints a whole docstring, and each name leads to its file. Units stand in
-names: `_s`, `_bits`, `_bps`, `_hz`, `_m`, `_db`, `_dbm`, `_j`, `_w`. Shapes are those of NumPy's arrays; K is the
-number of clients.
+`help(fedsim.simulate)` prints a whole docstring, and each name leads to its file. Contracts of parts with their members
+stand in `fedsim/answers/README.md`. Units stand in names: `_s`, `_bits`, `_bps`, `_hz`, `_m`, `_db`, `_dbm`, `_j`, `_w`.
+Shapes are those of NumPy's arrays; K is the number of clients.
 """
 LONGEST_DEFAULT = 24
 
 
 def page() -> str:
     """Return the page."""
-    return HEAD + "".join(map(section, DOORS)) + contracts_section()
+    return HEAD + "".join(map(section, DOORS))
 
 
 def section(room: str) -> str:
     """Return what a room exports."""
     module = importlib.import_module(room)
     told = f"\n## {room}\n\n{first_sentence(inspect.getdoc(module) or '')}\n"
-    return told + "".join(in_full(name, getattr(module, name)) for name in sorted(module.__all__, key=str.lower))
+    names = sorted(module.__all__, key=str.lower)
+    if room == "fedsim.testing":  # checks have like arguments: the part, and the size and seed of the trial
+        return f"{told}\n| check | what it does |\n|---|---|\n" + "".join(
+            row(name, getattr(module, name)) for name in names
+        )
+    return told + "".join(in_full(name, getattr(module, name)) for name in names)
 
 
-def contracts_section() -> str:
-    """Return what parts of a user's own keep to: each contract with its members."""
-    lines = ["\n## Contracts\n\nWhat a part of your own derives from or looks like, and its checked members.\n"]
-    lines.append("\n| part | contract | members |\n|---|---|---|\n")
-    for contract in contracts():
-        protocol = contract.protocol
-        place = f"`{protocol.__module__}.{protocol.__qualname__}`"
-        lines.append(f"| {contract.noun} | {place} | {', '.join(f'`{name}`' for name in contract.members)} |\n")
-    return "".join(lines)
+def row(name: str, value: object) -> str:
+    """Return a line of a table: name with its arguments, and the first sentence about it."""
+    return f"| {link(name, value)}{arguments(value)} | {cell(about(value))} |\n"
 
 
 def in_full(name: str, value: object) -> str:
