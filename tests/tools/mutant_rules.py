@@ -64,7 +64,8 @@ def _framed(old: ast.AST, new: ast.AST) -> bool:
 def changed_function(folder: Path, mutant: str) -> Pair:
     """Return a function before and after the change of a mutant, without their names."""
     module, _, name = mutant.rpartition(".")
-    functions = _functions(folder / f"{module.replace('.', '/')}.py")
+    path = folder / module.replace(".", "/")
+    functions = _functions(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
     return functions[f"{name.rpartition('__mutmut_')[0]}__mutmut_orig"], functions[name]
 
 

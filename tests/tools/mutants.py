@@ -5,6 +5,7 @@
     python tests/tools/mutants.py --sample 50 --seed 2 --room privacy
     python tests/tools/mutants.py --sample 50 --seed 2 --again         # the survivors once more, after new tests
     python tests/tools/mutants.py --sample 50 --seed 2 --show          # run nothing
+    python tests/tools/mutants.py --like ../before/mutants           # the sample of another checkout
 
 mutmut makes the mutants (one change each: another operator, number, argument or string) and finds the tests that call
 each function; `[tool.mutmut]` in `pyproject.toml` names the code and the tests. All mutants of the rooms would take
@@ -60,13 +61,16 @@ def main() -> None:
     parser.add_argument("--room", choices=[*ROOMS, "all"], default="all", help="a single room (all)")
     parser.add_argument("--file", default="", help="only mutants whose module has this text in its name")
     parser.add_argument("--most-s", type=float, default=100.0, help="of the tests of a mutant without it (100)")
+    parser.add_argument(
+        "--like", type=Path, help="mutants/ of another checkout: what it has tested, of functions that are the same"
+    )
     parser.add_argument("--again", action="store_true", help="test the survivors once more")
     parser.add_argument("--show", action="store_true", help="run nothing")
     options = parser.parse_args()
     if not options.show:
         make()
     mutants = catalogue()
-    drawn = draw(mutants, options)
+    drawn = draw(mutants, options) if options.like is None else same(mutants, options.like)
     if not options.show:
         known = results(mutants)
         todo = [name for name in drawn if name not in known or (options.again and known[name]["status"] == "survived")]
@@ -112,6 +116,21 @@ def draw(mutants: dict[str, str], options: argparse.Namespace) -> list[str]:
         names = sorted(name for name in mutants if room(name) == title and options.file in name.rpartition(".")[0])
         drawn += random.Random(options.seed).sample(names, min(options.sample, len(names)))  # noqa: S311
     return drawn
+
+
+def same(mutants: dict[str, str], other: Path) -> list[str]:
+    """Return the mutants that another checkout has tested and whose functions are the same here but for docstrings."""
+    tested = json.loads((other / RESULTS.name).read_text())
+    return sorted(name for name in tested if name in mutants and _code(other, name) == _code(MUTANTS, name))
+
+
+def _code(folder: Path, mutant: str) -> list[str]:
+    """Return the code of a function before and after the change of a mutant, without docstrings."""
+    found = []
+    for tree in changed_function(folder, mutant):
+        body = tree.body[ast.get_docstring(tree) is not None :]
+        found.append(ast.dump(ast.Module(body, [])))
+    return found
 
 
 def results(mutants: dict[str, str]) -> dict[str, dict[str, Any]]:
