@@ -11,6 +11,7 @@ import textwrap
 import typing
 from dataclasses import dataclass
 from enum import Enum
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -63,7 +64,9 @@ def exported() -> list[Any]:
 @functools.cache
 def contracts() -> tuple[Contract, ...]:
     """Return every declared contract, in the order of their nouns."""
-    names = [found.name for found in pkgutil.walk_packages(fedsim.__path__, "fedsim.") if "__main__" not in found.name]
+    left_out = ("__main__",) if find_spec("flwr") else ("__main__", "fedsim.bridges.flower")
+    names = [found.name for found in pkgutil.walk_packages(fedsim.__path__, "fedsim.")]
+    names = [name for name in names if not any(part in name for part in left_out)]
     values = [value for name in names for value in vars(importlib.import_module(name)).values()]
     return tuple(
         sorted(

@@ -2,15 +2,12 @@
 
     python tests/tools/house.py fedsim.rounds fedsim.network     # rooms, arrows, upward arrows, circles
     python tests/tools/house.py --sizes                          # lines and files of every folder, long files
-    python tests/tools/house.py --questions                      # getattr, hasattr and isinstance of every folder
-    python tests/tools/house.py --docstrings                     # public functions with arrays that name a shape
 
 Imports are read from the source and never run; those inside functions and for type checking count. A room of a package
 is a file or a folder right below it. Which arrows go upward is told by the layers of pyproject.toml.
 """
 
 import argparse
-import ast
 import importlib.util
 import re
 import tomllib
@@ -19,10 +16,6 @@ from pathlib import Path
 
 import grimp
 import networkx as nx
-
-ARRAYS = re.compile(r"\b(FloatArray|IntArray|BoolArray|Vector|Mask|Whole|Seconds|NDArray|ndarray|ArrayLike)\b")
-SHAPE = re.compile(r"\bshapes?\b|\(\w+(, \w+)*,\)|\(\w+, \w+(, \w+)*\) array", re.IGNORECASE)
-QUESTIONS = ("getattr", "hasattr", "isinstance")
 
 
 def home() -> Path:
@@ -92,73 +85,15 @@ def show_sizes() -> None:
     print(f"{len(found)} files, {sum(lines for lines, _ in found)} lines")
 
 
-def show_questions() -> None:
-    """Print how often each folder asks an object what it is or what it has."""
-    total = dict.fromkeys(QUESTIONS, 0)
-    for folder in sorted({folder for folder, _ in sources()}):
-        counts = dict.fromkeys(QUESTIONS, 0)
-        for path in (path for name, path in sources() if name == folder):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in QUESTIONS:
-                    counts[node.func.id] += 1
-                    total[node.func.id] += 1
-        if any(counts.values()):
-            print(f"{folder}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
-    print(f"together: {', '.join(f'{count} {name}' for name, count in total.items())}")
-
-
-def documented(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
-    """Yield name, annotations and docstring of every public function and method of a file."""
-    for owner in [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]:
-        if isinstance(owner, ast.ClassDef) and owner.name.startswith("_"):
-            continue
-        for node in owner.body:
-            if not isinstance(node, ast.FunctionDef) or (node.name.startswith("_") and node.name != "__init__"):
-                continue
-            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            types = " ".join(ast.unparse(one.annotation) for one in given if one.annotation is not None)
-            constructor = isinstance(owner, ast.ClassDef) and node.name == "__init__"
-            text = ast.get_docstring(owner if constructor else node) or ""
-            prefix = f"{owner.name}." if isinstance(owner, ast.ClassDef) else ""
-            yield prefix + node.name, types, text
-
-
-def show_docstrings(names: bool) -> None:
-    """Print how many public functions that take arrays name a shape, by folder."""
-    with_arrays, with_shape = 0, 0
-    for folder in sorted({folder for folder, _ in sources()}):
-        files = [path for name, path in sources() if name == folder]
-        found = [
-            (f"{path.relative_to(home().parent)} {name}", text)
-            for path in files
-            for name, types, text in documented(ast.parse(path.read_text()))
-            if ARRAYS.search(types)
-        ]
-        shaped = [name for name, text in found if SHAPE.search(text)]
-        if found:
-            print(f"{folder}: {len(shaped)} of {len(found)}")
-        if names:
-            print("".join(f"  {name}\n" for name, text in found if not SHAPE.search(text)), end="")
-        with_arrays, with_shape = with_arrays + len(found), with_shape + len(shaped)
-    print(f"{with_shape} of {with_arrays} public functions with arrays name a shape")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("package", nargs="*", help="packages to draw")
     parser.add_argument("--sizes", action="store_true")
-    parser.add_argument("--questions", action="store_true")
-    parser.add_argument("--docstrings", action="store_true")
-    parser.add_argument("--names", action="store_true", help="with --docstrings: name the functions without a shape")
     chosen = parser.parse_args()
     for package in chosen.package:
         show_graph(package)
     if chosen.sizes:
         show_sizes()
-    if chosen.questions:
-        show_questions()
-    if chosen.docstrings:
-        show_docstrings(chosen.names)
 
 
 if __name__ == "__main__":
