@@ -43,8 +43,6 @@ simulate(scenario, store=False, executor=sys.argv[1])
 
 
 class Failing:
-    """Fails as it selects."""
-
     def select(self, view: Any, rng: Any) -> Any:
         raise KeyError("no such client")
 

@@ -37,8 +37,6 @@ QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.toml"
 
 
 class Drawn(Component):
-    """Numbers and labels drawn at random."""
-
     def load(self, data_dir: Path | None = None) -> Dataset:
         """Return the samples of all clients, and a few more as a test set."""
         rng, count = np.random.default_rng(0), CLIENTS * EACH
@@ -56,7 +54,6 @@ def learner_with(executor: str) -> SupervisedLearner:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Return the processor time that some work takes."""
     began = time.process_time()
     work()
     return time.process_time() - began
@@ -97,7 +94,6 @@ def run(rounds: int, *, start: bool) -> float:
 
 
 def main() -> None:
-    """Print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=20, help="of the quick start")

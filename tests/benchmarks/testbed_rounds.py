@@ -20,7 +20,6 @@ NETWORKS = {
 
 
 def scenario(network: str, rounds: int) -> Scenario:
-    """Return a scenario about timing only."""
     return Scenario(
         name="testbed-rounds",
         crowd={"clients": 100},
@@ -33,7 +32,6 @@ def scenario(network: str, rounds: int) -> Scenario:
 
 
 def play(case: Scenario) -> None:
-    """Play all rounds of a scenario with its selector's cohorts."""
     testbed = Testbed(case)
     while not testbed.over:
         testbed.round(testbed.select(), up_bits=5e5)
@@ -42,14 +40,12 @@ def play(case: Scenario) -> None:
 
 
 def seconds(call, case: Scenario) -> float:
-    """Return the processor seconds of a call."""
     began = time.process_time()
     call(case)
     return time.process_time() - began
 
 
 def main() -> None:
-    """Print milliseconds a round, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--repeats", type=int, default=5)

@@ -206,5 +206,3 @@ def test_a_law_may_depend_on_the_size_of_the_crowd_if_it_says_so():
         times: ClassVar[type] = ShareOfTheCrowd
 
     check_compute_time(Shares(), paired=False)
-    with pytest.raises(ValueError, match="clients: 1 is not allowed"):
-        check_compute_time(Shares(), clients=1)

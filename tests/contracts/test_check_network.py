@@ -237,5 +237,3 @@ def test_what_a_network_says_of_itself_must_hold():
         check_network(object())
     with pytest.raises(ContractError, match="there is no network 'cel'"):
         check_network("cel")
-    with pytest.raises(ValueError, match="clients and draws: 1 and 48"):
-        check_network("cell", clients=1)

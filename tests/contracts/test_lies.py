@@ -45,7 +45,6 @@ def no_numbers(kind):
 
 
 def beyond(kind):
-    """Yield numbers that are too small or too large."""
     if kind.least > -np.inf:
         yield -np.inf
     if kind.least > -1e30:
@@ -57,7 +56,6 @@ def beyond(kind):
 
 
 def values(kind):
-    """Yield what a kind of answer does not allow."""
     if isinstance(kind, OptionalOf):
         yield from (value for value in values(kind.kind) if value is not None)
     elif isinstance(kind, Number):

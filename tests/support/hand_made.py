@@ -19,5 +19,4 @@ BASE = {
 
 
 def by_hand(**tables):
-    """Return the tables of the scenario, some of them replaced."""
     return {**BASE, **tables}

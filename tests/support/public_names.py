@@ -37,7 +37,6 @@ class Member:
 
     @property
     def text(self) -> str:
-        """Its own docstring."""
         return inspect.cleandoc(self.found.__doc__ or "")
 
     @property
@@ -56,7 +55,6 @@ class Member:
 
 
 def exported() -> list[Any]:
-    """Return what the modules that users import from export."""
     rooms = [importlib.import_module(door) for door in DOORS]
     return [getattr(room, name) for room in rooms for name in room.__all__]
 
@@ -159,7 +157,6 @@ def fields_of(found: type) -> list[str]:
 
 
 def is_protocol(found: type) -> bool:
-    """Return whether a class declares what others have."""
     return Protocol in found.__bases__
 
 

@@ -20,5 +20,4 @@ FOUR = {
 
 
 def four(**changes):
-    """Return the world of four clients, with some fields replaced."""
     return Scenario.model_validate(FOUR).replace(changes)

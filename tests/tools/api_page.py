@@ -30,12 +30,10 @@ LONGEST_DEFAULT = 24
 
 
 def page() -> str:
-    """Return the page."""
     return HEAD + "".join(map(section, DOORS)) + contracts_section()
 
 
 def section(room: str) -> str:
-    """Return what a room exports."""
     module = importlib.import_module(room)
     told = f"\n## {room}\n\n{first_sentence(inspect.getdoc(module) or '')}\n"
     return told + "".join(in_full(name, getattr(module, name)) for name in sorted(module.__all__, key=str.lower))
@@ -91,7 +89,6 @@ def about(value: object) -> str:
 
 
 def link(name: str, value: object) -> str:
-    """Return a name that leads to its file."""
     path = Path(inspect.getfile(inspect.unwrap(value)))
     return f"[`{name}`]({path.relative_to(Path(fedsim.__file__).parent).as_posix()})"
 
@@ -139,7 +136,6 @@ def first_sentence(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text as the cell of a table."""
     return text.replace("``", "`").replace("|", r"\|")
 
 

@@ -19,7 +19,6 @@ import networkx as nx
 
 
 def home() -> Path:
-    """Return the folder of the fedsim that Python would import."""
     found = importlib.util.find_spec("fedsim")
     if found is None or found.origin is None:
         raise SystemExit("there is no fedsim to look at")
@@ -66,7 +65,6 @@ def show_graph(package: str) -> None:
 
 
 def sources() -> Iterator[tuple[str, Path]]:
-    """Yield every file of fedsim with the name of its folder."""
     for path in sorted(home().rglob("*.py")):
         yield str(path.parent.relative_to(home().parent)), path
 
