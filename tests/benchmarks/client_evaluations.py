@@ -14,13 +14,12 @@ Not a test: it asserts nothing.
 """
 
 import argparse
-import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 import torch
+from crowds import seconds
 from torch.nn import functional
 
 from fedsim import Component, Scenario
@@ -51,12 +50,6 @@ def learner_with(executor: str) -> SupervisedLearner:
     learner = settings.build(CLIENTS, Streams(0), executor=ExecutorChoice.of(executor))
     assert isinstance(learner, SupervisedLearner)
     return learner
-
-
-def seconds(work: Callable[[], object]) -> float:
-    began = time.process_time()
-    work()
-    return time.process_time() - began
 
 
 def of_clients(executor: str) -> float:

@@ -4,8 +4,9 @@ The cost of a testbed's round is that of `select`, `round` and `report`; cohorts
 """
 
 import argparse
-import time
 from statistics import median
+
+from crowds import seconds
 
 from fedsim import Scenario, Testbed, simulate
 
@@ -37,12 +38,6 @@ def play(case: Scenario) -> None:
         testbed.round(testbed.select(), up_bits=5e5)
         testbed.report(accuracy=0.5)
     testbed.finish()
-
-
-def seconds(call, case: Scenario) -> float:
-    began = time.process_time()
-    call(case)
-    return time.process_time() - began
 
 
 def main() -> None:

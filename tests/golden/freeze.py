@@ -174,14 +174,7 @@ RULES = [
 ]
 # Those that end although a client is lost.
 SAFE_POLICIES = {
-    "adaptive-deadline": POLICIES["adaptive-deadline"][0],
-    "deadline": POLICIES["deadline"][0],
-    "fedasync": POLICIES["fedasync"][1],
-    "fedbuff": POLICIES["fedbuff"][0],
-    "k-fastest": POLICIES["k-fastest"][0],
-    "moving-average": POLICIES["moving-average"][0],
-    "quorum": POLICIES["quorum"][0],
-    "safa": POLICIES["safa"][0],
+    policy: tables[1 if policy == "fedasync" else 0] for policy, tables in POLICIES.items() if policy != "wait-for-all"
 }
 SAFE = tuple(SAFE_POLICIES)
 # Others would ask without end for clients with empty batteries.
