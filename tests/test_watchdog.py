@@ -16,8 +16,6 @@ PATIENCE_S = 20.0
 
 
 class Warnings:
-    """Takes warnings, and says when there was one."""
-
     def __init__(self):
         self.texts, self.came = [], threading.Event()
 
@@ -81,8 +79,6 @@ def test_a_wrong_limit_is_refused(text, monkeypatch):
 
 
 class Slow:
-    """Waits until it was warned of."""
-
     def __init__(self, warnings):
         self._warnings = warnings
 

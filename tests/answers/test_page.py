@@ -1,24 +1,7 @@
 """The page of the contracts names every contract and every member."""
 
-import importlib
-import pkgutil
-from importlib.util import find_spec
-
-import fedsim
-from fedsim.answers import Contract
 from tests.support.pages import ROOT
-
-NEEDS_FLOWER = "fedsim.bridges.flower"
-
-
-def contracts():
-    """Yield every contract that a module declares."""
-    for module in pkgutil.walk_packages(fedsim.__path__, "fedsim."):
-        if module.name.startswith(NEEDS_FLOWER) and find_spec("flwr") is None:
-            continue
-        if not module.name.endswith("__main__"):
-            found = vars(importlib.import_module(module.name)).values()
-            yield from (value for value in found if isinstance(value, Contract))
+from tests.support.public_names import contracts
 
 
 def test_the_page_names_every_contract_and_member():

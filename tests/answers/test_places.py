@@ -62,8 +62,6 @@ def test_a_long_message_is_one_line_that_is_cut() -> None:
 
 
 class Leaving(nn.Module):
-    """Ends the process as it trains."""
-
     def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(64, 10)

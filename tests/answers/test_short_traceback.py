@@ -10,6 +10,7 @@ import pytest
 
 from fedsim import Scenario, Testbed, run, simulate
 from fedsim.errors import FedsimError, PartError
+from tests.support.short_runs import TIMING
 
 SCRIPT = """
 import sys
@@ -43,8 +44,6 @@ simulate(scenario, store=False, executor=sys.argv[1])
 
 
 class Failing:
-    """Fails as it selects."""
-
     def select(self, view: Any, rng: Any) -> Any:
         raise KeyError("no such client")
 
@@ -53,15 +52,7 @@ class Failing:
 
 
 def scenario() -> Scenario:
-    return Scenario(
-        name="short",
-        crowd={"clients": 4},
-        learning="none",
-        network="pause-two-speed",
-        devices={"compute": "zero"},
-        rounds={"count": 2},
-        selector=Failing(),
-    )
+    return TIMING.replace({"selector": Failing()})
 
 
 def lines_of(folder: Path, executor: str, **variables: str) -> list[str]:

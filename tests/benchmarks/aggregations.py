@@ -57,7 +57,6 @@ def seconds_of_step(kind: str, size: int, count: int = 5) -> float:
 
 
 def seconds(kind: str, count: int, size: int) -> float:
-    """Return the processor time of one aggregation."""
     updates = drawn(count, size)
     begun = time.process_time()
     aggregate(kind, updates, size)
@@ -65,7 +64,6 @@ def seconds(kind: str, count: int, size: int) -> float:
 
 
 def held(kind: str, count: int, size: int = 200_000) -> float:
-    """Return the most memory of one aggregation, in updates."""
     model = np.zeros(size, np.float32)
     tracemalloc.start()
     taken = incoming(AGGREGATIONS.make({"kind": kind, **OPTIONS.get(kind, {})}), FedAvg(), model, count)

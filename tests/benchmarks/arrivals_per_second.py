@@ -42,7 +42,6 @@ def scenario(
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description="Time the arrivals at an asynchronous server.")
     parser.add_argument("--availability", choices=AVAILABILITY, default="always")
     parser.add_argument("--selector", default="uniform")

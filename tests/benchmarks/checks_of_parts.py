@@ -27,16 +27,13 @@ class Own(Component):
     """A law of the user's own: a constant."""
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return ones."""
         return np.ones_like(u)
 
     def mean_s(self) -> float:
-        """Return 1."""
         return 1.0
 
 
 def view_of(clients: int) -> RoundView:
-    """Return the view of a crowd in which everyone is a candidate."""
     ids, none = np.arange(clients), np.full(clients, np.nan)
     return RoundView(
         round=1,
@@ -55,12 +52,10 @@ def view_of(clients: int) -> RoundView:
 
 
 def microseconds(call: Callable[[], object], number: int) -> float:
-    """Return the median time of one call."""
     return statistics.median(timeit.timeit(call, number=number) / number * 1e6 for _ in range(TURNS))
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20_000, help="calls of each turn")
     number = parser.parse_args().rounds

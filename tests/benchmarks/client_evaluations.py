@@ -14,13 +14,12 @@ Not a test: it asserts nothing.
 """
 
 import argparse
-import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 import torch
+from crowds import seconds
 from torch.nn import functional
 
 from fedsim import Component, Scenario
@@ -37,8 +36,6 @@ QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.toml"
 
 
 class Drawn(Component):
-    """Numbers and labels drawn at random."""
-
     def load(self, data_dir: Path | None = None) -> Dataset:
         """Return the samples of all clients, and a few more as a test set."""
         rng, count = np.random.default_rng(0), CLIENTS * EACH
@@ -53,13 +50,6 @@ def learner_with(executor: str) -> SupervisedLearner:
     learner = settings.build(CLIENTS, Streams(0), executor=ExecutorChoice.of(executor))
     assert isinstance(learner, SupervisedLearner)
     return learner
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return the processor time that some work takes."""
-    began = time.process_time()
-    work()
-    return time.process_time() - began
 
 
 def of_clients(executor: str) -> float:
@@ -97,7 +87,6 @@ def run(rounds: int, *, start: bool) -> float:
 
 
 def main() -> None:
-    """Print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=20, help="of the quick start")

@@ -13,7 +13,6 @@ RATE = 0.2
 
 
 def main() -> None:
-    """Compose eight releases by each accountant, with and without sampling."""
     for kind, composition in (("rdp", Renyi(delta=DELTA)), ("pld", PrivacyLoss(delta=DELTA))):
         for rate in (None, RATE):
             composition.ledger(1e-5, rate).add(EPSILON)  # what is loaded once

@@ -1,4 +1,6 @@
-"""Clients of the benchmarks of large crowds: their availability and their work, of which times alone count."""
+"""What benchmarks share: clients of which times alone count, and a clock of the processor."""
+
+import time
 
 AVAILABILITY = {
     "always": "always",
@@ -9,3 +11,10 @@ AVAILABILITY = {
 }
 
 TIMING_ONLY = {"kind": "none", "model_bits": 1e6, "samples_per_client": 100}
+
+
+def seconds(work, *arguments) -> float:
+    """Return how much processor time a call takes."""
+    began = time.process_time()
+    work(*arguments)
+    return time.process_time() - began

@@ -18,7 +18,6 @@ SEEDS = range(5)
 
 
 def main() -> None:
-    """Print the table."""
     scenario = Scenario.model_validate(CROWD_WITH_STRAGGLERS)
     env = SelectionEnv(scenario)
     action = np.linspace(-1, 1, scenario.crowd.clients).astype(np.float32)

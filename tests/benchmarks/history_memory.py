@@ -75,7 +75,6 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, nargs="+")
     parser.add_argument("--policy", choices=sorted(POLICIES), default="deadline")

@@ -56,7 +56,6 @@ SELECTORS: dict[str, dict[str, Any]] = {
 
 
 def scenario(crowd: str, name: str, seed: int) -> Scenario:
-    """Return the run of one selector on one crowd."""
     at = CROWDS[crowd]
     return Scenario(
         name="label-aware",
@@ -98,7 +97,6 @@ COLUMNS = ("to 80 % (s)", "rounds", "mean acc", "final acc", "round (s)", "Jain"
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Print one row for each selector."""
     parser = argparse.ArgumentParser(description="Seconds to 80 % with unlike labels.")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--crowd", choices=CROWDS, default="deadline")

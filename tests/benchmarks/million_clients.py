@@ -37,8 +37,6 @@ NETWORKS = {
 
 
 class NoRows(Recorder):
-    """Records rounds, and no participations."""
-
     def add_participations(self, **columns) -> None:
         """Forget the participations of a cohort."""
 
@@ -64,12 +62,10 @@ def scenario(given: argparse.Namespace) -> Scenario:
 
 
 def resident_mb() -> float:
-    """Return the present memory of this process in MB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def main() -> None:
-    """Run, and print the figures."""
     parser = argparse.ArgumentParser(description="Time a run with a million clients.")
     parser.add_argument("--network", choices=NETWORKS, default="two-speed")
     parser.add_argument("--availability", choices=AVAILABILITY, default="always")

@@ -29,7 +29,6 @@ CASES: Final[tuple[tuple[str, str, Shape, int], ...]] = (
 
 
 def main() -> None:
-    """Print a row for each model."""
     print(f"{'model':20} {'samples':36} {'parameters':>12} {'Mbit':>8} {'MFLOP':>10}")
     for kind, samples, shape, classes in CASES:
         model = MODELS.make(kind)

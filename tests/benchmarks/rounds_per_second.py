@@ -12,9 +12,9 @@ file says which files belong to which part). Not a test: it asserts nothing.
 
 import argparse
 import statistics
-import time
 
 import simpy
+from crowds import TIMING_ONLY, seconds
 from shares import Shares
 
 from fedsim import Scenario, simulate
@@ -73,22 +73,14 @@ def scenario(network: dict, cohort: int, rounds: int) -> Scenario:
     return Scenario(
         name="benchmark",
         crowd={"clients": 100_000},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
+        learning=TIMING_ONLY,
         network=network,
         rounds={"count": rounds},
         selector={"kind": "uniform", "cohort": cohort},
     )
 
 
-def seconds(work, *arguments) -> float:
-    """Return how much processor time a call takes."""
-    began = time.process_time()
-    work(*arguments)
-    return time.process_time() - began
-
-
 def row(network: dict, cohort: int, client_rounds: int, pairs: int, *, build: bool) -> tuple[float, float, Shares]:
-    """Return client-rounds per second, the ratio to the skeleton, and the shares."""
     rounds = client_rounds // cohort
     chosen = scenario(network, cohort, rounds)
     with Shares() as shares:
@@ -102,7 +94,6 @@ def row(network: dict, cohort: int, client_rounds: int, pairs: int, *, build: bo
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("network", nargs="*", default=list(NETWORKS), help=", ".join(NETWORKS))
     parser.add_argument("--cohort", type=int, nargs="*", default=COHORTS, help="clients per round")

@@ -93,7 +93,6 @@ class Crowd:
         )
 
     def answer(self, probe: Probe) -> Answers:
-        """Return everybody's answer."""
         nothing = np.full(probe.client.size, np.nan)
         asked = probe.asks == "resources"
         return Answers(
@@ -127,7 +126,6 @@ class Crowd:
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what came out and milliseconds of processor time."""
     began = time.process_time()
     done = work()
     return done, 1e3 * (time.process_time() - began)
@@ -182,7 +180,6 @@ def measure(kind: str, cohort: int, rounds: int, most_s: float) -> tuple[list[st
 
 
 def main() -> None:
-    """Print the table, row by row."""
     parser = argparse.ArgumentParser(description="Time selections.")
     parser.add_argument("kinds", nargs="*", help="kinds of selectors; all of them if none is named")
     parser.add_argument("--cohort", type=int, default=100)

@@ -30,12 +30,7 @@ PARTS = {
 
 
 class Shares:
-    """Samples the stack between entry and exit; use it as a context manager, in the main thread.
-
-    Attributes
-    ----------
-    spent_s : seconds of processor time of each part
-    """
+    """Samples the stack between entry and exit; use it as a context manager, in the main thread."""
 
     def __init__(self, every_s: float = 0.002) -> None:
         self.spent_s: Counter[str] = Counter()

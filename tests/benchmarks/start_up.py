@@ -22,7 +22,6 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Print the table."""
     print(f"{'command':>18} {'median (s)':>11} {'least (s)':>10}")
     for name, command in COMMANDS.items():
         seconds = []

@@ -23,7 +23,6 @@ BATCH = 20
 
 
 def main() -> None:
-    """Measure in a fresh store."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=20_000, help="records in the store (20000)")
     parser.add_argument("--big", type=int, default=5, help="arrays of 44 MB (5)")
@@ -33,7 +32,6 @@ def main() -> None:
 
 
 def measure(folder: Path, batches: int, big: int) -> None:
-    """Print a line for each kind of work."""
     store = DiskStore(folder / "store")
     given = [{digest(): {"loss": 0.5, "accuracy": 0.25} for _ in range(BATCH)} for _ in range(batches)]
     say(f"put {BATCH} records", [partial(store.put_records, batch) for batch in given])
@@ -51,12 +49,10 @@ def measure(folder: Path, batches: int, big: int) -> None:
 
 
 def digest() -> str:
-    """Return a name that no other entry has."""
     return secrets.token_hex(16)
 
 
 def say(what: str, pieces: Iterable[Callable[[], object]]) -> None:
-    """Print the median and the mean of what pieces of work take."""
     times_ms = []
     for piece in pieces:
         start = time.perf_counter()

@@ -39,7 +39,6 @@ def steady_window(path: TcpPath) -> float:
 
 
 def main() -> None:
-    """Print the table."""
     print("| loss | largest window | " + " | ".join(f"{size:,} segments" for size in SIZES) + " |")
     print("|---|---" + "|---:" * len(SIZES) + "|")
     for loss in LOSSES:

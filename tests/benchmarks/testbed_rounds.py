@@ -4,8 +4,9 @@ The cost of a testbed's round is that of `select`, `round` and `report`; cohorts
 """
 
 import argparse
-import time
 from statistics import median
+
+from crowds import seconds
 
 from fedsim import Scenario, Testbed, simulate
 
@@ -20,7 +21,6 @@ NETWORKS = {
 
 
 def scenario(network: str, rounds: int) -> Scenario:
-    """Return a scenario about timing only."""
     return Scenario(
         name="testbed-rounds",
         crowd={"clients": 100},
@@ -33,7 +33,6 @@ def scenario(network: str, rounds: int) -> Scenario:
 
 
 def play(case: Scenario) -> None:
-    """Play all rounds of a scenario with its selector's cohorts."""
     testbed = Testbed(case)
     while not testbed.over:
         testbed.round(testbed.select(), up_bits=5e5)
@@ -41,15 +40,7 @@ def play(case: Scenario) -> None:
     testbed.finish()
 
 
-def seconds(call, case: Scenario) -> float:
-    """Return the processor seconds of a call."""
-    began = time.process_time()
-    call(case)
-    return time.process_time() - began
-
-
 def main() -> None:
-    """Print milliseconds a round, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--repeats", type=int, default=5)

@@ -34,7 +34,6 @@ class Noise(Component):
     channels: int = 3
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return them; the seed is always the same."""
         rng = np.random.default_rng(0)
         shape = self.height, self.height, self.channels
         train, test = (rng.integers(0, 256, (n, *shape), dtype=np.uint8) for n in (self.samples, TESTED))
@@ -47,7 +46,6 @@ class Shortened(Component):
     of: str
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set."""
         if self.found(data_dir):
             data = (Digits() if self.of == "digits" else CIFAR10()).load(data_dir)
             chosen = np.random.default_rng(0).permutation(len(data.test_y))[:TESTED]
@@ -57,7 +55,6 @@ class Shortened(Component):
         return Noise(samples=50_000).load()
 
     def found(self, data_dir: Path | None) -> bool:
-        """Return whether the set is there."""
         return self.of == "digits" or CIFAR10().available(data_dir)
 
 
@@ -68,7 +65,6 @@ class SmallCNN(Component):
     dense: tuple[int, ...]
 
     def build(self, shape: Shape, classes: int) -> nn.Module:
-        """Return a fresh module."""
         channels, side = shape[0], shape[1]
         layers: list[nn.Module] = []
         for filters in self.convolutions:
@@ -83,10 +79,7 @@ class SmallCNN(Component):
 
 
 class ResNet18(Component):
-    """torchvision's ResNet-18."""
-
     def build(self, shape: Shape, classes: int) -> nn.Module:
-        """Return a fresh module."""
         from torchvision.models import resnet18
 
         module: nn.Module = resnet18(num_classes=classes)
@@ -94,7 +87,6 @@ class ResNet18(Component):
 
 
 def plain_mlp() -> nn.Module:
-    """Return the model of J2."""
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
 
 
@@ -111,16 +103,9 @@ def plain_cnn3() -> nn.Module:
 
 @dataclass(frozen=True)
 class Job:
-    """One row of the issue's list.
+    """A training job; `lines` are by device and precision the ratio to the plain loop that passes, and the goal.
 
-    Attributes
-    ----------
-    what : in words
-    clients, cohort, rounds : crowd, clients of a round, rounds of one measurement of the loop
-    data, model, local : as in a scenario
-    plain : makes the module of the plain loop; ``model`` by default
-    longer : how many times as many rounds executors and simulations do: what a run costs once is no cost of an update
-    lines : by device and precision the ratio to pass, and the goal
+    Executors and simulations do `longer` times as many rounds as the loop: what a run costs once is of no update.
     """
 
     what: str
@@ -183,15 +168,7 @@ JOBS = {
 
 
 class PlainLoop:
-    """The same work as a plain eager PyTorch loop, one client after the other, with torch's default threads.
-
-    Parameters
-    ----------
-    job : what is trained
-    data : its data
-    rows : samples of each client
-    device : where
-    """
+    """The same work as a plain eager PyTorch loop, one client after the other, with torch's default threads."""
 
     def __init__(self, job: Job, data: Dataset, rows: Sequence[IntArray], device: str) -> None:
         torch.manual_seed(0)

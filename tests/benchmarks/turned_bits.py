@@ -35,13 +35,11 @@ SCENARIO = Scenario(
 
 
 def stop(progress: Any) -> None:
-    """End the run after its 30th round."""
     if progress.round == 30:
         raise KeyboardInterrupt
 
 
 def content(folder: Path) -> Any:
-    """Return everything that readers find in a folder."""
     found: dict[str, Any] = {name: table.to_pydict() for name, table in read_run(folder).tables().items()}
     if folder.name == "finished":
         found["summary"] = read_summary(folder)
@@ -65,7 +63,6 @@ def count(file: Path, read: Callable[[], Any], flips: int, draws: random.Random)
 
 
 def main() -> None:
-    """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
@@ -94,7 +91,6 @@ def main() -> None:
 
 
 def show(name: str, told: Counter[str]) -> None:
-    """Print a row."""
     print(f"| {name} | {told.total()} | {told['refused']} | {told['no effect']} | {told['silent']} |", flush=True)
 
 

@@ -59,21 +59,11 @@ CLOCK = ["wall"]
 
 
 def now_s() -> float:
-    """Return the seconds that the clock chosen shows."""
     return CLOCKS[CLOCK[0]]()
 
 
 class Bare:
-    """An executor that is handed cohort after cohort.
-
-    Parameters
-    ----------
-    job : what is trained
-    data : its data
-    rows : samples of each client
-    executor : a kind
-    device, precision : for the executor
-    """
+    """An executor that is handed cohort after cohort."""
 
     def __init__(
         self, job: Job, data: Dataset, rows: Sequence[IntArray], executor: str, device: str, precision: str
@@ -114,12 +104,7 @@ class Bare:
 
 
 class Watched:
-    """Times the evaluations of an executor, which stays the one that it is: a wrapper's answers would be checked.
-
-    Attributes
-    ----------
-    evaluating_s : seconds that evaluations took
-    """
+    """Times the evaluations of an executor, which stays the one that it is: a wrapper's answers would be checked."""
 
     def __init__(self, executor: Executor) -> None:
         self._evaluate, self.evaluating_s = executor.evaluate, 0.0
@@ -141,7 +126,6 @@ class Simulated:
         self._data_dir, self._store = chosen.data_dir, chosen.store
 
     def seconds(self) -> float:
-        """Return how long a run takes but for its last round's evaluation, which nothing runs beside."""
         before, took_s = self._watched.evaluating_s, seconds(self._prepared())
         return took_s - (self._watched.evaluating_s - before)
 
@@ -170,7 +154,6 @@ class Simulated:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Return how long something takes."""
     gc.collect()
     began = now_s()
     work()
@@ -193,7 +176,6 @@ def candidates(
 
 
 def measure(name: str, device: str, chosen: argparse.Namespace) -> None:
-    """Print the rows of one job on one device."""
     job = JOBS[name]
     print(f"{name} on {device}: {job.what}")
     if isinstance(job.data, Shortened) and not job.data.found(chosen.data_dir):
@@ -232,7 +214,6 @@ def measure(name: str, device: str, chosen: argparse.Namespace) -> None:
 def report(
     job: Job, device: str, updates: int, spent: dict[object, list[float]], bare: Sequence[tuple[str, str]]
 ) -> None:
-    """Print medians."""
     plain = spent["loop"]
     print(f"  {'plain loop':<18}{'float32':<10}{updates / statistics.median(plain):>11.1f}")
     for executor, precision in bare:
@@ -253,7 +234,6 @@ def report(
 
 
 def main() -> None:
-    """Print what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--job", action="append", choices=JOBS, help="may be repeated; all by default")
     parser.add_argument("--executor", action="append", help="may be repeated; all built-in ones by default")

@@ -45,7 +45,6 @@ def timed(file: str, changes: Sequence[str], cache: str) -> tuple[float, float, 
 
 
 def main() -> None:
-    """Print both runs and their ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario", nargs="?", default=str(QUICKSTART))
     parser.add_argument("--set", action="append", default=[], metavar="a.b=c", help="of the second run")

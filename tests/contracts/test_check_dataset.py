@@ -40,8 +40,6 @@ class Points(Component):
 
 
 class Unlike:
-    """No component."""
-
     def load(self, data_dir=None):
         return Points().load()
 

@@ -185,5 +185,3 @@ def test_what_is_no_discipline_is_refused():
     one = FirstCome()
     with pytest.raises(ContractError, match="returned the same object twice"):
         check_discipline(lambda: one)
-    with pytest.raises(ValueError, match="jobs: 1 is not allowed"):
-        check_discipline(FirstCome, jobs=1)

@@ -1,4 +1,5 @@
 """`check_executor` refuses broken executors, each for its own fault, and passes sound ones."""
+# ruff: noqa: ARG005 (an executor takes what the contract gives)
 
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from fedsim.errors import ContractError, FedsimError
 from fedsim.learning import Evaluation
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.testing import check_executor
+from tests.support.lies import lying
 
 
 class OneByOne(SequentialExecutor):
@@ -35,17 +37,23 @@ class FarOff(Nearly):
         return [found._replace(difference=found.difference * np.float32(1.1)) for found in super().train(jobs)]
 
 
+def training(answer):
+    """Return a class of executors that change the results of trainings."""
+    return lying(SequentialExecutor, "train", lambda self, jobs: answer(list(SequentialExecutor.train(self, jobs))))
+
+
+def given(change, member="train"):
+    """Return a class of executors that change each job before the work."""
+    sound = getattr(SequentialExecutor, member)
+    return lying(SequentialExecutor, member, lambda self, jobs: sound(self, [change(job) for job in jobs]))
+
+
 class Nameless(SequentialExecutor):
     fingerprint = ""
 
 
 class Batchless(SequentialExecutor):
     max_batch = 0
-
-
-class Unordered(SequentialExecutor):
-    def train(self, jobs):
-        return list(super().train(jobs))[::-1]
 
 
 class Carries(SequentialExecutor):
@@ -68,31 +76,10 @@ class Batched(SequentialExecutor):
         return [one._replace(difference=(0.999 * one.difference + 0.001 * mean).astype(np.float32)) for one in found]
 
 
-class Lazy(SequentialExecutor):
-    """Does all of the work, whatever share is asked for."""
-
-    def train(self, jobs):
-        return super().train([job._replace(work=1.0) for job in jobs])
-
-
-class OwnDraws(SequentialExecutor):
-    """Draws the order of batches from a generator of its own."""
-
-    def train(self, jobs):
-        return super().train([job._replace(rng=np.random.default_rng()) for job in jobs])
-
-
 class GlobalDraws(SequentialExecutor):
     def train(self, jobs):
         np.random.rand()  # noqa: NPY002
         return super().train(jobs)
-
-
-class Forgets(SequentialExecutor):
-    """Gives no optimiser states back."""
-
-    def train(self, jobs):
-        return [found._replace(state={}) for found in super().train(jobs)]
 
 
 class WritesOnTheBase(SequentialExecutor):
@@ -100,23 +87,6 @@ class WritesOnTheBase(SequentialExecutor):
         for job in jobs:
             job.base[0] = 0
         return super().train(jobs)
-
-
-class OnlyTheTestSet(SequentialExecutor):
-    def evaluate(self, jobs):
-        return super().evaluate([replace(job, rows=None) for job in jobs])
-
-
-class AlwaysOne(SequentialExecutor):
-    def evaluate(self, jobs):
-        return [Evaluation(1.0, 0.0)]
-
-
-class Double(SequentialExecutor):
-    """Computes in float64."""
-
-    def train(self, jobs):
-        return [found._replace(difference=found.difference.astype(np.float64)) for found in super().train(jobs)]
 
 
 @pytest.mark.parametrize("sound", ["sequential", OneByOne, Nearly])
@@ -131,17 +101,26 @@ def test_sound_executors_pass(sound):
         (FarOff, "are not those of the sequential executor"),
         (Nameless, "fingerprint: '' is not allowed"),
         (Batchless, "max_batch: 0 is not allowed"),
-        (Unordered, "depend on the order of the jobs|depend on the other jobs|are not those"),
+        (training(lambda found: found[::-1]), "depend on the order of the jobs|depend on the other jobs|are not those"),
         (Carries, "depend on"),
         (Batched, "depend on the (order of the|other) jobs"),
-        (Lazy, "are not those of the sequential executor"),
-        (OwnDraws, "differ when they are asked for again"),
+        (given(lambda job: job._replace(work=1.0)), "are not those of the sequential executor"),
+        (given(lambda job: job._replace(rng=np.random.default_rng())), "differ when they are asked for again"),
         (GlobalDraws, "global random generator"),
-        (Forgets, "are not those of the sequential executor"),
+        (training(lambda found: [one._replace(state={}) for one in found]), "are not those of the sequential executor"),
         (WritesOnTheBase, "read-only"),
-        (OnlyTheTestSet, "results of evaluate are not those of the sequential executor"),
-        (AlwaysOne, "evaluate returned 1 results for 4 jobs"),
-        (Double, "an array of float64"),
+        (
+            given(lambda job: replace(job, rows=None), "evaluate"),
+            "results of evaluate are not those of the sequential executor",
+        ),
+        (
+            lying(SequentialExecutor, "evaluate", lambda self, jobs: [Evaluation(1.0, 0.0)]),
+            "evaluate returned 1 results for 4 jobs",
+        ),
+        (
+            training(lambda found: [one._replace(difference=one.difference.astype(np.float64)) for one in found]),
+            "an array of float64",
+        ),
     ],
 )
 def test_broken_executors_are_refused_for_their_fault(broken, fault):

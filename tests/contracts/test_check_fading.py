@@ -98,8 +98,3 @@ def test_sound_laws_pass(law):
 def test_broken_laws_are_refused_for_their_fault(law, message):
     with pytest.raises(ContractError, match=message):
         check_fading(law)
-
-
-def test_too_few_probabilities_are_refused():
-    with pytest.raises(ValueError, match="probabilities: 1 is not allowed"):
-        check_fading(Blocked(), probabilities=1)

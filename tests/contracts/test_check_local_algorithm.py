@@ -1,4 +1,5 @@
 """`check_local_algorithm` refuses broken algorithms, each for its own fault, and passes all kinds of the catalogue."""
+# ruff: noqa: ARG005 (an algorithm takes what the contract gives)
 
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ from fedsim.errors import ContractError, PartError
 from fedsim.learning import LOCAL_ALGORITHMS, ExecutorChoice, LocalAlgorithm, Start, Stepped, Supervised
 from fedsim.streams import Streams
 from fedsim.testing import check_local_algorithm
+from tests.support.lies import lying
 from tests.support.tiny_images import Tiny
 
 
@@ -35,21 +37,6 @@ class Writes(Nesterov):
         return Start(task.model)
 
 
-class Halves(Nesterov):
-    def begin(self, task):
-        return Start(task.model[1:])
-
-
-class Bare(Nesterov):
-    def begin(self, task):
-        return task.model
-
-
-class Diverges(Nesterov):
-    def end(self, task, difference):
-        return {"last": difference * np.float32(np.inf)}
-
-
 class Corrects(Nesterov):
     def begin(self, task):
         return Start(task.model, np.zeros(task.layout.parameters, dtype=np.float32))
@@ -61,11 +48,6 @@ class Counts(Nesterov):
     def begin(self, task):
         self._calls.append(1)
         return Start(task.model + np.float32(len(self._calls)))
-
-
-class Silent(Nesterov):
-    def numbers_more(self, layout):
-        return 5
 
 
 class Steps(Nesterov):
@@ -96,16 +78,6 @@ class OwnLoss(LocalAlgorithm):
         return 2.0 * batch.data
 
 
-class NoGradient(OwnLoss):
-    def loss(self, batch):
-        return batch.data.detach()
-
-
-class Shifts(Nesterov):
-    def own_model(self, layout, model, memory):
-        return model + np.float32(1)
-
-
 class Short(Nesterov):
     personal: ClassVar[bool] = True
 
@@ -128,17 +100,26 @@ def test_own_algorithms_pass(sound: LocalAlgorithm) -> None:
     [
         (Forgets(), "remembers is False, though end returned a memory"),
         (Writes(), "the arrays of a task are read-only"),
-        (Halves(), "begin returned .* floating-point numbers of shape"),
-        (Bare(), "begin returned .* a Start"),
-        (Diverges(), "end returned numbers that are not finite"),
+        (
+            lying(Nesterov, "begin", lambda self, task: Start(task.model[1:]))(),
+            "begin returned .* floating-point numbers of shape",
+        ),
+        (lying(Nesterov, "begin", lambda self, task: task.model)(), "begin returned .* a Start"),
+        (
+            lying(Nesterov, "end", lambda self, task, difference: {"last": difference * np.float32(np.inf)})(),
+            "end returned numbers that are not finite",
+        ),
         (Corrects(), "corrects is False, though begin gave an offset"),
         (Counts(), "begin differs when it is repeated"),
-        (Silent(), "changes_messages is False"),
+        (lying(Nesterov, "numbers_more", lambda self, layout: 5)(), "changes_messages is False"),
         (Steps(), "step returned"),
         (Texts(), "corrects: 'no' is not allowed"),
         (Rising(), "ratios: .* they fall from 1"),
-        (NoGradient(), "loss returned a loss without a gradient"),
-        (Shifts(), "personal is False, though own_model returned another model"),
+        (lying(OwnLoss, "loss", lambda self, batch: batch.data.detach())(), "loss returned a loss without a gradient"),
+        (
+            lying(Nesterov, "own_model", lambda self, layout, model, memory: model + np.float32(1))(),
+            "personal is False, though own_model returned another model",
+        ),
         (Short(), "own_model returned .* floating-point numbers of shape"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, LocalAlgorithm) else "",

@@ -76,8 +76,3 @@ def test_sound_laws_pass(law):
 def test_broken_laws_are_refused_for_their_fault(law, message):
     with pytest.raises(ContractError, match=message):
         check_path_loss(law)
-
-
-def test_too_few_distances_are_refused():
-    with pytest.raises(ValueError, match="distances: 1 is not allowed"):
-        check_path_loss(TwoSlopes(), distances=1)

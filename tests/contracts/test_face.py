@@ -1,8 +1,10 @@
-"""The checks load one by one, and importing them loads no part of the simulator."""
+"""What holds for every check: it loads by itself and without the simulator, and refuses trials that check nothing."""
 
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from fedsim import testing
 
@@ -22,3 +24,26 @@ def test_importing_the_checks_loads_neither_numpy_nor_torch():
     code = "import sys, fedsim.testing; print({'numpy', 'simpy', 'torch'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)  # noqa: S603
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("check", "size", "words"),
+    [
+        ("aggregation", "more", "parameters and more"),
+        ("availability", "clients", "clients: 1 is not allowed"),
+        ("compressor", "draws", "tensors and draws"),
+        ("compute_time", "clients", "clients: 1 is not allowed"),
+        ("discipline", "jobs", "jobs: 1 is not allowed"),
+        ("fading", "probabilities", "probabilities: 1 is not allowed"),
+        ("local_algorithm", "rounds", "clients and rounds"),
+        ("network", "clients", "clients and draws: 1 and 48"),
+        ("partition", "samples", "clients and samples"),
+        ("path_loss", "distances", "distances: 1 is not allowed"),
+        ("selector", "clients", "at least 2"),
+        ("selector", "rounds", "at least 2"),
+        ("server_optimizer", "steps", "parameters and steps"),
+    ],
+)
+def test_trials_too_small_to_check_anything_are_refused_whatever_the_part(check, size, words):
+    with pytest.raises(ValueError, match=words):
+        getattr(testing, f"check_{check}")(None, **{size: 1})

@@ -4,19 +4,17 @@ One lie of each contract and kind of answer in the default tier, all of them in 
 contract around the part is in `test_lying_parts.py`.
 """
 
-import importlib
 import inspect
-import pkgutil
 import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-import fedsim
-from fedsim.answers import Contract, Flag, Free, InstanceOf, Mask, Number, Numbers, OneOf, OptionalOf, PartOf
+from fedsim.answers import Flag, Free, InstanceOf, Mask, Number, Numbers, OneOf, OptionalOf, PartOf
 from fedsim.errors import PartError
 from tests.support.lies import RAISED
+from tests.support.public_names import contracts
 
 THREE = np.zeros(3)
 # What is known of a run, and arguments that are no arrays.
@@ -26,18 +24,6 @@ KNOWN = {
     "layout": SimpleNamespace(initial=THREE),
     "updates": np.zeros((3, 3)),
 }
-
-
-def contracts():
-    """Return the contracts of fedsim by noun."""
-    modules = (one.name for one in pkgutil.walk_packages(fedsim.__path__, "fedsim.") if "__main__" not in one.name)
-    found = {}
-    for name in modules:
-        if not name.startswith(("fedsim.bridges", "fedsim.network.radio.sionna")):
-            found |= {
-                one.noun: one for one in vars(importlib.import_module(name)).values() if isinstance(one, Contract)
-            }
-    return found
 
 
 def no_number(kind):
@@ -59,7 +45,6 @@ def no_numbers(kind):
 
 
 def beyond(kind):
-    """Yield numbers that are too small or too large."""
     if kind.least > -np.inf:
         yield -np.inf
     if kind.least > -1e30:
@@ -71,7 +56,6 @@ def beyond(kind):
 
 
 def values(kind):
-    """Yield what a kind of answer does not allow."""
     if isinstance(kind, OptionalOf):
         yield from (value for value in values(kind.kind) if value is not None)
     elif isinstance(kind, Number):
@@ -95,7 +79,7 @@ def lies(noun):
         yield from ((member, None, "failed with", name) for name in RAISED)
 
 
-CONTRACTS = contracts()
+CONTRACTS = {one.noun: one for one in contracts() if not one.protocol.__module__.startswith("fedsim.bridges")}
 
 
 @pytest.mark.parametrize("noun", sorted(CONTRACTS))

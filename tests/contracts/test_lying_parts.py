@@ -1,7 +1,8 @@
 """Lying plug-ins: what a part of the user's own returns is refused where it enters, by name and by what is allowed.
 
-Each line of the table is one lie of one contract in a run of a few rounds, and what its refusal must say. The lies of
-selectors are in `test_lying_selectors.py`, and what follows from the contracts alone in `test_lies.py`.
+Each line of the table is one lie of one contract in a run of a few rounds, and what its refusal must say: one for each
+contract, and those that do not follow from the contracts alone, as in `test_lies.py`. The lies of selectors are in
+`test_lying_selectors.py`.
 """
 # ruff: noqa: ARG005, E501 (lies take what their contract gives, and a line is a lie)
 
@@ -84,10 +85,6 @@ def compute(part):
 def leaving(part):
     made = building(lambda _: part(), may_leave=True)
     return devices("availability", made, rounds={"policy": {"kind": "deadline", "deadline_s": 9.0}})
-
-
-def availability(member, answer):
-    return leaving(lying(lies.HonestAvailability, member, answer))
 
 
 def opening(answer):
@@ -271,38 +268,19 @@ def moving(legs):
 HERE = (0.0, 0.0)
 LIES = [
     numbers("latency law", law, ConstantLatency, "quantile"),
-    raised("latency law", lambda answer: law(lying(ConstantLatency, "quantile", answer))),
     numbers("links", links, lies.HonestLinks, "downlink_s"),
-    numbers("links", links, lies.HonestLinks, "uplink_s"),
-    raised("links", lambda answer: links(lying(lies.HonestLinks, "uplink_s", answer))),
     ("shared medium None", shared(lying(lies.HonestMedium, "uplink", returning(None))), "returned None"),
-    ("shared medium a text", shared(lying(lies.HonestMedium, "downlink", returning("sent"))), "returned 'sent'"),
     raised("shared medium", lambda answer: shared(lying(lies.HonestMedium, "uplink", answer))),
     ("transfer -1 bits", transfer(lying(lies.HonestTransfer, "sent_bits", returning(-1.0))), r"sent_bits returned -1\.0"),
-    ("transfer NaN bits", transfer(lying(lies.HonestTransfer, "sent_bits", returning(np.nan))), "sent_bits returned nan"),
-    ("transfer queue of -1", transfer(lying(lies.HonestTransfer, "queued_s", returning(-1))), "queued_s returned -1"),
     numbers("compute times", compute, ZeroTimes, "duration_s"),
-    raised("compute times", lambda answer: compute(lying(ZeroTimes, "duration_s", answer))),
     ("compute time None", devices("compute", building(returning(None), requires=frozenset())), "build returned None"),
     numbers("dropout law", dropout, lies.HonestWithDropout, "time_to_dropout_s"),
-    raised("dropout law", lambda answer: dropout(lying(lies.HonestWithDropout, "time_to_dropout_s", answer))),
-    ("dropout law two hazards", dropout(lying(lies.HonestWithDropout, "phase_hazards", returning((1.0, 2.0)))), "hazards returned"),
-    ("availability ones", availability("available", like(0, lambda array: array)), "float64"),
-    ("availability None", availability("available", returning(None)), "returned None"),
-    ("availability too long", availability("available", like(0, lambda array: np.ones(array.size + 1, bool))), "of shape"),
     ("availability opening of NaN", opening(returning((np.nan, 1))), "next_s returned nan"),
     ("availability opening of -1", opening(returning((-1.0, 1))), r"next_s returned -1\.0"),
     ("availability draw of 1.5", opening(returning((0.0, 1.5))), r"next_s returned 1\.5"),
     ("availability opening alone", opening(returning(0.0)), r"next_s returned 0\.0"),
-    numbers("availability", leaving, lies.HonestAvailability, "leaves_after_s"),
-    raised("availability", lambda answer: availability("available", answer)),
     ("energy law a text", devices("energy", building(returning("full"), may_run_empty=False, requires=frozenset())), "returned 'full'"),
     numbers("spread law", spread, Fixed, "factor"),
-    ("policy limit of NaN", policy(lying(lies.HonestPolicy, "time_limit_s", returning(np.nan))), "time_limit_s returned nan"),
-    ("policy limit of -1", policy(lying(lies.HonestPolicy, "time_limit_s", returning(-1.0))), r"time_limit_s returned -1\.0"),
-    ("policy limit None", policy(lying(lies.HonestPolicy, "time_limit_s", returning(None))), "time_limit_s returned None"),
-    ("policy no event", policy(lying(lies.HonestPolicy, "enough", returning(3))), "enough returned 3"),
-    ("policy no rule", policy(lying(lies.HonestPolicy, "aggregation", returning("mean"))), "aggregation returned 'mean'"),
     ("policy no traits", policy(lying(lies.HonestPolicy, "traits", returning(None))), "traits returned None"),
     ("policy half a client", policy(lying(lies.HonestPolicy, "traits", returning(ServerTraits(cohort_size=1.5)))), r"cohort_size = 1\.5"),
     ("policy patience of NaN", policy(lying(lies.HonestPolicy, "traits", returning(ServerTraits(give_up_after_s=np.nan)))), "give_up_after_s = nan"),
@@ -311,53 +289,35 @@ LIES = [
     ("policy interrupts itself", own_run(interrupts_itself), "run failed with Interrupt"),
     ("policy waits for ever", own_run(waits_for_ever), r"waits for ever: no client is in flight, and 2 of the round's 2 have delivered\n  allowed: an event that triggers once"),
     ("policy returns no generator", own_run(returning(3)), "run returned 3"),
-    raised("policy.enough", lambda answer: policy(lying(lies.HonestPolicy, "enough", answer))),
-    raised("policy.run", own_run),
     ("late rule no rule", lies.late_rule(lambda learner: None), "aggregation returned None"),
-    ("rule accepts ones", rule("accepts", like(0, lambda array: array)), "accepts returned"),
-    ("rule accepts None", rule("accepts", returning(None)), "accepts returned None"),
     ("rule no model", rule("aggregate", returning(None)), r"aggregate returned None\n  allowed: an Aggregated\n"),
     ("rule weights of inf", rule("aggregate", weighs(lambda weight: weight + np.inf)), "aggregate returned inf"),
     ("rule weights too long", rule("aggregate", weighs(lambda weight: np.ones(weight.size + 1))), "aggregate returned"),
-    raised("rule", lambda answer: rule("aggregate", answer)),
     numbers("staleness law", stale, ConstantStaleness, "factor"),
-    raised("staleness law", lambda answer: stale(lying(ConstantStaleness, "factor", answer))),
     ("grouping floats", grouped(lying(ByOrder, "edges_of", like(1, lambda array: array))), "float64"),
     ("grouping gap", grouped(lying(ByOrder, "edges_of", like(1, lambda array: 5 * np.arange(array.size)))), "without clients"),
     ("merging of edges NaN", merging(lying(Synchronous, "shares", returning((np.nan, np.zeros(2))))), "shares returned nan"),
     ("merging of edges sum 2", merging(lying(Synchronous, "shares", returning((1.0, np.array([1.0, 0.0]))))), "sum 2"),
     ("merging of edges one share", merging(lying(Synchronous, "shares", returning(1.0))), r"shares returned 1\.0"),
     ("merging of edges three shares", merging(lying(Synchronous, "shares", returning((1.0, np.zeros(2), 0.0)))), r"shares returned \(1\.0, .*\n  allowed: a pair of the cloud's share"),
-    raised("merging of edges", lambda answer: merging(lying(Synchronous, "shares", answer))),
     ("backhaul a number", carried(lying(lies.HonestBackhaul, "open", returning(3))), "open returned 3"),
     ("backhaul no transfer", carried(lying(lies.HonestBackhaul, "open", returning(lambda edge, up: None))), "started as None"),
     ("budget leaks -1", spends(lying(GeometricBudget, "leaked", returning(-1.0))), r"leaked returned -1\.0"),
-    ("budget leaks NaN", spends(lying(GeometricBudget, "leaked", returning(np.nan))), "leaked returned nan"),
-    ("budget term of inf", spends(lying(GeometricBudget, "term", returning(np.inf))), "term returned inf"),
     numbers("mechanism", releases, L1ClippedLaplace, "release"),
-    raised("mechanism", lambda answer: releases(lying(L1ClippedLaplace, "release", answer))),
     ("placement of NaN", placed(lying(Disc, "positions", returning(np.full((CLIENTS, 2), np.nan)))), "positions returned nan"),
-    ("placement on a line", placed(lying(Disc, "positions", returning(np.zeros(CLIENTS)))), "of shape"),
     numbers("path loss", lambda part: of_cell("path_loss", part), LogDistance, "loss_db"),
     numbers("fading", lambda part: of_cell("fading", part), Rayleigh, "gain_quantile"),
     numbers("rate", lambda part: of_cell("rate", part), Shannon, "efficiency"),
     ("shadowing of NaN", of_cell("shadowing", lying(IndependentShadowing, "standard", returning(np.full((CLIENTS, 1), np.nan)))), "returned nan"),
-    ("shadowing of one", of_cell("shadowing", lying(IndependentShadowing, "standard", returning(np.zeros(1)))), "of shape"),
     ("sharing rule NaN", shares_spectrum(lying(lies.HonestSharing, "next_end", returning((np.nan, None)))), "next_end returned nan"),
     ("sharing rule one number", shares_spectrum(lying(lies.HonestSharing, "next_end", returning(1.0))), r"next_end returned 1\.0"),
-    ("sharing rule rate of -1", shares_spectrum(lying(lies.HonestSharing, "rate_hz", returning(-1.0))), r"rate_hz returned -1\.0"),
-    raised("sharing rule", lambda answer: shares_spectrum(lying(lies.HonestSharing, "join", answer))),
     ("topology None", graph(topology=lying(Star, "graph", returning(None))(backhaul=GRAPH["topology"]["backhaul"])), "graph returned None"),
     ("coverage rates of NaN", covered("rates_bps", lambda self, station: np.full((station.size, 2), np.nan)), "rates_bps returned nan"),
-    ("coverage rates of one", covered("rates_bps", returning(np.ones(1))), "rates_bps returned"),
-    ("coverage signal of NaN", covered("signal_db", lambda self: np.full((CLIENTS, 1), np.nan)), "signal_db returned nan"),
-    ("coverage signal None", covered("signal_db", returning(None)), "signal_db returned None"),
     ("mobility a number", moving([3]), "a leg is 3"),
     ("mobility at NaN", moving([Leg(0.0, np.inf, (np.nan, 0.0), HERE)]), "a leg is Leg"),
     ("mobility that begins late", moving([Leg(1.0, np.inf, HERE, HERE)]), "a leg is Leg"),
     ("mobility back in time", moving([Leg(0.0, -1.0, HERE, HERE)]), "a leg is Leg"),
     raised("trouble", lambda answer: graph(trouble=[lying(Outage, "start", answer)(node="bs-0", from_s=1.0, duration_s=1.0)])),
-    raised("placement", lambda answer: placed(lying(Disc, "positions", answer))),
     ("split of floats", split(lying(EqualPartition, "assign", returning([np.zeros(2)] * CLIENTS))), "float64"),
     ("split of one client", split(lying(EqualPartition, "assign", returning([np.arange(2)]))), "a list of 4 arrays"),
     ("split of samples twice", split(lying(EqualPartition, "assign", returning([np.arange(2)] * CLIENTS))), "sample 0 twice"),
@@ -368,18 +328,11 @@ LIES = [
     ("server optimizer a list as state", steps(lying(lies.HonestOptimizer, "init", returning([1]))), r"init returned \[1\]"),
     ("server optimizer model of objects", steps(lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m.astype(object), s))), "object"),
     ("server optimizer writes on the model", steps(lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m.sort(), s))), "failed with ValueError"),
-    raised("server optimizer", lambda answer: steps(lying(lies.HonestOptimizer, "step", answer))),
     ("aggregation half an update", combines(lambda self, u, w, p: u[0][:1]), "of shape"),
     ("aggregation None", combines(returning(None)), "combine returned None"),
     ("aggregation of objects", combines(lambda self, u, w, p: u[0].astype(object)), "object"),
     ("aggregation writes on the updates", combines(lambda self, u, w, p: u.sort()), "failed with ValueError"),
-    ("aggregation that needs 1.5", lies.learning(aggregation=lying(lies.HonestAggregation, "least_updates", returning(1.5))()), "least_updates returned 1.5"),
-    raised("aggregation", combines),
     ("weights of NaN", weighing(lambda self, samples, streams: np.full(CLIENTS, np.nan)), "of_clients returned nan"),
-    ("weights of -1", weighing(lambda self, samples, streams: np.full(CLIENTS, -1.0)), "of_clients returned -1"),
-    ("weights of one client", weighing(returning(np.ones(1))), "of shape"),
-    ("weights None", weighing(returning(None)), "of_clients returned None"),
-    raised("weights", weighing),
     ("algorithm begins with None", trains(lying(lies.HonestAlgorithm, "begin", returning(None))), "begin returned None"),
     ("algorithm begins with half a model", trains(lying(lies.HonestAlgorithm, "begin", lambda self, task: Start(task.model[1:]))), "floating-point numbers of shape"),
     ("algorithm writes on the model", trains(lying(lies.HonestAlgorithm, "begin", lambda self, task: task.model.sort())), "failed with ValueError"),
@@ -387,13 +340,7 @@ LIES = [
     ("algorithm ends with texts", trains(lying(lies.HonestAlgorithm, "end", returning({"last": "x"}))), "'last' = 'x'"),
     ("algorithm fails at its end", trains(lying(lies.HonestAlgorithm, "end", lambda self, task, difference: 1 / 0)), "end failed with ZeroDivisionError"),
     ("compressor half an update", compresses(lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u[:1])), "of shape"),
-    ("compressor None", compresses(lying(lies.HonestCompressor, "compress", returning(None))), "compress returned None"),
-    ("compressor of objects", compresses(lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u.astype(object))), "object"),
     ("compressor writes on the update", compresses(lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u.sort())), "failed with ValueError"),
-    ("compressor bits of NaN", compresses(lying(lies.HonestCompressor, "bits", returning(np.nan))), "bits returned nan"),
-    ("compressor bits of -1", compresses(lying(lies.HonestCompressor, "bits", returning(-1))), "bits returned -1"),
-    ("compressor remembers 1", compresses(lying(lies.HonestCompressor, "remembers", returning(1))), "remembers returned 1"),
-    raised("compressor", lambda answer: compresses(lying(lies.HonestCompressor, "compress", answer))),
     ("learner update of NaN bits", learner("update_bits", returning(np.nan)), "update_bits returned nan"),
     ("learner remembers a text", learner("remembers", returning("yes")), "remembers returned 'yes'"),
     ("learner samples of -1", learner("samples", returning(np.full(CLIENTS, -1))), "samples returned -1"),
@@ -410,4 +357,4 @@ def test_a_lie_is_refused_by_name(tables, said):
 
 def test_no_lie_is_in_the_table_twice():
     names = [lie[0] for lie in LIES]
-    assert len(set(names)) == len(names) >= 100
+    assert len(set(names)) == len(names) >= 75

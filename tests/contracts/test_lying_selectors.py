@@ -74,6 +74,7 @@ SELECTOR_LIES = [
             ("a wait of -1", {"wait_s": -1}, "wait_s = -1"),
             ("a question that none knows", {"asks": "colour"}, "asks = 'colour'"),
             ("unknown clients", {"client": np.array([HUGE])}, "no candidates"),
+            ("one client twice", {"client": np.array([0, 0])}, "a client twice"),
         ]
     ],
     ("selector.probe a text", selector("probe", returning("loss")), "returned 'loss'"),

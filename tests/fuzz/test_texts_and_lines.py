@@ -10,8 +10,9 @@ from tests.support.random_texts import random_line, random_text
 from tests.support.read_files import TIMING
 from tests.support.seeded_draws import Seeded, distinct
 
-FEW, MANY = 100, 2500
-"""Cases of the default tier, and of the slow tier."""
+each_tier = pytest.mark.parametrize(
+    ("cases", "first"), [(100, 0), pytest.param(2500, 1_000_000, marks=pytest.mark.slow)], ids=["few", "many"]
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -49,23 +50,13 @@ def check_line(number, line):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def test_changed_texts():
-    for number, content in distinct(text_of, FEW):
+@each_tier
+def test_changed_texts(cases, first):
+    for number, content in distinct(text_of, cases, first):
         check_text(number, content)
 
 
-def test_command_lines():
-    for number, line in distinct(line_of, FEW):
-        check_line(number, line)
-
-
-@pytest.mark.slow
-def test_many_changed_texts():
-    for number, content in distinct(text_of, MANY, 1_000_000):
-        check_text(number, content)
-
-
-@pytest.mark.slow
-def test_many_command_lines():
-    for number, line in distinct(line_of, MANY, 1_000_000):
+@each_tier
+def test_command_lines(cases, first):
+    for number, line in distinct(line_of, cases, first):
         check_line(number, line)

@@ -174,14 +174,7 @@ RULES = [
 ]
 # Those that end although a client is lost.
 SAFE_POLICIES = {
-    "adaptive-deadline": POLICIES["adaptive-deadline"][0],
-    "deadline": POLICIES["deadline"][0],
-    "fedasync": POLICIES["fedasync"][1],
-    "fedbuff": POLICIES["fedbuff"][0],
-    "k-fastest": POLICIES["k-fastest"][0],
-    "moving-average": POLICIES["moving-average"][0],
-    "quorum": POLICIES["quorum"][0],
-    "safa": POLICIES["safa"][0],
+    policy: tables[1 if policy == "fedasync" else 0] for policy, tables in POLICIES.items() if policy != "wait-for-all"
 }
 SAFE = tuple(SAFE_POLICIES)
 # Others would ask without end for clients with empty batteries.
@@ -287,7 +280,6 @@ PRESETS = ("urban-macro", "indoor-office", "wifi", "nb-iot", "5g-midband")
 
 
 def cell(downlink: str, uplink: str, kind: str = "cell") -> Tables:
-    """Return a cell in which both links are shared by a rule."""
     return {"kind": kind, "downlink": {"sharing": downlink}, "uplink": {"sharing": uplink}}
 
 
@@ -508,7 +500,6 @@ def some_rules(scenario: str, policies: Sequence[str] = SAFE) -> Tables:
 
 
 def some_network(scenario: str) -> Any:
-    """Return a network that follows from the scenario's id."""
     return NETWORKS[pick(scenario, "network", SOME_NETWORKS)]
 
 
@@ -1337,7 +1328,6 @@ def _timed(job: tuple[str, Tables]) -> tuple[dict[str, str], float]:
 
 
 def run_all(chosen: dict[str, Tables], workers: int) -> list[dict[str, str]]:
-    """Return the rows of scenarios, sorted by id."""
     rows, begun_s, slowest = [], time.perf_counter(), (0.0, "")
     with tempfile.TemporaryDirectory() as folder:
         write_inputs(Path(folder))
@@ -1353,13 +1343,11 @@ def run_all(chosen: dict[str, Tables], workers: int) -> list[dict[str, str]]:
 
 
 def read_hashes() -> dict[str, dict[str, str]]:
-    """Return the rows that are written, by id."""
     with HASHES.open(newline="") as file:
         return {row["scenario"]: row for row in csv.DictReader(file)}
 
 
 def write_hashes(rows: list[dict[str, str]], path: Path = HASHES) -> None:
-    """Write rows."""
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -1379,7 +1367,6 @@ def differences(rows: list[dict[str, str]], expected: Mapping[str, Mapping[str, 
 
 
 def main() -> int:
-    """Write or compare the hashes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=("write", "check"))
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)

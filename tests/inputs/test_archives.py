@@ -12,6 +12,8 @@ from hypothesis.extra import numpy as hnp
 
 from fedsim.errors import DataError
 from fedsim.inputs.archives import MAX_UNPACKED_BYTES, read_npz
+from tests.support.random_texts import damaged
+from tests.support.seeded_draws import Seeded
 
 COLUMNS = {
     "offset": np.array([0, 2, 3]),
@@ -40,44 +42,19 @@ def test_arrays_come_out_as_numpy_reads_them(tmp_path_factory, array):
             assert found[name].dtype == oracle[name].dtype
 
 
-def damaged(content, draw):
-    """Return a file with a few bytes changed, cut, or with bytes removed or inserted."""
-    data = bytearray(content)
-    kind = draw.integers(4)
-    at = int(draw.integers(len(data)))
-    if kind == 0:
-        for _ in range(int(draw.integers(1, 9))):
-            data[int(draw.integers(len(data)))] ^= 1 << int(draw.integers(8))
-    elif kind == 1:
-        del data[at:]
-    elif kind == 2:
-        del data[at : at + int(draw.integers(1, 50))]
-    else:
-        data[at:at] = draw.bytes(int(draw.integers(1, 50)))
-    return bytes(data)
-
-
-def damage(tmp_path, count, seed):
-    """Read damaged files; return how many were refused. All else fails the test."""
-    draw, refused = np.random.default_rng(seed), 0
+@pytest.mark.parametrize(
+    ("count", "first", "least"), [(60, 0, 40), pytest.param(1200, 1000, 900, marks=pytest.mark.slow)]
+)
+def test_damaged_files_end_in_a_sentence(count, first, least, tmp_path):
+    refused, path = 0, tmp_path / "damaged.npz"
     contents = [written(tmp_path / "sound.npz", compressed) for compressed in (False, True)]
-    path = tmp_path / "damaged.npz"
-    for number in range(count):
-        path.write_bytes(damaged(contents[number % 2], draw))
+    for number in range(first, first + count):
+        path.write_bytes(damaged(Seeded(number), contents[number % 2]))
         try:
             read_npz(path)
         except DataError as error:
             refused += str(error).startswith(str(path))
-    return refused
-
-
-def test_sixty_damaged_files_end_in_a_sentence(tmp_path):
-    assert damage(tmp_path, 60, 1) > 40
-
-
-@pytest.mark.slow
-def test_twelve_hundred_damaged_files_end_in_a_sentence(tmp_path):
-    assert damage(tmp_path, 1200, 2) > 900
+    assert refused > least
 
 
 def npy(descr="<f8", shape="(3,)", numbers=24, version=b"\x01\x00"):

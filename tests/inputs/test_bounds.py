@@ -25,7 +25,6 @@ CATALOGUES = catalogues()
 
 
 def flat(annotation):
-    """Yield the types within an annotation."""
     if not (inner := typing.get_args(annotation)):
         yield annotation
     for each in inner:

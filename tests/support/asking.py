@@ -6,7 +6,6 @@ from fedsim.learning.aggregation.combining import WeightedSum
 
 
 def one_update(learner, model, client, release=None, work=1.0):
-    """Return what one client would send."""
     releases = {} if release is None else {0: release}
     return learner.updates(model, np.array([client]), releases, np.array([work]))[0]
 
@@ -17,7 +16,6 @@ def losses(learner, updates):
 
 
 def even(count):
-    """Return equal weights of so many updates."""
     return np.full(count, 1 / count)
 
 

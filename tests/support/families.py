@@ -4,12 +4,10 @@ import pytest
 
 
 def folder(place):
-    """Return the folder of a class that is written as ``module:name``."""
     return module(place).rpartition(".")[0]
 
 
 def module(place):
-    """Return the module of a class that is written as ``module:name``."""
     return place.partition(":")[0]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fedsim.learning import METRICS, Classification
+from fedsim.learning import DATASETS, METRICS, Classification
 from fedsim.learning.data.idx import FILES
 from fedsim.selectors import SELECTORS
 from tests.support.tiny_images import Tiny
@@ -80,15 +80,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "policy pisces": {"concurrency": 3},
     "policy quorum": {"share": 0.5, "max_wait_s": 5.0},
     "policy safa": {"share": 0.5, "max_wait_s": 5.0, "lag": 0},
-    "data set digits": {"train_limit": 120},
-    "data set mnist": {"train_limit": 120},
-    "data set fashion-mnist": {"train_limit": 120},
-    "data set cifar-10": {"train_limit": 120},
-    **{
-        f"data set {kind}": {"train_limit": 120}
-        for kind in ("cifar-100", "emnist", "omniglot", "spoken-digits", "speech-commands", "synthetic")
-    },
-    "data set diabetes": {"train_limit": 120},
+    **{f"data set {kind}": {"train_limit": 120} for kind in DATASETS.builtin},
     "data set femnist": {"train_limit": 120, "users": 7},
     "data set mind": {"train_limit": 120, "length": 4, "vocabulary": 9},
     "data set amazon-reviews": {"train_limit": 120, "length": 4, "vocabulary": 9},
@@ -113,11 +105,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "fading rician": {"coherence_s": 0.02, "k_db": 3.0},
     "fading nakagami": {"coherence_s": 0.02, "m": 2.0},
     "shadowing correlated": {"decorrelation_m": 50.0},
-    "path loss free-space": {"carrier_hz": 2e9},
-    "path loss uma": {"carrier_hz": 2e9},
-    "path loss umi": {"carrier_hz": 2e9},
-    "path loss rma": {"carrier_hz": 2e9},
-    "path loss inh": {"carrier_hz": 2e9},
+    **{f"path loss {kind}": {"carrier_hz": 2e9} for kind in ("free-space", "uma", "umi", "rma", "inh")},
     "path loss inf": {"carrier_hz": 2e9, "clutter_density": 0.3},
     "latency law constant": {"value_s": 1.0},
     "latency law normal": {"centre_s": 1.0, "std_s": 0.1},
@@ -141,11 +129,10 @@ OPTIONS: Final[dict[str, Tables]] = {
     "access constant": CONSTANT_ACCESS,
     "access radio": {"delay_s": 0.01},
     # Means over fading and coding, which take long, need not be worked out.
-    "cell urban-macro": {"fading": "none", "rate": "shannon"},
-    "cell indoor-office": {"fading": "none", "rate": "shannon"},
-    "cell wifi": {"fading": "none", "rate": "shannon"},
-    "cell nb-iot": {"fading": "none", "rate": "shannon"},
-    "cell 5g-midband": {"fading": "none", "rate": "shannon"},
+    **{
+        f"cell {kind}": {"fading": "none", "rate": "shannon"}
+        for kind in ("urban-macro", "indoor-office", "wifi", "nb-iot", "5g-midband")
+    },
     "mobility random-waypoint": WALK,
     "mobility trace": {"points": POINTS},
     "trouble loss": {"node": "bs-0", "from_s": 1.0, "duration_s": 1.0},

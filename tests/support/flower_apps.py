@@ -21,13 +21,11 @@ def partition(number):
 
 
 def loss_and_accuracy(weights, bias, features, labels):
-    """Return the logistic loss and the accuracy of a model."""
     margin = (features @ weights + bias[0]) * (2 * labels - 1)
     return float(np.logaddexp(0.0, -margin).mean()), float((margin > 0).mean())
 
 
 def initial_arrays():
-    """Return the first model."""
     return ArrayRecord([np.zeros(FEATURES), np.zeros(1)])
 
 

@@ -24,13 +24,7 @@ def context_of(number, nodes):
 
 
 class ImmediateGrid(Grid):
-    """Calls the ClientApp for each message as it is pushed; no time passes.
-
-    Parameters
-    ----------
-    client_app : of all nodes
-    nodes : how many there are
-    """
+    """Calls the ClientApp for each message as it is pushed; no time passes."""
 
     def __init__(self, client_app, nodes):
         self._app, self._contexts = client_app, {FIRST + i: context_of(i, nodes) for i in range(nodes)}

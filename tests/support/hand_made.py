@@ -1,4 +1,6 @@
-"""A scenario whose seconds are counted by hand, for testbeds."""
+"""Scenarios whose seconds are counted by hand, for testbeds and environments."""
+
+from fedsim import Scenario
 
 BASE = {
     "name": "by-hand",
@@ -19,5 +21,11 @@ BASE = {
 
 
 def by_hand(**tables):
-    """Return the tables of the scenario, some of them replaced."""
     return {**BASE, **tables}
+
+
+def four(**changes):
+    """Return a scenario without work, in which client k delivers after k + 2 s."""
+    learning = {"kind": "none", "samples_per_client": 10}
+    tables = by_hand(name="four", learning=learning, devices={"compute": "zero"}, results={})
+    return Scenario.model_validate(tables).replace(changes)

@@ -9,14 +9,7 @@ PLUGIN = ROOT / "tests" / "plugin_package"
 
 
 def lay_out(source, site, **changes):
-    """Install a package without pip, and return its name and version.
-
-    Parameters
-    ----------
-    source : folder with `pyproject.toml` and the modules
-    site : folder on the path of modules
-    **changes : of the table ``[project]``
-    """
+    """Install a package without pip, and return its name and version."""
     project = {**tomllib.loads((source / "pyproject.toml").read_text())["project"], **changes}
     for package in source.glob("*/__init__.py"):
         shutil.copytree(package.parent, site / package.parent.name, dirs_exist_ok=True)

@@ -55,7 +55,6 @@ class Warmed:
     def die(
         self, folder: Path, of: Scenario, store: Path | None, points: Sequence[int], *, replace: bool = False
     ) -> list[Any]:
-        """Return what each fork has left that died at these acts upon files, and the last one."""
         toml = folder.with_suffix(".toml")
         toml.write_text(of.to_toml())
         self._ask("die", str(toml), str(folder), None if store is None else str(store), [*points], replace)
@@ -63,7 +62,6 @@ class Warmed:
 
     @contextlib.contextmanager
     def command(self, place: Path, *arguments: str) -> Iterator["Started"]:
-        """Run a command line in the folder of `scenario.toml`; the end of the context waits for it."""
         self._ask("command", str(place / "scenario.toml"), str(place), arguments)
         started = Started(self._answer())
         yield started
@@ -94,13 +92,11 @@ class Started:
         return None
 
     def send_signal(self, sent: int) -> None:
-        """Send a signal, if the process is there."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, sent)
 
 
 def main() -> None:
-    """Do one task after another."""
     # Loaded once, and not in every fork.
     import matplotlib.backends.backend_agg  # noqa: F401
 
@@ -136,7 +132,6 @@ def import_what_needs(scenario: Scenario) -> None:
 
 
 def die(scenario: Scenario, folder: str, store: str | None, points: list[int], replace: bool) -> None:
-    """Run, die, and tell what is left."""
     for i, point in enumerate([*points, 0]):
         again = replace and not i
         how = ended(fork(partial(run_and_die, scenario, Path(folder), store, point, replace=again)))
@@ -145,7 +140,6 @@ def die(scenario: Scenario, folder: str, store: str | None, points: list[int], r
 
 
 def command(scenario: Scenario, place: str, arguments: list[str]) -> None:
-    """Run a command line, tell its pid, and tell how it has ended."""
     child = fork(partial(run_command, place, arguments))
     tell(child)
     tell(ended(child))
@@ -222,7 +216,6 @@ def tell_what_is_left(folder: Path, how: int) -> None:
 
 
 def tell(answer: object) -> None:
-    """Print a line of JSON."""
     print(json.dumps(answer), flush=True)  # noqa: T201
 
 

@@ -42,13 +42,10 @@ def lying(honest, member, answer):
 
 
 def vars_of(kind):
-    """Return all members of a class by name."""
     return {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
 
 
 class HonestSelector:
-    """Selects the first two candidates."""
-
     def select(self, view, rng):
         return Cohort(view.client[:2])
 
@@ -57,8 +54,6 @@ class HonestSelector:
 
 
 class HonestLinks(Links):
-    """Links of one second each way."""
-
     def __init__(self, clients):
         self.clients = clients
 
@@ -76,8 +71,6 @@ class HonestLinks(Links):
 
 
 class HonestTransfer(Transfer):
-    """One second on the clock."""
-
     __slots__ = ("done",)
 
     def __init__(self, env):
@@ -91,8 +84,6 @@ class HonestTransfer(Transfer):
 
 
 class HonestMedium(SharedMedium):
-    """Transfers of one second each."""
-
     transfer = HonestTransfer
 
     def __init__(self, env):
@@ -106,8 +97,6 @@ class HonestMedium(SharedMedium):
 
 
 class SharedLinks(HonestLinks):
-    """Links that share a medium."""
-
     shared = Directions(down=True, up=True)
     medium = HonestMedium
 
@@ -289,8 +278,6 @@ class HonestAggregation(Aggregator):
 
 
 class HonestBackhaul(Backhaul):
-    """One second each way."""
-
     def open(self, env, links, medium, bits):
         return lambda edge, up: HonestTransfer(env)
 
@@ -312,7 +299,6 @@ def learning(**parts):
 
 
 def merged(base, over):
-    """Return a table with another one on top."""
     table = dict(base)
     for name, value in over.items():
         deep = isinstance(value, Mapping) and isinstance(table.get(name), Mapping) and "kind" not in value
@@ -332,7 +318,6 @@ BASE = {
 
 
 def run(tables, **options):
-    """Run a small scenario with some tables replaced, and return its history."""
     return simulate(Scenario(**merged(BASE, tables)), store=False, **options)
 
 
@@ -356,8 +341,6 @@ def like(name_or_place, change):
 
 
 def first(value):
-    """Return a change that sets the first element."""
-
     def change(array):
         array.flat[0] = value
         return array

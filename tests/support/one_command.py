@@ -52,13 +52,7 @@ class TooLongError(BaseException):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended.
-
-    Attributes
-    ----------
-    code : exit code; None if it took too long
-    out, errors : what it printed
-    """
+    """How a command ended; the code is None if it took too long."""
 
     code: int | None
     out: str

@@ -32,8 +32,6 @@ NOT_RUN = {"pip", "pytest", "ruff", "mypy", "lint-imports", "git", "cd"}
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code of a page."""
-
     page: Path
     line: int
     language: str
@@ -41,7 +39,6 @@ class Block:
 
     @property
     def place(self):
-        """Where it begins."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property
@@ -52,7 +49,6 @@ class Block:
 
 
 def blocks(page):
-    """Return the blocks of code of a page in their order."""
     text = page.read_text()
     return [
         Block(page, text.count("\n", 0, found.start()) + 1, found[1].strip(), found[2])
@@ -61,7 +57,6 @@ def blocks(page):
 
 
 def prose(page):
-    """Return the text of a page without its blocks of code."""
     return FENCE.sub("", page.read_text())
 
 
@@ -74,7 +69,6 @@ class Reader:
         self.written = set()
 
     def follow(self):
-        """Type every block."""
         for block in blocks(self.page):
             if block.file is not None:
                 (self.folder / block.file).write_text(block.text)
@@ -173,7 +167,6 @@ def check_arguments(arguments):
 
 
 def exit_code(program):
-    """Return how a console program ends."""
     try:
         program()
     except SystemExit as end:

@@ -11,6 +11,7 @@ import textwrap
 import typing
 from dataclasses import dataclass
 from enum import Enum
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -36,7 +37,6 @@ class Member:
 
     @property
     def text(self) -> str:
-        """Its own docstring."""
         return inspect.cleandoc(self.found.__doc__ or "")
 
     @property
@@ -55,7 +55,6 @@ class Member:
 
 
 def exported() -> list[Any]:
-    """Return what the modules that users import from export."""
     rooms = [importlib.import_module(door) for door in DOORS]
     return [getattr(room, name) for room in rooms for name in room.__all__]
 
@@ -63,7 +62,9 @@ def exported() -> list[Any]:
 @functools.cache
 def contracts() -> tuple[Contract, ...]:
     """Return every declared contract, in the order of their nouns."""
-    names = [found.name for found in pkgutil.walk_packages(fedsim.__path__, "fedsim.") if "__main__" not in found.name]
+    left_out = ("__main__",) if find_spec("flwr") else ("__main__", "fedsim.bridges.flower")
+    names = [found.name for found in pkgutil.walk_packages(fedsim.__path__, "fedsim.")]
+    names = [name for name in names if not any(part in name for part in left_out)]
     values = [value for name in names for value in vars(importlib.import_module(name)).values()]
     return tuple(
         sorted(
@@ -156,7 +157,6 @@ def fields_of(found: type) -> list[str]:
 
 
 def is_protocol(found: type) -> bool:
-    """Return whether a class declares what others have."""
     return Protocol in found.__bases__
 
 

@@ -76,14 +76,9 @@ _MIXES: Final = ((0, 0, 0), (5, 0, 0), (15, 0, 0), (5, 80, 0), (20, 70, 0), (3, 
 
 @dataclass
 class _Walk:
-    """One random scenario in the making.
+    """One random scenario: of a hundred fields `touched` change, of these `boundary` to a bound and `wrong` to a fault.
 
-    Attributes
-    ----------
-    draws : where choices come from
-    touched : fields that get another value, of a hundred
-    boundary, wrong : fields that are touched and get a value at a bound or a wrong one, of a hundred
-    beside : what must stand beside the kinds that are chosen, by dotted path
+    `beside` is what must stand beside the kinds that are chosen, by dotted path.
     """
 
     draws: Draws

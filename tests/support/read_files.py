@@ -59,15 +59,9 @@ SCENARIO_FILES: Final = {
 
 @dataclass(frozen=True)
 class Read:
-    """A file with the commands that read it.
+    """A file, or a pattern of files, with the commands that read it after each damage.
 
-    Attributes
-    ----------
-    path : of the file, or a pattern of paths
-    lines : commands; each is run after each damage
-    sealed : whether a checksum tells every damage, so that what a command prints is right or is not printed
-    mended : whether damage may be answered by doing the work again: the store and the cache
-    folder : restored after each damage
+    A checksum tells every damage to a `sealed` file; of a `mended` one the work is done again. `folder` is restored.
     """
 
     path: str

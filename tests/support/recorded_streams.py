@@ -9,30 +9,22 @@ _NAME = re.compile(r"``([a-z]+(?:-[a-z]+)*)``")
 
 
 class RecordedStreams(Streams):
-    """Streams that write down which of them were asked for.
-
-    Attributes
-    ----------
-    asked : name of each stream, with the keys of those that were asked for a generator
-    """
+    """Streams that write down which of them were asked for."""
 
     def __init__(self, seed: int, path: tuple[Key, ...] = ()) -> None:
         super().__init__(seed, path)
         self.asked: set[tuple[Any, ...]] = set()
 
     def digest(self, name: str, *keys: Key) -> bytes:
-        """Return the stream's digest, and write its name down."""
         self.asked.add((name, *keys))
         return super().digest(name, *keys)
 
     def pool(self, name: str) -> GeneratorPool:
-        """Return generators of the stream, and write its name down."""
         self.asked.add((name,))
         return super().pool(name)
 
     @property
     def names(self) -> set[Any]:
-        """Names without keys."""
         return {name for name, *_ in self.asked}
 
 

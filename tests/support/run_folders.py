@@ -6,7 +6,6 @@ from fedsim.results.state import STATE, seal
 
 
 def state_of(folder):
-    """Return the content of ``run.json``."""
     return json.loads((folder / STATE).read_text(encoding="utf-8"))
 
 

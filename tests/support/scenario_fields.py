@@ -27,18 +27,7 @@ from tests.support.field_values import BESIDE, NOT_INSTALLED, NOT_THERE, OPTIONS
 
 @dataclass(frozen=True)
 class SchemaField:
-    """A field of the schema in a scenario that has it.
-
-    Attributes
-    ----------
-    path : dotted path of the field
-    part : path of the table or slot that it belongs to, and the kind there: ``"rounds.policy deadline"``
-    name : of the field
-    tables : the scenario's tables
-    annotation : of the field, None for an option of a selector that has none
-    slot : what fills it, if it is a slot
-    scenario : the scenario of the tables
-    """
+    """A field in a scenario that has it; `part` is its table or slot and the kind there: `rounds.policy deadline`."""
 
     path: str
     part: str
@@ -142,7 +131,6 @@ def _slot(field: Any) -> Slot | None:
 
 
 def table_of(annotation: Any) -> type[BaseModel] | None:
-    """Return the table that a field holds, if it holds one."""
     choices = [one for one in get_args(annotation) if one is not NoneType] or [annotation]
     found = [one for one in choices if isinstance(one, type) and issubclass(one, BaseModel)]
     return found[0] if len(choices) == 1 and found else None
@@ -164,7 +152,6 @@ def kinds_of(slot: Slot) -> tuple[str, ...]:
 
 
 def filled(registry: Registry, kind: str) -> Any:
-    """Return the value of a slot that names a kind, with the options that it needs."""
     if kind not in registry.builtin:
         return kind
     options = OPTIONS.get(f"{registry.noun} {kind}", {})

@@ -8,39 +8,18 @@ T = TypeVar("T")
 
 
 class Seeded:
-    """Choices from a generator of random numbers.
-
-    Parameters
-    ----------
-    seed : number or text
-    """
-
     def __init__(self, seed: int | str) -> None:
         self._random = random.Random(seed)  # noqa: S311
 
     def pick(self, choices: Sequence[Any]) -> Any:
-        """Return one of the choices."""
         return self._random.choice(choices)
 
     def chance(self, percent: int) -> bool:
-        """Return True in so many cases of a hundred."""
         return self._random.random() * 100 < percent
 
 
 def distinct(make: Callable[[int], T], number: int, first: int = 0) -> Iterator[tuple[int, T]]:
-    """Yield a number of cases that differ, each with its seed; a seed whose case has come before is left out.
-
-    Parameters
-    ----------
-    make : returns the case of a seed
-    number : of cases
-    first : seed of the first case; each case has a later one than the case before
-
-    Raises
-    ------
-    AssertionError
-        If more than half of the seeds give cases that have come before.
-    """
+    """Yield a number of cases that differ, each with its seed; a seed whose case has come before is left out."""
     seen: set[int] = set()
     for seed in range(first, first + 2 * number):
         case = make(seed)

@@ -2,7 +2,6 @@
 
 
 def rows(table, *names):
-    """Return some columns of a table as a list of tuples."""
     return [tuple(row[name] for name in names) for row in table.to_pylist()]
 
 

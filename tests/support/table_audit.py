@@ -19,8 +19,6 @@ from fedsim.rounds.server.coordinator import Coordinator
 
 
 class TableRows:
-    """A table of a run, read column by column."""
-
     def __init__(self, name, table):
         self.name, self.size, self._table = name, table.num_rows, table
         self._arrays = {}
@@ -65,8 +63,6 @@ _PHASES = ("downlink_s", "compute_s", "queue_s", "uplink_s")
 
 @dataclass(frozen=True)
 class RowRule:
-    """A rule that is checked on each row by itself."""
-
     broken: str
     shown: tuple[str, ...]
     wrong: Callable

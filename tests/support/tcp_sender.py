@@ -10,13 +10,7 @@ from fedsim.network.transport.tcp import TcpPath
 class Sender:
     """Losses come at the end of a round, and three later segments tell of a loss.
 
-    Parameters
-    ----------
-    rng : draws losses
-    path : of the connection
-    window : largest window in segments
-    rtt_s : round-trip time
-    window_after_loss : that the first loss of all leaves; by default half of what slow start had reached
+    The first loss of all leaves `window_after_loss`, by default half of what slow start had reached.
     """
 
     def __init__(
@@ -62,7 +56,6 @@ class Sender:
         self.window, self.slow = max(1.0, left), False
 
     def time_s(self, segments: float) -> float:
-        """Return how long a message takes."""
         while self.sent < segments:
             self.round_trip(segments)
         return self.clock_s

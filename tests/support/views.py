@@ -13,16 +13,9 @@ AT_REQUEST = (
 
 
 def view_of(client=4, *, clients=None, features=None, oracle=None, **columns):
-    """Return a view of the candidates: a number of clients, or their ids.
+    """Return a view of the candidates: a number of clients, or their ids, with one sample each that never took part.
 
-    Parameters
-    ----------
-    client : number of candidates, or their ids
-    clients : number of clients of the server; by default the highest candidate and all below it
-    features : rows of all clients, from which those of the candidates are taken
-    oracle : columns that only an oracle sees; with them the view is an `OracleView`
-    columns : every other field of `RoundView`, by default those of clients with one sample that never took part, and
-        the columns of its `at_request`
+    `features` are rows of all clients; with columns that only an oracle sees the view is an `OracleView`.
     """
     asked = {name: columns.pop(name) for name in AT_REQUEST if name in columns}
     client = np.arange(client) if np.isscalar(client) else np.asarray(client, dtype=np.int64)
@@ -51,7 +44,6 @@ def view_of(client=4, *, clients=None, features=None, oracle=None, **columns):
 
 
 def answers_of(client, *, loss=None, compute_s=None, uplink_s=None, update_norm=None):
-    """Return answers; what was not asked for is NaN."""
     silence = np.full(len(client), np.nan)
     return Answers(
         client=np.asarray(client, dtype=np.int64),
@@ -99,7 +91,6 @@ def measured_reports_of(client, delivered=True, loss_rms=1.0, gain=1.0, duration
 
 
 def rng(seed=0):
-    """Return a generator."""
     return np.random.default_rng(seed)
 
 

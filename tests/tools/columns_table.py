@@ -34,7 +34,6 @@ def columns() -> str:
 
 
 def with_columns(page: str) -> str:
-    """Return a page with the tables between its two marks."""
     before, _, rest = page.partition(BEGIN)
     return before + BEGIN + "\n" + columns() + "\n" + END + rest.partition(END)[2]
 

@@ -31,7 +31,6 @@ WARM = 500
 
 
 def main() -> None:
-    """Run the cases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument(

@@ -1,14 +1,13 @@
-"""Draws the import graph of a package, and counts what each folder asks its objects.
+"""Draws the import graph of a package and measures the house.
 
     python tests/tools/house.py fedsim.rounds fedsim.network     # rooms, arrows, upward arrows, circles
-    python tests/tools/house.py --questions                      # getattr, hasattr and isinstance of every folder
+    python tests/tools/house.py --sizes                          # lines and files of every folder, long files
 
 Imports are read from the source and never run; those inside functions and for type checking count. A room of a package
 is a file or a folder right below it. Which arrows go upward is told by the layers of pyproject.toml.
 """
 
 import argparse
-import ast
 import importlib.util
 import re
 import tomllib
@@ -18,11 +17,8 @@ from pathlib import Path
 import grimp
 import networkx as nx
 
-QUESTIONS = ("getattr", "hasattr", "isinstance")
-
 
 def home() -> Path:
-    """Return the folder of the fedsim that Python would import."""
     found = importlib.util.find_spec("fedsim")
     if found is None or found.origin is None:
         raise SystemExit("there is no fedsim to look at")
@@ -69,35 +65,33 @@ def show_graph(package: str) -> None:
 
 
 def sources() -> Iterator[tuple[str, Path]]:
-    """Yield every file of fedsim with the name of its folder."""
     for path in sorted(home().rglob("*.py")):
         yield str(path.parent.relative_to(home().parent)), path
 
 
-def show_questions() -> None:
-    """Print how often each folder asks an object what it is or what it has."""
-    total = dict.fromkeys(QUESTIONS, 0)
-    for folder in sorted({folder for folder, _ in sources()}):
-        counts = dict.fromkeys(QUESTIONS, 0)
-        for path in (path for name, path in sources() if name == folder):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in QUESTIONS:
-                    counts[node.func.id] += 1
-                    total[node.func.id] += 1
-        if any(counts.values()):
-            print(f"{folder}: {', '.join(f'{count} {name}' for name, count in counts.items())}")
-    print(f"together: {', '.join(f'{count} {name}' for name, count in total.items())}")
+def show_sizes() -> None:
+    """Print lines and files of every folder, and the files above 400 lines."""
+    folders: dict[str, list[tuple[int, str]]] = {}
+    for folder, path in sources():
+        folders.setdefault(folder, []).append((len(path.read_text().splitlines()), path.name))
+    for folder, files in sorted(folders.items()):
+        print(f"{folder}: {len(files)} files, {sum(lines for lines, _ in files)} lines")
+    found = [(lines, f"{folder}/{name}") for folder, files in folders.items() for lines, name in files]
+    for lines, name in sorted(found, reverse=True):
+        if lines > 400:
+            print(f"{lines} lines in {name}")
+    print(f"{len(found)} files, {sum(lines for lines, _ in found)} lines")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("package", nargs="*", help="packages to draw")
-    parser.add_argument("--questions", action="store_true")
+    parser.add_argument("--sizes", action="store_true")
     chosen = parser.parse_args()
     for package in chosen.package:
         show_graph(package)
-    if chosen.questions:
-        show_questions()
+    if chosen.sizes:
+        show_sizes()
 
 
 if __name__ == "__main__":

@@ -110,7 +110,6 @@ def catalogue() -> dict[str, str]:
 
 
 def draw(mutants: dict[str, str], options: argparse.Namespace) -> list[str]:
-    """Return a sample of each room."""
     drawn: list[str] = []
     for title in ROOMS if options.room == "all" else [options.room]:
         names = sorted(name for name in mutants if room(name) == title and options.file in name.rpartition(".")[0])
@@ -171,7 +170,6 @@ def judged() -> list[dict[str, str]]:
 
 
 def changed_lines(old: ast.AST, new: ast.AST) -> tuple[list[str], list[str]]:
-    """Return the lines that differ, before and after."""
     texts = [ast.unparse(tree).splitlines() for tree in (old, new)]
     lines = [text for text in unified_diff(*texts, n=0) if re.match(r"[-+](?![-+])", text)]
     return [line[1:].strip() for line in lines if line[0] == "-"], [
@@ -196,7 +194,6 @@ def line(title: str, names: Sequence[str], alive: Set[str]) -> float:
 
 
 def room(name: str) -> str | None:
-    """Return the room of a mutant."""
     return next((title for title, prefix in ROOMS.items() if name.startswith(prefix)), None)
 
 

@@ -14,7 +14,6 @@ HEADER = ("kind", "what it selects", "knowledge besides the view", "communicatio
 
 
 def table() -> str:
-    """Return the table in Markdown, one row per kind."""
     rows = [HEADER, ("---",) * len(HEADER)]
     for kind in sorted(SELECTORS.builtin):
         found = SELECTORS.load(kind)
@@ -25,7 +24,6 @@ def table() -> str:
 
 
 def with_table(page: str) -> str:
-    """Return a page with the table between its two marks."""
     before, _, rest = page.partition(BEGIN)
     return before + BEGIN + "\n" + table() + "\n" + END + rest.partition(END)[2]
 

@@ -2,7 +2,7 @@
 
 The paper takes mean and standard deviation of the posterior from a Gaussian process (section 4.3); kernel, noise and
 computation are left open. Libraries solve for all pooled observations in each round, here the cost of a round does not
-grow with the clients seen (``python tests/benchmarks/fedsuv.py process``).
+grow with the clients seen.
 """
 
 import numpy as np

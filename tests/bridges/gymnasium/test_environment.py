@@ -13,8 +13,8 @@ import fedsim.bridges.gymnasium as bridge  # noqa: E402
 from fedsim import Scenario, simulate  # noqa: E402
 from fedsim.bridges.gymnasium import COLUMNS, SELECTION, STRAGGLERS, SelectionEnv, Weights  # noqa: E402
 from fedsim.errors import ScenarioError  # noqa: E402
+from tests.support.hand_made import four  # noqa: E402
 from tests.support.pages import ROOT  # noqa: E402
-from tests.support.selection_worlds import four  # noqa: E402
 
 QUICKSTART = Scenario.load(ROOT / "scenarios" / "quickstart.toml")
 OPTIONS = [{}, {"action": "members"}, {"bandwidth_hz": 1e6}, {"columns": COLUMNS}, {"normalised": False}]
