@@ -29,10 +29,6 @@ def test_candidates_no_more_than_the_cohort_are_all_taken(selector, client):
     assert selector.select(view_of(client, oracle={}), rng()).client.tolist() == client
 
 
-def test_all_takes_all():
-    assert All().select(view_of(50), rng()).client.tolist() == list(range(50))
-
-
 def test_fastest_takes_the_least_expected_and_lower_ids_first():
     view = view_of([3, 5, 8, 9], oracle={"expected_duration_s": np.array([0.5, 0.2, 0.5, 0.1])})
     assert Fastest(3).select(view, rng()).client.tolist() == [3, 5, 9]

@@ -163,19 +163,3 @@ def test_refuses_rates_that_do_not_fit_the_crowd():
         CsUcbQ(1, rates=[0.1, 0.2]).select(view_of(3), rng())
     with pytest.raises(SelectorError, match=r"rates: 4 numbers.*3 clients of this server"):
         CsUcbQ(1, rates=[0.1, 0.2, 0.3, 0.4]).select(view_of(3), rng())
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "names"),
-    [
-        (CsUcb, {"cohort": 0}, "cohort: 0"),
-        (CsUcb, {"tau_max_s": 0.0}, "tau_max_s: 0.0"),
-        (CsUcbQ, {"tau_max_s": math.inf}, "tau_max_s: inf"),
-        (CsUcbQ, {"weight": 1.1}, "weight: 1.1"),
-        (CsUcbQ, {"promise": -0.1}, "promise: -0.1"),
-        (CsUcbQ, {"rates": [0.5, 2.0]}, r"rates\[1\]: 2.0"),
-    ],
-)
-def test_refuses(kind, options, names):
-    with pytest.raises(ValueError, match=f"^{names} is not allowed; it must be "):
-        kind(**{"cohort": 5, **options})

@@ -139,24 +139,3 @@ def test_memory_is_kept_when_the_crowd_grows():
         view_of(8, round=2, participations=np.array([1, 0, 0, 0, 0, 1, 0, 0])), np.random.default_rng(0)
     )
     assert grown.client[0] not in (0, 5)
-
-
-@pytest.mark.parametrize(
-    ("options", "names"),
-    [
-        ({"cohort": 0}, "cohort: 0"),
-        ({"cohort": True}, "cohort: True"),
-        ({"cohort": 2.0}, "cohort: 2.0"),
-        ({"tau_min_s": 0.0}, "tau_min_s: 0.0"),
-        ({"tau_min_s": math.nan}, "tau_min_s: nan"),
-        ({"alpha": -1.0}, "alpha: -1.0"),
-        ({"beta": 0.5}, "beta: 0.5"),
-        ({"gamma": math.inf}, "gamma: inf"),
-        ({"zeta": 0.0}, "zeta: 0.0"),
-        ({"zeta": "3"}, "zeta: '3'"),
-        ({"time_index": "code"}, "time_index: 'code'"),
-    ],
-)
-def test_refuses(options, names):
-    with pytest.raises(ValueError, match=f"^{names} is not allowed; it must be "):
-        Pause(**{"cohort": 5, **options})
