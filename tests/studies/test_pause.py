@@ -2,11 +2,7 @@
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +10,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from fedsim import Scenario, simulate
+from tests.support.study_commands import SCENARIOS, printed
 
-FOLDER = Path(__file__).parents[2] / "scenarios" / "pause"
 STUDIES = {
     "annealing.py": (["--walks", "2", "--iterations", "100", "--rounds", "5"], {"best_set.png", "gap.png"}),
     "regret.py": (["--rounds", "30", "--seeds", "2"], {"regret.png", "regret_paper_weights.png"}),
@@ -25,7 +21,7 @@ STUDIES = {
 @pytest.fixture
 def modules(monkeypatch):
     """Return what imports a module that stands beside the studies."""
-    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.syspath_prepend(SCENARIOS / "pause")
     return import_module
 
 
@@ -33,15 +29,7 @@ def modules(monkeypatch):
 @pytest.mark.parametrize("name", sorted(STUDIES))
 def test_study_runs_and_draws(name, tmp_path):
     options, figures = STUDIES[name]
-    printed = subprocess.run(  # noqa: S603
-        [sys.executable, FOLDER / name, *options, "--out", tmp_path / "out"],
-        cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert "PAUSE" in printed
+    assert "PAUSE" in printed(f"pause/{name}", tmp_path, *options, "--out", tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == figures
 
 

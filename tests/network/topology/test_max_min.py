@@ -76,27 +76,6 @@ def networks(draw):
 
 @given(networks())
 @settings(deadline=None, max_examples=200)
-def test_every_flow_has_a_full_link_on_which_it_is_among_the_fastest(network):
-    flows, capacity = network
-    rates = share(flows, capacity)
-    load = np.zeros(len(capacity))
-    for rate, flow in zip(rates, flows, strict=True):
-        for link, weight in flow:
-            load[link] += weight * rate
-    slack = 1e-9 * max(capacity)
-    assert np.all(load <= np.array(capacity) + slack)
-    for rate, flow in zip(rates, flows, strict=True):
-        bottlenecks = [
-            link
-            for link, _ in flow
-            if load[link] >= capacity[link] - slack
-            and all(rate >= other - slack for other, way in zip(rates, flows, strict=True) if link in dict(way))
-        ]
-        assert bottlenecks
-
-
-@given(networks())
-@settings(deadline=None, max_examples=200)
 def test_the_same_as_filling_step_by_step(network):
     flows, capacity = network
     np.testing.assert_allclose(share(flows, capacity), filled_slowly(flows, capacity), atol=1e-9 * max(capacity))
