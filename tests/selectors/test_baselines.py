@@ -34,14 +34,19 @@ def test_fastest_takes_the_least_expected_and_lower_ids_first():
     assert Fastest(3).select(view, rng()).client.tolist() == [3, 5, 9]
 
 
-def test_fastest_refuses_the_view_of_a_real_server():
-    with pytest.raises(SelectorError, match="oracle"):
-        Fastest(1).select(view_of([0, 1]), rng())
-
-
-def test_the_oracles_are_known_by_name():
+def test_the_oracles_are_known_by_name_and_refuse_the_view_of_a_real_server():
     oracles = {kind for kind in SELECTORS.builtin if SELECTORS.load(kind).oracle}
     assert oracles == {"fastest", "pause-genie", "refl-oracle", "soonest"}
+    for kind in oracles:
+        with pytest.raises(SelectorError, match="oracle"):
+            SELECTORS.make_recipe({"kind": kind, "cohort": 1}).build().select(view_of(3), rng())
+
+
+@pytest.mark.parametrize("kind", ["fedsuv", "oort-fedscale", "pause"])
+def test_the_first_cohort_is_drawn_by_the_rng(kind):
+    first = [SELECTORS.make_recipe({"kind": kind, "cohort": 3}).build() for _ in range(8)]
+    cohorts = {tuple(one.select(view_of(20), rng(seed)).client.tolist()) for seed, one in enumerate(first)}
+    assert len(cohorts) > 4
 
 
 @pytest.mark.parametrize("selector", [Uniform, Fastest])

@@ -85,15 +85,3 @@ def test_instants_beyond_all_blocks_have_the_least_mean_rate():
     link = channel(coherence_s=1e-6)
     pace = LeastRate(link, np.array([0, 2]), 1e10)
     assert pace.time_s(1e6) == pytest.approx(1e6 / link.ergodic_rate_bps[0], rel=1e-12)
-
-
-@pytest.mark.statistical
-def test_ten_clients_at_ten_decibels_have_the_rate_of_the_least_gain():
-    # The least of ten exponential gains is exponential with mean 0.1: log2(1 + 10 g) has then the mean 0.8603.
-    link = channel(snr=np.full(10, 10.0))
-    pace = LeastRate(link, np.arange(10), 0.0)
-    blocks = 40_000
-    mean = pace.bits(0.2 * blocks) / (0.2 * blocks) / 1e6
-    # Its deviation is below 0.9 bit/s/Hz.
-    assert mean == pytest.approx(0.8603, abs=5 * 0.9 / math.sqrt(blocks))
-    assert link.ergodic_rate_bps[0] / 1e6 == pytest.approx(2.9065, abs=1e-4)

@@ -119,11 +119,6 @@ def test_before_the_first_utility_rectangles_have_no_end():
     assert np.all(np.isfinite(selector.rectangle(np.arange(5)).validity_high))
 
 
-def test_the_first_cohort_is_drawn_by_the_rng():
-    first = {tuple(FedSuv(3).select(view_of(20), rng(seed)).client.tolist()) for seed in range(8)}
-    assert len(first) > 4
-
-
 def test_those_of_low_validity_are_eliminated_by_hand():
     """After n failures the upper bound alpha / sqrt(1 + n) falls below the best lower bound n / (1 + n) - the same."""
     tries = 60

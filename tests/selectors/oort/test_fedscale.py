@@ -16,11 +16,6 @@ def taught(selector, clients=10, number=1, samples=1, **reported):
     return selector
 
 
-def test_the_first_cohort_is_uniform():
-    first = {tuple(OortFedScale(3).select(view_of(20), rng(seed)).client.tolist()) for seed in range(8)}
-    assert len(first) > 4
-
-
 def test_score_by_hand():
     """Rewards 2, 6, 10 of the tried and 4 (samples) of the untried: q is at place int(4 * 0.5) = 2 of the sorted."""
     selector = OortFedScale(2, clip=0.5, threshold=100.0)

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim import Scenario, simulate
-from fedsim.errors import SelectorError
 from fedsim.selectors.refl.forecast import SeasonalForecast
 from fedsim.selectors.refl.oracle import ReflOracle
 from fedsim.selectors.refl.refl import Refl, ReflState, target
@@ -175,11 +174,6 @@ def test_the_code_looks_at_a_share_of_either_group():
     for seed in range(20):
         chosen = ReflOracle(4, accuracy=0.5, rule="reference-code", slot_s=10.0).select(view, rng(seed)).client
         assert np.count_nonzero(chosen < 4) == 2
-
-
-def test_the_oracle_refuses_the_view_of_a_real_server():
-    with pytest.raises(SelectorError, match="oracle"):
-        ReflOracle(1).select(view_of(3), rng())
 
 
 def test_refl_and_its_reduced_safa_are_scenarios():
