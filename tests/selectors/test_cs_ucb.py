@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from fedsim import Scenario
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.selectors.cs_ucb import CsUcb, CsUcbQ
+from tests.support.short_runs import TIMING
 from tests.support.views import reports_of, view_of
 
 
@@ -143,19 +143,13 @@ def test_promises_are_kept_in_the_long_run():
 
 
 def test_a_scenario_refuses_rates_that_do_not_fit_the_crowd():
-    tables = {
-        "name": "rates",
-        "crowd": {"clients": 3},
-        "learning": "none",
-        "network": "pause-two-speed",
-        "devices": {"compute": "zero"},
-        "rounds": {"count": 1},
-    }
+    promising = {"crowd.clients": 3, "selector": {"kind": "cs-ucb-q", "cohort": 1, "rates": [0.1, 0.2, 0.3]}}
+    assert TIMING.replace(promising)
+    promising["selector"]["rates"] = [0.1, 0.2]
     with pytest.raises(
         ScenarioError, match=r"selector.rates: .*2 numbers; allowed: one for each client, crowd.clients = 3"
     ):
-        Scenario(**tables, selector={"kind": "cs-ucb-q", "cohort": 1, "rates": [0.1, 0.2]})
-    assert Scenario(**tables, selector={"kind": "cs-ucb-q", "cohort": 1, "rates": [0.1, 0.2, 0.3]})
+        TIMING.replace(promising)
 
 
 def test_refuses_rates_that_do_not_fit_the_crowd():

@@ -9,7 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
+from tests.support.short_runs import TIMING
 from tests.support.study_commands import SCENARIOS, printed
 
 STUDIES = {
@@ -36,18 +37,7 @@ def test_study_runs_and_draws(name, tmp_path):
 def test_rounds_on_arrays_are_those_of_the_simulator(modules):
     """The same selector and seed meet the same latencies under a server's clock."""
     rounds = modules("array_rounds")
-    history = simulate(
-        Scenario(
-            name="two-speed",
-            seed=5,
-            crowd={"clients": 12},
-            learning={"kind": "none", "model_bits": 1.0, "samples_per_client": 1},
-            network="pause-two-speed",
-            devices={"compute": "zero"},
-            rounds={"count": 8},
-            selector={"kind": "uniform", "cohort": 4},
-        )
-    )
+    history = simulate(TIMING.replace({"seed": 5, "crowd.clients": 12, "selector.cohort": 4}))
     client, number, took_s = (history.column("participations", name) for name in ("client", "round", "uplink_s"))
     ours = rounds.two_speed(12).duration_s(8, seed=5)
     np.testing.assert_allclose(ours[number - 1, client], took_s, rtol=1e-12)

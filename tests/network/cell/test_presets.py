@@ -6,6 +6,7 @@ import pytest
 from fedsim import Scenario
 from fedsim.network import NETWORKS, Disc, Rayleigh, Rician, UrbanMacro
 from fedsim.streams import Streams
+from tests.support.short_runs import TIMING
 
 # Radius of the cell in metres and, for its median client, the range of plausible uplink rates in bit/s.
 PRESETS = {
@@ -111,14 +112,7 @@ def test_fading_follows_a_speed_given_to_a_preset():
 
 
 def test_a_scenario_takes_a_preset_and_overrides():
-    scenario = Scenario(
-        name="preset",
-        crowd={"clients": 8},
-        learning={"kind": "none", "model_bits": 1e5, "samples_per_client": 10},
-        network="urban-macro",
-        rounds={"count": 1},
-        selector={"kind": "uniform", "cohort": 2},
-    )
+    scenario = TIMING.replace({"learning.model_bits": 1e5, "network": "urban-macro"})
     changed = scenario.replace({"network.uplink.transmit_power_dbm": 20.0, "network.path_loss.carrier_hz": 1e9})
     assert (changed.network.uplink.transmit_power_dbm, changed.network.uplink.bandwidth_hz) == (20.0, 3.6e5)
     assert changed.network.path_loss.indoor_share == 0.8
