@@ -11,6 +11,7 @@ from scipy import integrate
 from fedsim.network import NoFading, Rayleigh
 from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, Channel, mean_snr
 from fedsim.streams import Streams
+from tests.support.step_by_step import transfer_over_blocks_s
 
 STREAM = "fading-uplink"
 BANDWIDTH_HZ = 1e6
@@ -30,17 +31,12 @@ def bits_of_blocks(snr: float, coherence_s: float, blocks: float) -> float:
 
 def slow_transfer_s(snr: float, coherence_s: float, seed: int, client: int, start_s: float, bits: float) -> float:
     """Block by block in plain Python, one gain at a time."""
-    streams = Streams(seed)
-    block = math.floor(start_s / coherence_s)
-    now = start_s
-    while True:
-        gain = -math.log(1.0 - float(streams.uniform(STREAM, client, block)))
-        rate = BANDWIDTH_HZ * math.log(1.0 + snr * gain, 2)
-        end = (block + 1) * coherence_s
-        if bits <= rate * (end - now):
-            return now + bits / rate - start_s
-        bits -= rate * (end - now)
-        now, block = end, block + 1
+
+    def rate_bps(block: int) -> float:
+        gain = -math.log(1.0 - float(Streams(seed).uniform(STREAM, client, block)))
+        return BANDWIDTH_HZ * math.log(1.0 + snr * gain, 2)
+
+    return transfer_over_blocks_s(rate_bps, coherence_s, start_s, bits)
 
 
 @pytest.mark.parametrize("coherence_s", [0.013, 0.5])

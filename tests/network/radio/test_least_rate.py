@@ -11,6 +11,7 @@ from fedsim.network import ModulationAndCoding, NoFading, Rayleigh
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.least_rate import ConstantPace, LeastRate
 from fedsim.streams import Streams
+from tests.support.step_by_step import transfer_over_blocks_s
 
 SNR = np.array([10.0, 4.0, 30.0])
 
@@ -19,25 +20,15 @@ def channel(coherence_s=0.2, rate=SHANNON_LIMIT, snr=SNR):
     return Channel(snr, 1e6, Rayleigh(coherence_s=coherence_s), "fading-downlink", Streams(3), rate)
 
 
-def walk(link, clients, start_s, bits):
-    """Block by block in plain Python; the seconds that it takes."""
-    coherence_s = link.fading.coherence_s
-    block, now_s = math.floor(start_s / coherence_s), start_s
-    while True:
-        rate = min(float(link.rate_bps(client, block)) for client in clients)
-        end_s = (block + 1) * coherence_s
-        if bits <= rate * (end_s - now_s):
-            return now_s + bits / rate - start_s
-        bits -= rate * (end_s - now_s)
-        now_s, block = end_s, block + 1
-
-
 @given(start_s=st.floats(0, 50), bits=st.floats(1.0, 2e7), clients=st.sets(st.integers(0, 2), min_size=1))
 @settings(max_examples=60)
 def test_times_agree_with_a_walk_block_by_block(start_s, bits, clients):
     link = channel()
     pace = LeastRate(link, np.array(sorted(clients)), start_s)
-    assert pace.time_s(bits) == pytest.approx(walk(link, clients, start_s, bits), rel=1e-9, abs=1e-9)
+    expected_s = transfer_over_blocks_s(
+        lambda block: min(float(link.rate_bps(client, block)) for client in clients), 0.2, start_s, bits
+    )
+    assert pace.time_s(bits) == pytest.approx(expected_s, rel=1e-9, abs=1e-9)
 
 
 @given(start_s=st.floats(0, 50), bits=st.lists(st.floats(0.0, 3e7), min_size=1, max_size=6))

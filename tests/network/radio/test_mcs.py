@@ -13,6 +13,7 @@ from fedsim.network import RATES, ModulationAndCoding, Nakagami, NoFading, Rayle
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.mcs import SCHEMES, scheme_efficiencies
 from fedsim.streams import Streams
+from tests.support.step_by_step import transfer_over_blocks_s
 
 # TS 38.214, tables 5.2.2.1-2 and 5.2.2.1-3, column "efficiency".
 CQI_64 = [0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234]
@@ -198,20 +199,6 @@ def test_means_do_not_depend_on_who_else_is_asked_about():
     assert np.all(np.diff(together) >= 0)
 
 
-def slow_transfer_s(law, snr, coherence_s, bandwidth_hz, bits, start_s):
-    """Block by block in plain Python."""
-    block = math.floor(start_s / coherence_s)
-    now = start_s
-    while True:
-        gain = -math.log1p(-float(Streams(3).uniform("fading", 0, block)))
-        rate = bandwidth_hz * float(law.efficiency(np.array(snr * gain)))
-        end = (block + 1) * coherence_s
-        if rate and bits <= rate * (end - now):
-            return now + bits / rate - start_s
-        bits -= rate * (end - now)
-        now, block = end, block + 1
-
-
 @settings(deadline=None, max_examples=25)
 @given(level_db=st.floats(-8, 20), blocks=st.floats(0.01, 20), start_s=st.floats(0, 100))
 def test_transfers_wait_through_outages(level_db, blocks, start_s):
@@ -219,7 +206,12 @@ def test_transfers_wait_through_outages(level_db, blocks, start_s):
     channel = Channel(np.array([float(linear(level_db))]), 1e5, Rayleigh(coherence_s=0.1), "fading", Streams(3), law)
     bits = float(channel.ergodic_rate_bps[0]) * 0.1 * blocks
     took = channel.transfer_s(np.array([0]), np.array([start_s]), bits)[0]
-    slow = slow_transfer_s(law, float(channel.snr[0]), 0.1, 1e5, bits, start_s)
+
+    def rate_bps(block):
+        gain = -math.log1p(-float(Streams(3).uniform("fading", 0, block)))
+        return 1e5 * float(law.efficiency(np.array(float(channel.snr[0]) * gain)))
+
+    slow = transfer_over_blocks_s(rate_bps, 0.1, start_s, bits)
     assert took == pytest.approx(slow, rel=1e-9, abs=1e-9)
 
 
