@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedsim.errors import SelectorError
-from fedsim.selectors import SELECTORS, All, Fastest, Uniform
+from fedsim.selectors import SELECTORS, All, Fastest, Pause, Uniform
 from tests.support.families import by_family
 from tests.support.views import rng, view_of
 
@@ -23,10 +23,10 @@ def test_uniform_takes_every_pair_equally_often():
     assert all(abs(count - draws / 6) < five_sigma for count in counts.values())
 
 
-@pytest.mark.parametrize("selector", [Uniform(5), Fastest(5), All()], ids=["uniform", "fastest", "all"])
+@pytest.mark.parametrize("make", [lambda: Uniform(5), lambda: Fastest(5), All, lambda: Pause(5)])
 @pytest.mark.parametrize("client", [[], [4], [1, 8, 9], [0, 1, 2, 3, 4]])
-def test_candidates_no_more_than_the_cohort_are_all_taken(selector, client):
-    assert selector.select(view_of(client, oracle={}), rng()).client.tolist() == client
+def test_candidates_no_more_than_the_cohort_are_all_taken(make, client):
+    assert make().select(view_of(client, clients=30, oracle={}), rng()).client.tolist() == client
 
 
 def test_fastest_takes_the_least_expected_and_lower_ids_first():

@@ -139,19 +139,20 @@ def failing(clients, failed, rho, **options):
     return selector.left
 
 
-def test_one_elimination_may_go_beyond_rho_unless_it_is_a_cap():
-    assert failing(10, 6, rho=0.4).tolist() == [0, 7, 8, 9]
-    # The more failures, the lower the upper bound: the last four go.
-    assert failing(10, 6, rho=0.4, elimination="cap").tolist() == [0, 1, 2, 7, 8, 9]
-
-
-def test_nobody_is_eliminated_once_rho_is_reached():
-    assert failing(10, 6, rho=0.0).tolist() == list(range(10))
-
-
-def test_as_many_as_are_selected_stay():
-    assert failing(10, 9, rho=0.4, keep=4).tolist() == [0, 1, 2, 3]
-    assert failing(10, 9, rho=0.4).tolist() == [0]
+@pytest.mark.parametrize(
+    ("failed", "options", "left"),
+    [
+        # One elimination may go beyond rho.
+        (6, {"rho": 0.4}, [0, 7, 8, 9]),
+        # Of a cap the last four go: the more failures, the lower the upper bound.
+        (6, {"rho": 0.4, "elimination": "cap"}, [0, 1, 2, 7, 8, 9]),
+        (6, {"rho": 0.0}, list(range(10))),
+        (9, {"rho": 0.4, "keep": 4}, [0, 1, 2, 3]),
+        (9, {"rho": 0.4}, [0]),
+    ],
+)
+def test_eliminations_by_hand(failed, options, left):
+    assert failing(10, failed, **options).tolist() == left
 
 
 def test_the_dominated_leave_those_of_least_utility_first():
@@ -209,21 +210,6 @@ def test_away_clients_stay_in_the_pool():
     selector.select(view_of([0, 1, 2], clients=8), rng())
     assert selector.left.tolist() == list(range(8))
     assert np.all(np.isinf(selector.rectangle(np.arange(3, 8)).validity_high))
-
-
-def test_learning_from_features_carries_over():
-    """Clients with x near 1 deliver and are useful; those never tried are told by their features."""
-    x = np.linspace(0, 1, 40)[:, None]
-    selector = FedSuv(2, utility_scale=1.0, keep=40, rho=0.0, undelivered="nothing", fit="none")
-    selector.select(view_of(40, features=x), rng())
-    for k in range(0, 40, 2):
-        for _ in range(8):
-            selector.observe(measured_reports_of([k], delivered=k >= 20, loss_rms=k / 40))
-    selector.select(view_of(40, round=2, features=x), rng())
-    found = selector.rectangle(np.arange(1, 40, 2))
-    middle = (found.utility_low + found.utility_high) / 2
-    assert np.all(np.diff(found.validity_low + found.validity_high) > 0)
-    np.testing.assert_allclose(middle[10:], np.arange(21, 40, 2) / 40, atol=0.02)
 
 
 def test_meeting_the_crowd_bit_by_bit_gives_what_meeting_it_at_once_gives():

@@ -109,14 +109,6 @@ def test_members_group_by_speed():
     assert np.mean(mixed) < hypergeometric_mixed / 2
 
 
-def test_few_candidates_are_all_taken():
-    selector = Pause(5)
-    chosen = selector.select(view_of([3, 7, 20], clients=30), np.random.default_rng(0)).client
-    assert chosen.tolist() == [3, 7, 20]
-    empty = selector.select(view_of(np.zeros(0, dtype=np.int64), clients=30, round=2), np.random.default_rng(0)).client
-    assert empty.size == 0
-
-
 def test_memory_is_kept_when_the_crowd_grows():
     selector = Pause(1, alpha=0.0, gamma=0.0)
     selector.select(view_of(2), np.random.default_rng(0))

@@ -63,7 +63,6 @@ def test_a_slot_is_the_mean_of_its_instants():
 
 def test_a_client_never_seen_has_one_half_and_a_second_look_at_an_instant_counts_once():
     forecast = SeasonalForecast([DAY_S], 1, 2.0)
-    assert SeasonalForecast([DAY_S], 1, 1.0)._moment.size == 0
     for _ in range(3):
         forecast.learn(0.0, 2, np.array([1]), NOBODY)
     # One observation y of the terms (1, 1, 0) with ridge 2: 0.5 + (y - 0.5) * 2 / (2 + 2) at the same time of day.
