@@ -24,11 +24,6 @@ def test_generalisation_reward_by_hand():
     np.testing.assert_allclose(reference, [0.01, -((0.4 - 0.2) ** 2), -((0.8 - 0.7) ** 2)], rtol=1e-12)
 
 
-def test_a_run_without_data_counts_every_client_alike():
-    g = Pause(5).generalisation(view_of(30, samples=np.zeros(30, dtype=np.int64), total_samples=0))
-    np.testing.assert_allclose(g, (5 / 30) ** 2, rtol=1e-14)
-
-
 def test_without_data_the_fair_share_is_that_of_the_crowd_and_not_of_the_candidates():
     view = view_of([3, 7], clients=30, samples=np.zeros(2, dtype=np.int64), total_samples=0)
     np.testing.assert_allclose(Pause(5).generalisation(view), (5 / 30) ** 2, rtol=1e-14)
