@@ -68,23 +68,22 @@ def test_joules_are_accounted_for_too():
 
 
 class Asking(Everybody):
-    """Asks client 1 for its loss before it selects everybody."""
+    """Asks clients, or everybody, for their loss before it selects everybody, in each round or in one."""
+
+    def __init__(self, client=None, number=None):
+        super().__init__()
+        self.client, self.number = client, number
 
     def probe(self, view, rng):
-        return Probe(client=np.array([1]), asks="loss", up_bits=0.5)
+        if self.number not in (None, view.round):
+            return None
+        return Probe(client=view.client if self.client is None else np.array(self.client), asks="loss", up_bits=0.5)
 
 
 def test_questions_are_neither_used_nor_wasted():
-    history, *_ = serve(Deadline(deadline_s=9), [1, 1], [2, 2], [1, 30], selector=Asking())
+    history, *_ = serve(Deadline(deadline_s=9), [1, 1], [2, 2], [1, 30], selector=Asking([1]))
     assert fates(history, "participations", "total_s", "downlink_bits", "uplink_bits")["probe"] == (1, 33, 1, 0.5)
     assert fates(history, "time_share")["probe"] == pytest.approx((33 / (33 + 4 + 9),))
-
-
-class AskingAll(Everybody):
-    """Asks everybody for its loss before it selects everybody."""
-
-    def probe(self, view, rng):
-        return Probe(client=view.client, asks="loss", up_bits=0.5)
 
 
 # Clients 0 and 1 take 3 s and 5 s, and as long to answer a question: the cohort is sent 5 s after its round begins.
@@ -92,17 +91,17 @@ ASKED_S = [1, 1], [1, 3], [1, 1]
 
 
 def test_a_question_may_be_what_makes_a_round_long():
-    history, *_ = serve(WaitForAll(), *ASKED_S, selector=AskingAll(), count=2)
+    history, *_ = serve(WaitForAll(), *ASKED_S, selector=Asking(), count=2)
     names = ("round", "duration_s", "cause", "client", "phase", "phase_s")
     assert causes(history, *names) == [(1, 10, "client", 1, "probe", 5), (2, 10, "client", 1, "probe", 5)]
-    asked_one, *_ = serve(WaitForAll(), [1, 1], [6, 1], [1, 1], selector=Asking())
+    asked_one, *_ = serve(WaitForAll(), [1, 1], [6, 1], [1, 1], selector=Asking([1]))
     assert causes(asked_one, *names) == [(1, 11, "client", 0, "compute", 6)]
 
 
 @pytest.mark.parametrize("deadline_s", [1.0, 3.0, 4.0, 5.0, 6.0])
 def test_a_deadline_counts_from_the_end_of_a_question_in_prediction_as_in_a_run(deadline_s):
-    asked, *_ = serve(WaitForAll(), *ASKED_S, selector=AskingAll(), count=2)
-    hurried, *_ = serve(Deadline(deadline_s=deadline_s), *ASKED_S, selector=AskingAll(), count=2)
+    asked, *_ = serve(WaitForAll(), *ASKED_S, selector=Asking(), count=2)
+    hurried, *_ = serve(Deadline(deadline_s=deadline_s), *ASKED_S, selector=Asking(), count=2)
     whatif = asked.deadline_whatif([deadline_s])
     assert asked.column("rounds", "duration_s") - whatif.saved_s[:, 0] == pytest.approx(
         hurried.column("rounds", "duration_s")
@@ -238,7 +237,7 @@ def test_clients_of_rounds_that_were_not_over_are_no_trouble():
 def test_questions_of_rounds_that_were_not_over_are_accounted_for():
     """The same, but clients are asked first, as long as they take; edge server 0 still waits for an answer at 6 s."""
     edges = Edges(grouping={"kind": "given", "edge": (1, 0)}, merging="asynchronous", backhaul="none")
-    asking = [AskingAll(), AskingAll()]
+    asking = [Asking(), Asking()]
     history, *_ = serve(WaitForAll(), [1, 9], [1, 9], [1.5, 9], edges=edges, selectors=asking)
     assert causes(history, "edge", "duration_s", "client", "phase", "phase_s") == [(1, 7, 0, "probe", 3.5)]
     used_s = history.accounts.to_pydict()
@@ -246,15 +245,8 @@ def test_questions_of_rounds_that_were_not_over_are_accounted_for():
     assert used_s["idle_s"] == [0, 0]
 
 
-class AskingLater(Everybody):
-    """Asks everybody in the second round."""
-
-    def probe(self, view, rng):
-        return Probe(client=view.client, asks="loss", up_bits=0.5) if view.round == 2 else None
-
-
 def test_a_question_is_part_of_its_own_round_alone():
-    history, *_ = serve(WaitForAll(), [1], [3], [1], selector=AskingLater(), count=3)
+    history, *_ = serve(WaitForAll(), [1], [3], [1], selector=Asking(number=2), count=3)
     assert causes(history, "duration_s", "phase", "phase_s") == [(5, "compute", 3), (10, "probe", 5), (5, "compute", 3)]
 
 

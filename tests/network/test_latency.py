@@ -9,6 +9,7 @@ from scipy import stats
 
 from fedsim.network import NETWORKS, Constant, LatencyNetwork, LogNormal, ShiftedExponential, TwoSpeed, Zero
 from fedsim.streams import Streams
+from fedsim.testing import check_network
 
 
 def stand(clients: int) -> np.ndarray:
@@ -34,6 +35,10 @@ def test_draws_do_not_depend_on_the_cohort_or_the_crowd():
         np.testing.assert_array_equal(getattr(large, ask)(everyone, 4, zeros(everyone), 0.0), all_20)
         np.testing.assert_array_equal(getattr(small, ask)(some, 4, zeros(some), 1e9), all_20[some])
     np.testing.assert_array_equal(large.expected_uplink_s(0.0)[:20], small.expected_uplink_s(0.0))
+
+
+def test_the_contract_is_kept_where_clients_differ():
+    check_network(SPREAD, draws=4000, rtol=0.0)
 
 
 def test_rounds_directions_and_seeds_differ_and_repeat():
@@ -66,20 +71,6 @@ def test_spread_is_log_normal_with_mean_one_and_common_to_both_directions():
     assert stats.kstest(factor, stats.lognorm(sigma, scale=math.exp(-(sigma**2) / 2)).cdf).statistic < limit
     # Variance of a log-normal with mean 1: exp(sigma^2) - 1.
     assert np.mean(factor) == pytest.approx(1.0, abs=5 * math.sqrt(math.expm1(sigma**2) / clients))
-
-
-@pytest.mark.statistical
-def test_expected_durations_are_the_means_of_the_draws():
-    clients, rounds = 4, 4000
-    links = SPREAD.build(stand(clients), Streams(8))
-    client = np.arange(clients)
-    for draw, expected in (
-        (links.downlink_s, links.expected_downlink_s(0.0)),
-        (links.uplink_s, links.expected_uplink_s(0.0)),
-    ):
-        sample = np.array([draw(client, r, zeros(client), 0.0) for r in range(1, rounds + 1)])
-        error = 5 * sample.std(axis=0) / math.sqrt(rounds)
-        assert np.all(np.abs(sample.mean(axis=0) - expected) < error)
 
 
 def centres_by_hand(fast: int, slow: int) -> list[float]:

@@ -6,10 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import SelectorError
 from fedsim.selectors import Cohort, Probe, SelectorInfo, SelectorPort
 from fedsim.testing import check_selector
+from tests.support.short_runs import TIMING
 from tests.support.views import answers_of, reports_of, view_of
 
 
@@ -165,15 +166,7 @@ def test_a_selector_needs_nothing_but_numpy(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     imported = [node for node in ast.walk(ast.parse(MODULE)) if isinstance(node, ast.Import | ast.ImportFrom)]
     assert [name.name for node in imported for name in node.names] == ["numpy"]
-    scenario = Scenario(
-        name="own",
-        crowd={"clients": 6},
-        learning={"kind": "none", "model_bits": 1e5},
-        network="pause-two-speed",
-        devices={"compute": "zero"},
-        rounds={"count": 4, "policy": "wait-for-all"},
-        selector={"kind": "freshest:Freshest", "cohort": 3},
-    )
-    history = simulate(scenario)
+    own = {"kind": "freshest:Freshest", "cohort": 3}
+    history = simulate(TIMING.replace({"rounds": {"count": 4, "policy": "wait-for-all"}, "selector": own}))
     assert np.bincount(history.column("participations", "client")).tolist() == [2] * 6
     check_selector(sys.modules["freshest"].Freshest)

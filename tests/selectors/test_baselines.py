@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedsim.errors import SelectorError
-from fedsim.selectors import SELECTORS, All, Fastest, Uniform
+from fedsim.selectors import SELECTORS, All, Fastest, Pause, Uniform
 from tests.support.families import by_family
 from tests.support.views import rng, view_of
 
@@ -23,14 +23,10 @@ def test_uniform_takes_every_pair_equally_often():
     assert all(abs(count - draws / 6) < five_sigma for count in counts.values())
 
 
-@pytest.mark.parametrize("selector", [Uniform(5), Fastest(5), All()], ids=["uniform", "fastest", "all"])
+@pytest.mark.parametrize("make", [lambda: Uniform(5), lambda: Fastest(5), All, lambda: Pause(5)])
 @pytest.mark.parametrize("client", [[], [4], [1, 8, 9], [0, 1, 2, 3, 4]])
-def test_candidates_no_more_than_the_cohort_are_all_taken(selector, client):
-    assert selector.select(view_of(client, oracle={}), rng()).client.tolist() == client
-
-
-def test_all_takes_all():
-    assert All().select(view_of(50), rng()).client.tolist() == list(range(50))
+def test_candidates_no_more_than_the_cohort_are_all_taken(make, client):
+    assert make().select(view_of(client, clients=30, oracle={}), rng()).client.tolist() == client
 
 
 def test_fastest_takes_the_least_expected_and_lower_ids_first():
@@ -38,14 +34,19 @@ def test_fastest_takes_the_least_expected_and_lower_ids_first():
     assert Fastest(3).select(view, rng()).client.tolist() == [3, 5, 9]
 
 
-def test_fastest_refuses_the_view_of_a_real_server():
-    with pytest.raises(SelectorError, match="oracle"):
-        Fastest(1).select(view_of([0, 1]), rng())
-
-
-def test_the_oracles_are_known_by_name():
+def test_the_oracles_are_known_by_name_and_refuse_the_view_of_a_real_server():
     oracles = {kind for kind in SELECTORS.builtin if SELECTORS.load(kind).oracle}
     assert oracles == {"fastest", "pause-genie", "refl-oracle", "soonest"}
+    for kind in oracles:
+        with pytest.raises(SelectorError, match="oracle"):
+            SELECTORS.make_recipe({"kind": kind, "cohort": 1}).build().select(view_of(3), rng())
+
+
+@pytest.mark.parametrize("kind", ["fedsuv", "oort-fedscale", "pause"])
+def test_the_first_cohort_is_drawn_by_the_rng(kind):
+    first = [SELECTORS.make_recipe({"kind": kind, "cohort": 3}).build() for _ in range(8)]
+    cohorts = {tuple(one.select(view_of(20), rng(seed)).client.tolist()) for seed, one in enumerate(first)}
+    assert len(cohorts) > 4
 
 
 @pytest.mark.parametrize("selector", [Uniform, Fastest])

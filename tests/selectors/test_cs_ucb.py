@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from fedsim import Scenario
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.selectors.cs_ucb import CsUcb, CsUcbQ
+from tests.support.short_runs import TIMING
 from tests.support.views import reports_of, view_of
 
 
@@ -143,19 +143,13 @@ def test_promises_are_kept_in_the_long_run():
 
 
 def test_a_scenario_refuses_rates_that_do_not_fit_the_crowd():
-    tables = {
-        "name": "rates",
-        "crowd": {"clients": 3},
-        "learning": "none",
-        "network": "pause-two-speed",
-        "devices": {"compute": "zero"},
-        "rounds": {"count": 1},
-    }
+    promising = {"crowd.clients": 3, "selector": {"kind": "cs-ucb-q", "cohort": 1, "rates": [0.1, 0.2, 0.3]}}
+    assert TIMING.replace(promising)
+    promising["selector"]["rates"] = [0.1, 0.2]
     with pytest.raises(
         ScenarioError, match=r"selector.rates: .*2 numbers; allowed: one for each client, crowd.clients = 3"
     ):
-        Scenario(**tables, selector={"kind": "cs-ucb-q", "cohort": 1, "rates": [0.1, 0.2]})
-    assert Scenario(**tables, selector={"kind": "cs-ucb-q", "cohort": 1, "rates": [0.1, 0.2, 0.3]})
+        TIMING.replace(promising)
 
 
 def test_refuses_rates_that_do_not_fit_the_crowd():
@@ -163,19 +157,3 @@ def test_refuses_rates_that_do_not_fit_the_crowd():
         CsUcbQ(1, rates=[0.1, 0.2]).select(view_of(3), rng())
     with pytest.raises(SelectorError, match=r"rates: 4 numbers.*3 clients of this server"):
         CsUcbQ(1, rates=[0.1, 0.2, 0.3, 0.4]).select(view_of(3), rng())
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "names"),
-    [
-        (CsUcb, {"cohort": 0}, "cohort: 0"),
-        (CsUcb, {"tau_max_s": 0.0}, "tau_max_s: 0.0"),
-        (CsUcbQ, {"tau_max_s": math.inf}, "tau_max_s: inf"),
-        (CsUcbQ, {"weight": 1.1}, "weight: 1.1"),
-        (CsUcbQ, {"promise": -0.1}, "promise: -0.1"),
-        (CsUcbQ, {"rates": [0.5, 2.0]}, r"rates\[1\]: 2.0"),
-    ],
-)
-def test_refuses(kind, options, names):
-    with pytest.raises(ValueError, match=f"^{names} is not allowed; it must be "):
-        kind(**{"cohort": 5, **options})

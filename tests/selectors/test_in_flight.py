@@ -34,22 +34,6 @@ def test_who_is_at_work_by_hand():
     assert at_work.share(0) == 0
 
 
-@pytest.mark.parametrize(
-    "selector",
-    [OortFedScale(cohort=2), Oort(cohort=2), DivFl(cohort=2), FedSuv(cohort=2), Refl(cohort=2)],
-    ids=lambda selector: type(selector).__name__,
-)
-def test_who_is_away_is_not_at_work(selector):
-    """Six of ten clients are there; two of these are sent."""
-    view = view_of(6, clients=10, features=np.arange(10.0)[:, None])
-    chosen = selector.select(view, rng())
-    chosen = getattr(chosen, "client", chosen)
-    state = getattr(selector, "_state", selector)
-    at_work = getattr(selector, "_in_flight", None) or state._in_flight
-    assert at_work.client.tolist() == sorted(chosen.tolist())
-    assert at_work.share(1) == 1 / (1 + chosen.size)
-
-
 def test_before_anybody_was_met_reports_are_harmless():
     InFlight().heard(measured_reports_of([3]))
 

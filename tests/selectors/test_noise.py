@@ -5,24 +5,9 @@ import pytest
 
 from fedsim.errors import SelectorError
 from fedsim.privacy import CoordinateClampLaplace, L1ClippedLaplace
-from fedsim.selectors import Reports
 from fedsim.selectors.importance import ImportanceSampling
 from fedsim.selectors.update_distances import UpdateDistances
-from tests.support.views import view_of
-
-
-def reports_of(**measured):
-    """Return delivered updates of clients 0 to n - 1."""
-    size = len(next(iter(measured.values())))
-    return Reports(
-        round=1,
-        time_s=1.0,
-        client=np.arange(size),
-        delivered=np.ones(size, dtype=bool),
-        duration_s=np.ones(size),
-        loss=np.full(size, np.nan),
-        measured={name: np.asarray(column, dtype=float) for name, column in measured.items()},
-    )
+from tests.support.views import reports_of, view_of
 
 
 @pytest.mark.statistical
@@ -54,7 +39,7 @@ def test_importance_by_norms_without_their_noise():
     norms = {"update_norm": [5.0, np.sqrt(10.0), 2.0], "noise_energy": [9.0, 9.0, 9.0]}
     as_sent, corrected = (ImportanceSampling(1, floor=0.0, noise=noise) for noise in ("as-sent", "corrected"))
     for selector in (as_sent, corrected):
-        selector.observe(reports_of(**norms))
+        selector.observe(reports_of(np.arange(3), **norms))
     assert as_sent.norms(view_of(3)).tolist() == pytest.approx(norms["update_norm"])
     assert corrected.norms(view_of(3)).tolist() == pytest.approx([4.0, 1.0, 0.0])
 
@@ -65,7 +50,7 @@ def test_distances_without_their_noise():
     found = {}
     for metric in ("euclidean", "squared-euclidean", "angle"):
         distances = UpdateDistances(metric, "corrected")
-        distances.learn(reports_of(**updates))
+        distances.learn(reports_of(np.arange(2), **updates))
         found[metric] = distances.between(np.arange(3), np.arange(3))
     assert found["squared-euclidean"][:2, :2].tolist() == [[0.0, 13.0], [13.0, 0.0]]
     assert found["squared-euclidean"][2].tolist() == [4.0, 9.0, 0.0], "client 2 has sent nothing"
@@ -77,7 +62,7 @@ def test_what_is_less_than_its_noise_is_nothing():
     """(1, 0) twice, with energies 4: a squared distance of -8, squares of -3."""
     for metric in ("euclidean", "angle"):
         distances = UpdateDistances(metric, "corrected")
-        distances.learn(reports_of(update=[[1.0, 0.0], [1.0, 0.0]], noise_energy=[4.0, 4.0]))
+        distances.learn(reports_of([0, 1], update=[[1.0, 0.0], [1.0, 0.0]], noise_energy=[4.0, 4.0]))
         assert not distances.between(np.arange(3), np.arange(3)).any()
 
 
@@ -93,7 +78,7 @@ def test_corrected_squared_distances_are_right_on_average():
     for _ in range(3000):
         distances = UpdateDistances("squared-euclidean", "corrected")
         sent = np.array([one, two]) + rng.laplace(0, 0.1, (2, 30))
-        distances.learn(reports_of(update=sent, noise_energy=[noise, noise]))
+        distances.learn(reports_of([0, 1], update=sent, noise_energy=[noise, noise]))
         found.append(distances.between(np.array([0]), np.array([1]))[0, 0])
     # A distance below 0 would count as 0, but 8 is beyond five standard deviations.
     assert np.min(found) > 0
@@ -104,7 +89,7 @@ def test_corrected_squared_distances_are_right_on_average():
 def test_a_mechanism_that_does_not_state_its_noise_is_refused():
     selector = ImportanceSampling(1, noise="corrected")
     with pytest.raises(SelectorError, match="needs a privacy mechanism that states its noise"):
-        selector.observe(reports_of(update_norm=[1.0], noise_energy=[np.nan]))
-    selector.observe(reports_of(update_norm=[np.nan], noise_energy=[np.nan]))
+        selector.observe(reports_of([0], update_norm=[1.0], noise_energy=[np.nan]))
+    selector.observe(reports_of([0], update_norm=[np.nan], noise_energy=[np.nan]))
     with pytest.raises(SelectorError, match="'corrected' is not allowed for the distance 'manhattan'"):
         UpdateDistances("manhattan", "corrected")

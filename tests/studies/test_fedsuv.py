@@ -1,22 +1,17 @@
 """The study of FedSUV's section 6.3: what it measures, by hand, and what it shows at small size."""
 
 import importlib
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedsim.selectors import Cohort, FedSuv, Oort, Uniform
-
-FOLDER = Path(__file__).parents[2] / "scenarios" / "fedsuv"
+from tests.support.study_commands import SCENARIOS, printed
 
 
 @pytest.fixture
 def world(monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.syspath_prepend(SCENARIOS / "fedsuv")
     return importlib.import_module("fig6_world")
 
 
@@ -115,13 +110,7 @@ def test_both_regrets_of_six_attributes_stay_below_oort(world):
 def test_study_runs_and_draws(features, tmp_path):
     options = ["--clients", "49", "--rounds", "4", "--seeds", "2", "--coverage-runs", "1", "--coverage-rounds", "4"]
     options += ["--layout", "random"]
-    told = subprocess.run(  # noqa: S603
-        [sys.executable, FOLDER / "fig6_selection.py", *options, "--features", features, "--out", tmp_path],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    told = printed("fedsuv/fig6_selection.py", tmp_path, *options, "--features", features, "--out", tmp_path)
     assert all(name in told for name in ("FedSUV", "Oort", "uniform", "Theorem 5.3"))
     assert {path.name for path in tmp_path.iterdir()} == {"heatmaps.png", "regret.png", "coverage.png"}
 

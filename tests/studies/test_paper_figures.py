@@ -125,8 +125,9 @@ def test_the_least_involved_are_taken_first(fedsuv):
     assert cohorts == {(2, 4, 8), (4, 8, 9)}
 
 
-def test_least_involved_fulfils_the_contract(fedsuv):
-    check_selector(lambda: import_module("least_involved").LeastInvolved(3))
+@pytest.mark.parametrize(("module", "name"), [("least_involved", "LeastInvolved"), ("other_features", "EachAnArm")])
+def test_selectors_of_the_study_fulfil_the_contract(fedsuv, module, name):
+    check_selector(lambda: getattr(import_module(module), name)(3))
 
 
 @pytest.mark.parametrize(("name", "columns"), [("EachAnArm", []), ("WithoutBandwidth", [1, 3])])
@@ -135,10 +136,6 @@ def test_fedsuv_with_other_features_sees_these_alone(fedsuv, name, columns):
     features = np.arange(36.0).reshape(9, 4)
     assert selector.select(view_of(9, features=features), rng()).client.size == 3
     np.testing.assert_array_equal(selector._beliefs._features, features[:, columns])
-
-
-def test_fedsuv_without_features_fulfils_the_contract(fedsuv):
-    check_selector(lambda: import_module("other_features").EachAnArm(3))
 
 
 class History:

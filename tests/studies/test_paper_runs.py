@@ -7,20 +7,11 @@ import numpy as np
 import pytest
 from paper_runs import command, curves, runs, tables
 
-from fedsim import Scenario
+from tests.support.short_runs import TIMING
 
 
 def timing(seed=0, **changes):
-    return Scenario(
-        name="paper",
-        seed=seed,
-        crowd={"clients": 6},
-        learning="none",
-        network="pause-two-speed",
-        devices={"compute": "zero"},
-        rounds={"count": 10},
-        selector={"kind": "uniform", "cohort": 2},
-    ).replace(changes)
+    return TIMING.replace({"seed": seed, "rounds.count": 10, "selector.cohort": 2, **changes})
 
 
 def test_runs_that_have_ended_are_found_again(tmp_path):

@@ -2,20 +2,17 @@
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
+from tests.support.short_runs import TIMING
+from tests.support.study_commands import SCENARIOS, printed
 
-FOLDER = Path(__file__).parents[2] / "scenarios" / "pause"
 STUDIES = {
     "annealing.py": (["--walks", "2", "--iterations", "100", "--rounds", "5"], {"best_set.png", "gap.png"}),
     "regret.py": (["--rounds", "30", "--seeds", "2"], {"regret.png", "regret_paper_weights.png"}),
@@ -25,7 +22,7 @@ STUDIES = {
 @pytest.fixture
 def modules(monkeypatch):
     """Return what imports a module that stands beside the studies."""
-    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.syspath_prepend(SCENARIOS / "pause")
     return import_module
 
 
@@ -33,33 +30,14 @@ def modules(monkeypatch):
 @pytest.mark.parametrize("name", sorted(STUDIES))
 def test_study_runs_and_draws(name, tmp_path):
     options, figures = STUDIES[name]
-    printed = subprocess.run(  # noqa: S603
-        [sys.executable, FOLDER / name, *options, "--out", tmp_path / "out"],
-        cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert "PAUSE" in printed
+    assert "PAUSE" in printed(f"pause/{name}", tmp_path, *options, "--out", tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == figures
 
 
 def test_rounds_on_arrays_are_those_of_the_simulator(modules):
     """The same selector and seed meet the same latencies under a server's clock."""
     rounds = modules("array_rounds")
-    history = simulate(
-        Scenario(
-            name="two-speed",
-            seed=5,
-            crowd={"clients": 12},
-            learning={"kind": "none", "model_bits": 1.0, "samples_per_client": 1},
-            network="pause-two-speed",
-            devices={"compute": "zero"},
-            rounds={"count": 8},
-            selector={"kind": "uniform", "cohort": 4},
-        )
-    )
+    history = simulate(TIMING.replace({"seed": 5, "crowd.clients": 12, "selector.cohort": 4}))
     client, number, took_s = (history.column("participations", name) for name in ("client", "round", "uplink_s"))
     ours = rounds.two_speed(12).duration_s(8, seed=5)
     np.testing.assert_allclose(ours[number - 1, client], took_s, rtol=1e-12)

@@ -1,17 +1,15 @@
 """Every scenario and study that is shipped runs, at tiny size."""
 
 import importlib
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from fedsim import Scenario, simulate
+from tests.support.study_commands import SCENARIOS, printed
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(SCENARIOS.rglob("*.toml"))
 STUDIES = {
     "cell_edge.py": ["--rounds", "3"],
@@ -108,17 +106,6 @@ def test_paper_scenario_runs_on_its_own_data(file, data_dir):
     assert 0 < history.column("evaluations", "accuracy")[0] < 1
 
 
-def run_study(name, folder, *options):
-    return subprocess.run(  # noqa: S603
-        [sys.executable, SCENARIOS / name, *STUDIES[name], *options],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -127,7 +114,7 @@ def run_study(name, folder, *options):
     ],
 )
 def test_study_runs_and_draws(name, tmp_path):
-    assert run_study(name, tmp_path, "--out", tmp_path / "out").strip()
+    assert printed(name, tmp_path, *STUDIES[name], "--out", tmp_path / "out").strip()
     written = {path.suffix for path in (tmp_path / "out").iterdir() if path.is_file()}
     assert ".png" in written
     assert written <= {".png", ".csv", ".md"}
@@ -137,7 +124,7 @@ def test_study_runs_and_draws(name, tmp_path):
 @pytest.mark.statistical
 def test_every_law_stands_in_the_validation_table(tmp_path):
     """The command ends with status 0 only if no law is beyond its limit."""
-    table = run_study("validate_laws.py", tmp_path).splitlines()
+    table = printed("validate_laws.py", tmp_path, *STUDIES["validate_laws.py"]).splitlines()
     rows = [cells for cells in (re.split(r"\s{2,}", line.strip()) for line in table) if len(cells) == 4][1:]
     laws = " | ".join(law for law, *_ in rows)
     for law in LAWS:

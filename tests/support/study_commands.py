@@ -1,4 +1,4 @@
-"""The commands of studies of papers, in processes of their own."""
+"""The commands of studies, in processes of their own."""
 
 import os
 import subprocess
@@ -9,9 +9,14 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
 def command(script, folder, *options):
-    """Run a script of a study with its store and its output in a folder, and return what it prints."""
+    """Run a script of a study of papers with its store and its output in a folder, and return what it prints."""
+    return printed(script, folder, *options, "--store", folder / "store", "--out", folder / "out")
+
+
+def printed(script, folder, *options):
+    """Run a script of a study in a folder, and return what it prints."""
     return subprocess.run(  # noqa: S603
-        [sys.executable, SCENARIOS / script, *options, "--store", folder / "store", "--out", folder / "out"],
+        [sys.executable, SCENARIOS / script, *options],
         cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,

@@ -8,6 +8,7 @@ from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS
 from fedsim.streams import Streams
+from tests.support.short_runs import TIMING
 
 PLACES = np.array([[100.0, 0.0], [0.0, 300.0], [200.0, 50.0]])
 SITES = {"inter_site_distance_m": 500.0, "load": 0.5, "uplink_backoff_db": 20.0, "serving_rings": 1}
@@ -83,14 +84,7 @@ def test_a_list_of_another_length_is_refused_by_its_field():
 
 
 def test_laws_stand_in_presets_and_files():
-    made = Scenario(
-        name="x",
-        crowd={"clients": 3},
-        learning={"kind": "none", "model_bits": 1e6},
-        network={"kind": "wifi", "uplink": {"transmit_power_dbm": {"kind": "choice", "of": [10.0, 15.0]}}},
-        devices={"compute": "zero"},
-        rounds={"count": 1},
-        selector="all",
-    )
+    network = {"kind": "wifi", "uplink": {"transmit_power_dbm": {"kind": "choice", "of": [10.0, 15.0]}}}
+    made = TIMING.replace({"learning.model_bits": 1e6, "network": network})
     assert made.network.uplink.bandwidth_hz == 2e6
     assert Scenario.from_toml(made.to_toml()) == made

@@ -18,6 +18,7 @@ from fedsim.streams import Streams
 from fedsim.testing import check_network
 from tests.support.lies import HonestSelector
 from tests.support.media import opened
+from tests.support.step_by_step import filled
 
 WIDE = {"capacity_bps": 1e12, "delay_s": 0.0}
 STAR = {"kind": "star", "backhaul": WIDE}
@@ -61,25 +62,6 @@ def test_alone_a_transfer_takes_as_long_as_in_its_own_cell(cell, spectrum):
                     env.run(until=start(client, bits).done)
                     (theory,) = channel.transfer_s(np.array([client]), np.array([began_s]), bits)
                     assert env.now - began_s == pytest.approx(theory, rel=1e-9)
-
-
-def filled(routes, capacity):
-    """Return max-min fair rates of routes, {link: weight}, one level of the textbook's water after the other."""
-    rates = [None] * len(routes)
-    left = dict(capacity)
-    while None in rates:
-        load = {}
-        for route, rate in zip(routes, rates, strict=True):
-            for link, weight in route.items() if rate is None else ():
-                load[link] = load.get(link, 0.0) + weight
-        full = min(load, key=lambda link: left[link] / load[link])
-        level = left[full] / load[full]
-        for i, route in enumerate(routes):
-            if rates[i] is None and full in route:
-                rates[i] = level
-                for link, weight in route.items():
-                    left[link] = max(0.0, left[link] - weight * level)
-    return rates
 
 
 def ends_in_blocks(transfers, channel, mean_bps, station, wires, *, shared):

@@ -2,7 +2,6 @@
 
 import math
 
-import networkx as nx
 import numpy as np
 import pytest
 import simpy
@@ -10,7 +9,7 @@ from pydantic import ValidationError
 
 from fedsim import Scenario
 from fedsim.errors import ScenarioError
-from fedsim.network import NETWORKS, Cell, NoFading, Rayleigh, UrbanMacro
+from fedsim.network import NETWORKS, Cell, NoFading, UrbanMacro
 from fedsim.network.graph.graph import Graph
 from fedsim.streams import Streams
 from tests.support.media import finish, opened
@@ -230,22 +229,3 @@ def test_a_client_out_of_reach_for_ever_is_told_from_one_that_may_walk_back():
     assert flow.sent_bits() == 0.0
     env.run(until=2e4)
     assert flow.done.triggered
-
-
-def test_fading_is_averaged_in_the_capacity():
-    """Rayleigh fading lowers the mean of Shannon's formula at every SNR."""
-    places = np.array([[200.0, 0.0], [900.0, 0.0]])
-    still, fading = (
-        Graph(topology=STAR, access=radio({"fading": law})).build(places, Streams(0)).access.first.uplink_bps
-        for law in (NoFading(), Rayleigh())
-    )
-    assert np.all(fading < still)
-    assert np.all(fading > 0.7 * still)
-
-
-def test_a_graph_with_one_station_without_a_place_is_refused():
-    graph = nx.Graph([("bs", "cloud", {"capacity_bps": 1.0, "delay_s": 0.0})])
-    graph.nodes["cloud"]["kind"] = "cloud"
-    graph.nodes["bs"].update(kind="base-station")
-    with pytest.raises(ScenarioError, match="x_m or y_m is missing"):
-        Graph(topology=graph, access=radio()).build(np.zeros((1, 2)), Streams(0))

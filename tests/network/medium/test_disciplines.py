@@ -93,10 +93,15 @@ def play(make, script):
 )
 def test_two_transfers_worked_by_hand(make, ends, queued):
     """A brings 4 Hz s at 0 s, B brings 1 Hz s at 1 s, when 3 of A's are left; they share 1 Hz."""
-    found, sent, waited, _ = play(make, [("a", 0, 4, None), ("b", 1, 1, None)])
+    found, sent, waited, medium = play(make, [("a", 0, 4, None), ("b", 1, 1, None)])
     assert list(found.items()) == [(name, pytest.approx(when, abs=1e-12)) for name, when in ends.items()]
     assert sent == {"a": 4, "b": 1}
     assert waited == pytest.approx(queued)
+    book, present_s = medium.book(), ends["a"] + ends["b"] - 1.0
+    assert (book.presence_s, book.sojourn_s) == pytest.approx((present_s, present_s))
+    # For 4/3 s both are there, whose gain is a half.
+    most = 1000.0 + (4 / 3 / 2 if make is with_gain else 0.0)
+    assert (book.carried, book.received, book.most) == pytest.approx((5.0, 5.0, most), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simpy import Environment
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.network.medium.collisions.contention import Contention
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.medium.wifi import Dcf, RateFair
 from fedsim.testing import check_discipline
+from tests.support.short_runs import TIMING
 
 
 def ends(rule, sends, bandwidth_hz=1.0):
@@ -79,17 +80,15 @@ def test_the_contract_is_kept(rule):
 
 
 def mean_round_s(**network):
-    scenario = Scenario(
-        name="wifi",
-        crowd={"clients": 20, "placement": {"kind": "disc", "radius_m": 15.0}},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 1},
-        network=network,
-        devices={"compute": "zero"},
-        rounds={"count": 2, "policy": "wait-for-all"},
-        selector={"kind": "uniform", "cohort": 20},
-        results={"audit": True},
+    scenario = TIMING.replace(
+        {
+            "crowd": {"clients": 20, "placement": {"kind": "disc", "radius_m": 15.0}},
+            "learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": 1},
+            "network": network,
+            "selector.cohort": 20,
+        }
     )
-    return simulate(scenario).column("rounds", "duration_s").mean()
+    return simulate(scenario.replace({"rounds.count": 2, "results.audit": True})).column("rounds", "duration_s").mean()
 
 
 def test_a_scenario_names_them():

@@ -11,6 +11,7 @@ from scipy import integrate
 from fedsim.network import NoFading, Rayleigh
 from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, Channel, mean_snr
 from fedsim.streams import Streams
+from tests.support.step_by_step import transfer_over_blocks_s
 
 STREAM = "fading-uplink"
 BANDWIDTH_HZ = 1e6
@@ -30,17 +31,12 @@ def bits_of_blocks(snr: float, coherence_s: float, blocks: float) -> float:
 
 def slow_transfer_s(snr: float, coherence_s: float, seed: int, client: int, start_s: float, bits: float) -> float:
     """Block by block in plain Python, one gain at a time."""
-    streams = Streams(seed)
-    block = math.floor(start_s / coherence_s)
-    now = start_s
-    while True:
-        gain = -math.log(1.0 - float(streams.uniform(STREAM, client, block)))
-        rate = BANDWIDTH_HZ * math.log(1.0 + snr * gain, 2)
-        end = (block + 1) * coherence_s
-        if bits <= rate * (end - now):
-            return now + bits / rate - start_s
-        bits -= rate * (end - now)
-        now, block = end, block + 1
+
+    def rate_bps(block: int) -> float:
+        gain = -math.log(1.0 - float(Streams(seed).uniform(STREAM, client, block)))
+        return BANDWIDTH_HZ * math.log(1.0 + snr * gain, 2)
+
+    return transfer_over_blocks_s(rate_bps, coherence_s, start_s, bits)
 
 
 @pytest.mark.parametrize("coherence_s", [0.013, 0.5])
@@ -56,14 +52,6 @@ def test_transfers_agree_with_a_walk_block_by_block(coherence_s):
     # Both add up to some hundreds of block lengths of about 1e-2 s at instants of about 1e1 s.
     np.testing.assert_allclose(found, slow, rtol=1e-9)
     assert found.max() > 20 * found.min()
-
-
-def test_a_transfer_inside_one_block_is_exact():
-    channel = rayleigh_channel(10.0, 1.0, seed=1)
-    gain = -math.log1p(-float(Streams(1).uniform(STREAM, 0, 7)))
-    rate = BANDWIDTH_HZ * math.log2(1 + 10.0 * gain)
-    took = channel.transfer_s(np.array([0]), np.array([7.25]), 0.5 * rate)
-    assert took[0] == pytest.approx(0.5, rel=1e-12)
 
 
 def test_a_transfer_that_ends_with_its_block():
@@ -285,14 +273,6 @@ def test_without_fading_bits_are_rate_times_time_and_without_time_there_are_none
     expected = 1e5 * np.log2(1 + SNR) * elapsed_s
     np.testing.assert_allclose(link.carried_bits(client, np.ones(SNR.size), elapsed_s), expected)
     assert forty_links().carried_bits(client, np.ones(SNR.size), np.zeros(SNR.size)).tolist() == [0.0] * SNR.size
-
-
-def test_carried_bits_do_not_depend_on_the_other_clients_of_the_call():
-    link, rng = forty_links(), np.random.default_rng(0)
-    client, start_s, elapsed_s = rng.integers(0, 40, 500), rng.uniform(0, 9, 500), rng.exponential(1.0, 500)
-    together = link.carried_bits(client, start_s, elapsed_s)
-    alone = [link.carried_bits(client[i : i + 1], start_s[i : i + 1], elapsed_s[i : i + 1])[0] for i in range(500)]
-    assert together.tolist() == pytest.approx(alone, rel=1e-12)
 
 
 EVERYONE = np.arange(4)

@@ -11,6 +11,7 @@ from fedsim.network import ModulationAndCoding, NoFading, Rayleigh
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.least_rate import ConstantPace, LeastRate
 from fedsim.streams import Streams
+from tests.support.step_by_step import transfer_over_blocks_s
 
 SNR = np.array([10.0, 4.0, 30.0])
 
@@ -19,25 +20,15 @@ def channel(coherence_s=0.2, rate=SHANNON_LIMIT, snr=SNR):
     return Channel(snr, 1e6, Rayleigh(coherence_s=coherence_s), "fading-downlink", Streams(3), rate)
 
 
-def walk(link, clients, start_s, bits):
-    """Block by block in plain Python; the seconds that it takes."""
-    coherence_s = link.fading.coherence_s
-    block, now_s = math.floor(start_s / coherence_s), start_s
-    while True:
-        rate = min(float(link.rate_bps(client, block)) for client in clients)
-        end_s = (block + 1) * coherence_s
-        if bits <= rate * (end_s - now_s):
-            return now_s + bits / rate - start_s
-        bits -= rate * (end_s - now_s)
-        now_s, block = end_s, block + 1
-
-
 @given(start_s=st.floats(0, 50), bits=st.floats(1.0, 2e7), clients=st.sets(st.integers(0, 2), min_size=1))
 @settings(max_examples=60)
 def test_times_agree_with_a_walk_block_by_block(start_s, bits, clients):
     link = channel()
     pace = LeastRate(link, np.array(sorted(clients)), start_s)
-    assert pace.time_s(bits) == pytest.approx(walk(link, clients, start_s, bits), rel=1e-9, abs=1e-9)
+    expected_s = transfer_over_blocks_s(
+        lambda block: min(float(link.rate_bps(client, block)) for client in clients), 0.2, start_s, bits
+    )
+    assert pace.time_s(bits) == pytest.approx(expected_s, rel=1e-9, abs=1e-9)
 
 
 @given(start_s=st.floats(0, 50), bits=st.lists(st.floats(0.0, 3e7), min_size=1, max_size=6))
@@ -85,15 +76,3 @@ def test_instants_beyond_all_blocks_have_the_least_mean_rate():
     link = channel(coherence_s=1e-6)
     pace = LeastRate(link, np.array([0, 2]), 1e10)
     assert pace.time_s(1e6) == pytest.approx(1e6 / link.ergodic_rate_bps[0], rel=1e-12)
-
-
-@pytest.mark.statistical
-def test_ten_clients_at_ten_decibels_have_the_rate_of_the_least_gain():
-    # The least of ten exponential gains is exponential with mean 0.1: log2(1 + 10 g) has then the mean 0.8603.
-    link = channel(snr=np.full(10, 10.0))
-    pace = LeastRate(link, np.arange(10), 0.0)
-    blocks = 40_000
-    mean = pace.bits(0.2 * blocks) / (0.2 * blocks) / 1e6
-    # Its deviation is below 0.9 bit/s/Hz.
-    assert mean == pytest.approx(0.8603, abs=5 * 0.9 / math.sqrt(blocks))
-    assert link.ergodic_rate_bps[0] / 1e6 == pytest.approx(2.9065, abs=1e-4)

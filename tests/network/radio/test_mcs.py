@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from scipy import integrate, special
+from scipy import special
 
-from fedsim.network import RATES, Cell, ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
+from fedsim.network import RATES, ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.mcs import SCHEMES, scheme_efficiencies
 from fedsim.streams import Streams
+from tests.support.step_by_step import transfer_over_blocks_s
 
 # TS 38.214, tables 5.2.2.1-2 and 5.2.2.1-3, column "efficiency".
 CQI_64 = [0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234]
@@ -172,16 +173,6 @@ def test_nr_codes_lie_some_decibels_beyond_the_limit_of_their_constellation(tabl
         assert bicm_limit(int(bits), threshold_db - 2.1) < efficiency
 
 
-@pytest.mark.parametrize("level_db", [-20.0, 0.0, 7.3, 15.0, 40.0])
-def test_mean_under_a_ceiling_by_quadrature(level_db):
-    snr = float(linear(level_db))
-    knee = 15 / snr  # log2(1 + 15) = 4
-    below, _ = integrate.quad(lambda g: math.log2(1 + snr * g) * math.exp(-g), 0, min(knee, 700), limit=400)
-    theory = below + 4 * math.exp(-knee)
-    found = Shannon(snr_gap_db=0.0, ceiling=4.0).mean_efficiency(np.array([snr]), Rayleigh())
-    assert found[0] == pytest.approx(theory, abs=1e-5)
-
-
 @pytest.mark.parametrize("level_db", [-12.0, -3.0, 4.4, 12.0, 25.0])
 def test_mean_of_schemes_adds_up_over_their_ranges(level_db):
     # Steep errors: in the middle of its range a scheme carries all, so that the mean is a sum over thresholds.
@@ -208,20 +199,6 @@ def test_means_do_not_depend_on_who_else_is_asked_about():
     assert np.all(np.diff(together) >= 0)
 
 
-def slow_transfer_s(law, snr, coherence_s, bandwidth_hz, bits, start_s):
-    """Block by block in plain Python."""
-    block = math.floor(start_s / coherence_s)
-    now = start_s
-    while True:
-        gain = -math.log1p(-float(Streams(3).uniform("fading", 0, block)))
-        rate = bandwidth_hz * float(law.efficiency(np.array(snr * gain)))
-        end = (block + 1) * coherence_s
-        if rate and bits <= rate * (end - now):
-            return now + bits / rate - start_s
-        bits -= rate * (end - now)
-        now, block = end, block + 1
-
-
 @settings(deadline=None, max_examples=25)
 @given(level_db=st.floats(-8, 20), blocks=st.floats(0.01, 20), start_s=st.floats(0, 100))
 def test_transfers_wait_through_outages(level_db, blocks, start_s):
@@ -229,7 +206,12 @@ def test_transfers_wait_through_outages(level_db, blocks, start_s):
     channel = Channel(np.array([float(linear(level_db))]), 1e5, Rayleigh(coherence_s=0.1), "fading", Streams(3), law)
     bits = float(channel.ergodic_rate_bps[0]) * 0.1 * blocks
     took = channel.transfer_s(np.array([0]), np.array([start_s]), bits)[0]
-    slow = slow_transfer_s(law, float(channel.snr[0]), 0.1, 1e5, bits, start_s)
+
+    def rate_bps(block):
+        gain = -math.log1p(-float(Streams(3).uniform("fading", 0, block)))
+        return 1e5 * float(law.efficiency(np.array(float(channel.snr[0]) * gain)))
+
+    slow = transfer_over_blocks_s(rate_bps, 0.1, start_s, bits)
     assert took == pytest.approx(slow, rel=1e-9, abs=1e-9)
 
 
@@ -242,17 +224,6 @@ def test_level_of_outage_in_a_steady_start():
     share = np.mean(channel.rate_bps(0, np.arange(blocks)) == 0)
     theory = 1 - math.exp(-(2 ** CQI_64[0] - 1) * 10**0.3)
     assert share == pytest.approx(theory, abs=5 * math.sqrt(theory * (1 - theory) / blocks) + 1e-4)
-
-
-@pytest.mark.statistical
-def test_long_transfers_run_at_the_mean_goodput():
-    cell = Cell(rate=ModulationAndCoding(), fading=Rayleigh(coherence_s=0.001), shadowing_sigma_db=0.0)
-    links = cell.build(np.full((20, 2), 700.0), Streams(1))
-    bits = float(links.uplink.ergodic_rate_bps[0]) * 10.0  # ten thousand blocks
-    took = links.uplink_s(np.arange(20), 1, np.zeros(20), bits)
-    rate = links.uplink.rate_bps(0, np.arange(100_000))
-    variation = rate.std() / rate.mean()
-    assert np.all(np.abs(took / 10.0 - 1) < 5 * variation / 100 + 2e-3)
 
 
 def test_kinds():

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.network.topology.max_min import PAD, max_min_rates
+from tests.support.step_by_step import filled
 
 
 def share(flows, capacity):
@@ -17,23 +18,6 @@ def share(flows, capacity):
         for j, step in enumerate(flow):
             routes[i, j], weights[i, j] = step if isinstance(step, tuple) else (step, 1.0)
     return max_min_rates(routes, weights, np.array(capacity, dtype=float))
-
-
-def filled_slowly(flows, capacity):
-    """Raise all rates together and stop whoever meets a full link, one link after the other."""
-    rates, rising = [0.0] * len(flows), set(range(len(flows)))
-    while rising:
-        steps = []
-        for link, room in enumerate(capacity):
-            load = sum(w * rates[i] for i, flow in enumerate(flows) for on, w in flow if on == link)
-            growth = sum(w for i in rising for on, w in flows[i] if on == link)
-            if growth:
-                steps.append((max(0.0, room - load) / growth, link))
-        step, full = min(steps)
-        for i in rising:
-            rates[i] += step
-        rising -= {i for i in rising if any(on == full for on, _ in flows[i])}
-    return rates
 
 
 @pytest.mark.parametrize(
@@ -76,27 +60,7 @@ def networks(draw):
 
 @given(networks())
 @settings(deadline=None, max_examples=200)
-def test_every_flow_has_a_full_link_on_which_it_is_among_the_fastest(network):
-    flows, capacity = network
-    rates = share(flows, capacity)
-    load = np.zeros(len(capacity))
-    for rate, flow in zip(rates, flows, strict=True):
-        for link, weight in flow:
-            load[link] += weight * rate
-    slack = 1e-9 * max(capacity)
-    assert np.all(load <= np.array(capacity) + slack)
-    for rate, flow in zip(rates, flows, strict=True):
-        bottlenecks = [
-            link
-            for link, _ in flow
-            if load[link] >= capacity[link] - slack
-            and all(rate >= other - slack for other, way in zip(rates, flows, strict=True) if link in dict(way))
-        ]
-        assert bottlenecks
-
-
-@given(networks())
-@settings(deadline=None, max_examples=200)
 def test_the_same_as_filling_step_by_step(network):
     flows, capacity = network
-    np.testing.assert_allclose(share(flows, capacity), filled_slowly(flows, capacity), atol=1e-9 * max(capacity))
+    expected = filled([dict(flow) for flow in flows], dict(enumerate(capacity)))
+    np.testing.assert_allclose(share(flows, capacity), expected, atol=1e-9 * max(capacity))

@@ -41,13 +41,6 @@ def test_a_transfer_ends_where_the_capacity_has_carried_its_bits(start_s, bits, 
     assert took(Capacities.of([FLAT, STEPS]), start_s, bits, trace=1) == pytest.approx(seconds, abs=1e-8)
 
 
-def test_a_constant_capacity_is_bits_over_rate():
-    capacities = Capacities.of([FLAT])
-    for start_s in (0.0, 3.3, 6.999, 1e6):
-        assert took(capacities, start_s, 123.0) == pytest.approx(24.6)
-    assert capacities.mean_bps == pytest.approx([5.0])
-
-
 def plain_loop_s(trace, start_s, bits):
     """Walk through the pieces one by one."""
     edges, rates = trace

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import simpy
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.network import NETWORKS
 from fedsim.streams import Streams
 from fedsim.testing import check_network
+from tests.support.short_runs import TIMING
 
 HERE = {"time": "t", "rate": "r", "unit": "kbit/s"}
 
@@ -30,16 +31,9 @@ def links(clients=4, seed=1, **options):
 
 
 def scenario(**options):
-    return Scenario(
-        name="traces",
-        crowd={"clients": 2},
-        learning={"kind": "none", "model_bits": 20e3},
-        network=network(mapping="sequential", offset="none", **options),
-        devices={"compute": "zero"},
-        rounds={"count": 2},
-        selector="all",
-        results={"audit": True},
-    )
+    tables = {"crowd.clients": 2, "learning.model_bits": 20e3, "rounds.count": 2, "results.audit": True}
+    traces = network(mapping="sequential", offset="none", **options)
+    return TIMING.replace({**tables, "network": traces, "selector": "all"})
 
 
 def test_rounds_by_hand(folder):

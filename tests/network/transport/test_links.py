@@ -14,6 +14,7 @@ from fedsim.network.fedscale import RateLinks
 from fedsim.network.transport.transport import Tcp
 from fedsim.streams import Streams
 from fedsim.testing import check_network
+from tests.support.step_by_step import filled
 
 PLAIN = {"overhead": 0.0, "header_bytes": 0.0, "handshakes": 0, "rtt_s": 1e-6}
 
@@ -99,23 +100,12 @@ def test_equal_flows_get_equal_parts_of_the_server(clients, way, server):
     np.testing.assert_allclose(ends(links, [1e6] * clients, [0.0] * clients, way), expected_s, rtol=1e-3)
 
 
-def filled(capacity, ceilings):
-    """Return max-min fair rates by raising all of them together until the link is full or they are at a ceiling."""
-    rates, rising = dict.fromkeys(ceilings, 0.0), set(ceilings)
-    left = capacity
-    while rising and left > 1e-9 * capacity:
-        step = min(left / len(rising), *(ceilings[flow] - rates[flow] for flow in rising))
-        for flow in rising:
-            rates[flow] += step
-        left -= step * len(rising)
-        rising = {flow for flow in rising if ceilings[flow] - rates[flow] > 1e-9 * ceilings[flow]}
-    return rates
-
-
 def step_by_step(capacity, ceilings, bits, starts_s):
     left, ended_s, now_s = dict(enumerate(bits)), {}, 0.0
     while left:
-        rates = filled(capacity, {flow: ceilings[flow] for flow in left if starts_s[flow] <= now_s})
+        sending = [flow for flow in left if starts_s[flow] <= now_s]
+        links = {**dict(enumerate(ceilings)), "server": capacity}
+        rates = dict(zip(sending, filled([{flow: 1.0, "server": 1.0} for flow in sending], links), strict=True))
         ahead_s = [left[flow] / rate for flow, rate in rates.items() if rate > 0]
         ahead_s += [starts_s[flow] - now_s for flow in left if starts_s[flow] > now_s]
         step_s = min(ahead_s)

@@ -174,9 +174,3 @@ def test_manhattan_lengths_are_added_up_in_double_precision():
     distances = UpdateDistances("manhattan")
     distances.learn(reports_of([0], update=np.array([[2.0**24, 1, -1, 1]], np.float32)))
     assert distances.between(np.array([0]), np.array([1])).tolist() == [[2.0**24 + 3]]
-
-
-def test_another_reading_of_the_matrix_is_refused():
-    with pytest.raises(ValueError, match=r"^matrix: 'round' is not allowed; it must be 'paper' or 'reference-code'"):
-        ClusteredBySimilarity(2, matrix="round")
-    assert ClusteredBySimilarity(2, matrix="reference-code").matrix == "reference-code"

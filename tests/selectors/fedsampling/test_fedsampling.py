@@ -288,23 +288,6 @@ def test_what_does_not_go_together_is_refused_in_words(changes, said):
         simulate(SCENARIO.replace(changes))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"samples": 0}, "samples: 0"),
-        ({"threshold": 1}, "threshold: 1"),
-        ({"epsilon": 0.0}, "epsilon: 0.0"),
-        ({"alpha": 1.5}, "alpha: 1.5"),
-        ({"query": "often"}, "query: 'often'"),
-        ({"clip": 2}, "clip: 2"),
-        ({"cohort": 0}, "cohort: 0"),
-    ],
-)
-def test_wrong_options_are_refused(options, said):
-    with pytest.raises(ValueError, match=said):
-        FedSampling(**{"samples": 10, **options})
-
-
 class Drawing(Everybody):
     """Lets clients draw samples in a way of its own."""
 

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, Matern
 
 from fedsim.selectors.fedsuv.features import Basis
 from fedsim.selectors.fedsuv.utility import UtilityProcess
@@ -105,23 +103,6 @@ def test_the_posterior_is_that_of_every_observation_by_itself(rounds, points_in_
     joint = prior - across @ np.linalg.solve(within, across.T)
     ours = np.stack([process.covariances(client, np.arange(12)) for client in range(12)])
     np.testing.assert_allclose(ours, joint, atol=1e-8)
-
-
-@pytest.mark.parametrize(("kernel", "theirs"), [("rbf", RBF(0.5, "fixed")), ("matern52", Matern(0.5, "fixed", 2.5))])
-def test_the_whole_process_agrees_with_scikit_learn(kernel, theirs):
-    points = np.random.default_rng(5).random((150, 2))
-    process = at(points, Basis(points, kernel, 0.5, 150, 1e-12), 0.1)
-    count, total = np.zeros(150), np.zeros(150)
-    for client, value in observations(150, 200, seed=6):
-        process.observe(client, value)
-        count[client] += 1
-        total[client] += value
-    seen = np.flatnonzero(count)
-    other = GaussianProcessRegressor(theirs, alpha=0.1**2 / count[seen], optimizer=None)
-    mean, deviation = other.fit(points[seen], total[seen] / count[seen]).predict(points, return_std=True)
-    ours = process.posterior(np.arange(150))
-    np.testing.assert_allclose(ours[0], mean, atol=1e-5)
-    np.testing.assert_allclose(ours[1], deviation, atol=1e-5)
 
 
 def test_updates_do_not_drift_from_what_is_learned_at_once():

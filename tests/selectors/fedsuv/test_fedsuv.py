@@ -119,11 +119,6 @@ def test_before_the_first_utility_rectangles_have_no_end():
     assert np.all(np.isfinite(selector.rectangle(np.arange(5)).validity_high))
 
 
-def test_the_first_cohort_is_drawn_by_the_rng():
-    first = {tuple(FedSuv(3).select(view_of(20), rng(seed)).client.tolist()) for seed in range(8)}
-    assert len(first) > 4
-
-
 def test_those_of_low_validity_are_eliminated_by_hand():
     """After n failures the upper bound alpha / sqrt(1 + n) falls below the best lower bound n / (1 + n) - the same."""
     tries = 60
@@ -144,19 +139,20 @@ def failing(clients, failed, rho, **options):
     return selector.left
 
 
-def test_one_elimination_may_go_beyond_rho_unless_it_is_a_cap():
-    assert failing(10, 6, rho=0.4).tolist() == [0, 7, 8, 9]
-    # The more failures, the lower the upper bound: the last four go.
-    assert failing(10, 6, rho=0.4, elimination="cap").tolist() == [0, 1, 2, 7, 8, 9]
-
-
-def test_nobody_is_eliminated_once_rho_is_reached():
-    assert failing(10, 6, rho=0.0).tolist() == list(range(10))
-
-
-def test_as_many_as_are_selected_stay():
-    assert failing(10, 9, rho=0.4, keep=4).tolist() == [0, 1, 2, 3]
-    assert failing(10, 9, rho=0.4).tolist() == [0]
+@pytest.mark.parametrize(
+    ("failed", "options", "left"),
+    [
+        # One elimination may go beyond rho.
+        (6, {"rho": 0.4}, [0, 7, 8, 9]),
+        # Of a cap the last four go: the more failures, the lower the upper bound.
+        (6, {"rho": 0.4, "elimination": "cap"}, [0, 1, 2, 7, 8, 9]),
+        (6, {"rho": 0.0}, list(range(10))),
+        (9, {"rho": 0.4, "keep": 4}, [0, 1, 2, 3]),
+        (9, {"rho": 0.4}, [0]),
+    ],
+)
+def test_eliminations_by_hand(failed, options, left):
+    assert failing(10, failed, **options).tolist() == left
 
 
 def test_the_dominated_leave_those_of_least_utility_first():
@@ -216,21 +212,6 @@ def test_away_clients_stay_in_the_pool():
     assert np.all(np.isinf(selector.rectangle(np.arange(3, 8)).validity_high))
 
 
-def test_learning_from_features_carries_over():
-    """Clients with x near 1 deliver and are useful; those never tried are told by their features."""
-    x = np.linspace(0, 1, 40)[:, None]
-    selector = FedSuv(2, utility_scale=1.0, keep=40, rho=0.0, undelivered="nothing", fit="none")
-    selector.select(view_of(40, features=x), rng())
-    for k in range(0, 40, 2):
-        for _ in range(8):
-            selector.observe(measured_reports_of([k], delivered=k >= 20, loss_rms=k / 40))
-    selector.select(view_of(40, round=2, features=x), rng())
-    found = selector.rectangle(np.arange(1, 40, 2))
-    middle = (found.utility_low + found.utility_high) / 2
-    assert np.all(np.diff(found.validity_low + found.validity_high) > 0)
-    np.testing.assert_allclose(middle[10:], np.arange(21, 40, 2) / 40, atol=0.02)
-
-
 def test_meeting_the_crowd_bit_by_bit_gives_what_meeting_it_at_once_gives():
     """The models are made anew whenever twice as many are known; the last time here is when everybody is."""
     features = np.random.default_rng(4).random((32, 3))
@@ -270,33 +251,6 @@ def test_features_may_not_change_their_number():
     selector.select(view_of(4, features=np.ones((4, 2))), rng())
     with pytest.raises(SelectorError, match="after 2 columns"):
         selector.select(view_of(4, round=2, features=np.ones((4, 3))), rng())
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"cohort": 0}, "cohort: 0 is not allowed"),
-        ({"basis": 0}, "basis: 0 is not allowed"),
-        ({"keep": 0}, "keep: 0 is not allowed"),
-        ({"samples_per_round": 0}, "samples_per_round: 0 is not allowed"),
-        ({"rho": 1.1}, "rho: 1.1 is not allowed; it must be at most 1"),
-        ({"delta": 1.0}, "delta: 1.0 is not allowed; it must be below 1"),
-        ({"delta": 0.0}, "delta: 0.0 is not allowed"),
-        ({"ridge": 0.0}, "ridge: 0.0 is not allowed"),
-        ({"noise": 0.0}, "noise: 0.0 is not allowed"),
-        ({"length_scale": -1.0}, "length_scale: -1.0 is not allowed"),
-        ({"utility_scale": 0.0}, "utility_scale: 0.0 is not allowed"),
-        ({"scaling": "log"}, "scaling: 'log' is not allowed; it must be 'rank' or 'range' or 'none'"),
-        ({"kernel": "cubic"}, "kernel: 'cubic' is not allowed"),
-        ({"elimination": "all"}, "elimination: 'all' is not allowed"),
-        ({"fill": "all"}, "fill: 'all' is not allowed"),
-        ({"negative_gain": "abs"}, "negative_gain: 'abs' is not allowed"),
-        ({"when_disjoint": "union"}, "when_disjoint: 'union' is not allowed"),
-    ],
-)
-def test_refuses(options, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        FedSuv(**{"cohort": 5, **options})
 
 
 def test_all_clients_count_in_beta_also_those_never_met():

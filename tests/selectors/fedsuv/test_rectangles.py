@@ -93,9 +93,3 @@ def test_the_unbounded_are_never_dominated(corners):
     rows = np.array(corners, dtype=float).reshape(-1, 4)
     plane = np.full(len(rows), np.inf)
     assert not dominated(Bounds(rows[:, 0], plane, rows[:, 1], plane)).any()
-
-
-def test_somebody_is_always_left():
-    values = np.random.default_rng(0).random((50, 2))
-    found = dominated(Bounds(values[:, 0], values[:, 0], values[:, 1], values[:, 1]))
-    assert 0 < np.count_nonzero(~found) < 50

@@ -57,17 +57,6 @@ def test_clusters_are_those_of_a_plain_search(distance, radius):
     assert partition(clusters_of(shares, distance, radius)) == searched(shares, radius, distance == "hellinger")
 
 
-@pytest.mark.slow
-def test_clusters_are_those_of_the_published_code_s_library():
-    from sklearn.cluster import OPTICS
-
-    shares = np.random.default_rng(1).dirichlet(np.full(5, 0.3), 60)
-    found = OPTICS(min_samples=2, cluster_method="dbscan", eps=0.25).fit_predict(points(shares, "hellinger"))
-    alone = np.flatnonzero(found == -1)
-    found[alone] = found.max() + 1 + np.arange(alone.size)
-    assert partition(clusters_of(shares, "hellinger", 0.25)) == partition(found)
-
-
 # Clusters {0, 1}, {2} and {3} of seconds 1 and 3, 4, 1; losses 1 and 3, 1, and none of a client never tried.
 WORLD = {
     "label_histogram": [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],

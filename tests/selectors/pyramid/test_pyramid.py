@@ -61,13 +61,6 @@ def test_clients_are_those_of_oort_with_the_same_numbers():
     assert PyramidFl(4).select(view_of(9), rng(1)).work is None, "no declared times"
 
 
-@pytest.mark.parametrize("options", [{"most_more": 99.5}, {"beta": 1.5}, {"steps": 0}, {"until": "end"}])
-def test_options_out_of_range_are_refused(options):
-    (name,) = options
-    with pytest.raises(ValueError, match=f"^{name}: .* is not allowed"):
-        PyramidFl(2, **options)
-
-
 def test_in_a_run_no_client_ends_after_the_slowest_of_its_cohort_and_energy_follows_the_work():
     """Times are constant, and steps are whole and rounded down."""
     scenario = Scenario(

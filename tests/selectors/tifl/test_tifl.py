@@ -121,6 +121,7 @@ def test_credits_limit_how_often_a_tier_is_drawn():
     assert sorted(drawn) == [0, 0, 0, 1, 1, 1]
     # All are spent: the round takes place all the same.
     assert selector.select(view_of(2), rng()).client.size == 1
+    assert Tifl(2, credits=1, timeout_s=1e-9).credits == 1
 
 
 def test_a_small_tier_is_filled_up_from_its_neighbours_the_faster_first():
@@ -128,6 +129,7 @@ def test_a_small_tier_is_filled_up_from_its_neighbours_the_faster_first():
     selector, _ = profiled(Tifl(3, tiers=5, policy="uniform"), np.arange(10))
     selector._chance = np.array([0, 0, 1.0, 0, 0])
     assert selector.select(view_of([0, 2, 4, 6, 9], clients=10), rng()).client.tolist() == [2, 4, 6]
+    assert selector.select(view_of([0, 2, 4, 6, 9], clients=10, wanted=2), rng()).client.tolist() == [2, 4]
     assert selector.select(view_of([4], clients=10), rng()).client.tolist() == [4]
     assert selector.select(view_of([0, 1], clients=10), rng()).client.tolist() == [0, 1]
 
@@ -152,33 +154,6 @@ def test_only_newcomers_are_asked():
     asking = Tifl(2, down_bits=3.0, up_bits=5.0, timeout_s=7.0).probe(view_of(5), rng())
     assert (asking.down_bits, asking.up_bits, asking.wait_s, asking.samples) == (3.0, 5.0, 7.0, None)
     assert Tifl(2, timeout_s=None).probe(view_of(5), rng()).wait_s is None
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"tiers": 3, "policy": "random"}, "policy: 'random'"),
-        ({"tiers": 3, "probabilities": [1.0, 2.0]}, "probabilities"),
-        ({"tiers": 2, "probabilities": [0.0, 0.0]}, "probabilities"),
-        ({"tiers": 2, "probabilities": [-1.0, 2.0]}, "probabilities"),
-        ({"tiers": 2, "probabilities": [1e308, 1e308]}, "probabilities"),
-        ({"tiers": 1, "probabilities": 1}, "probabilities: 1"),
-        ({"tiers": 1, "probabilities": "1"}, "probabilities: '1'"),
-        *(({option: 0}, option) for option in ("credits", "tiers", "interval", "tries")),
-        ({"policy": "quick"}, "policy"),
-        ({"timeout_s": 0.0}, "timeout_s"),
-    ],
-)
-def test_options_out_of_range_are_refused(options, message):
-    with pytest.raises(ValueError, match=f"^{message}.* is not allowed"):
-        Tifl(2, **options)
-    assert Tifl(2, credits=1, timeout_s=1e-9).credits == 1
-
-
-def test_of_two_neighbours_the_faster_fills_a_small_tier_up():
-    selector, _ = profiled(Tifl(2, tiers=5, policy="uniform"), np.arange(10))
-    selector._chance = np.array([0, 0, 1.0, 0, 0])
-    assert selector.select(view_of([0, 2, 4, 6, 9], clients=10), rng()).client.tolist() == [2, 4]
 
 
 def test_probabilities_are_looked_at_every_so_many_rounds():

@@ -105,18 +105,3 @@ def test_numbers_of_scipy_bit_by_bit(values: list[float], seed: int) -> None:
 def test_shape_of_the_places() -> None:
     x = np.array([0.0, 1.0, 2.0])
     assert monotone_cubic(x, x, np.full((2, 3), 0.5)).shape == (2, 3)
-
-
-def test_a_line_stays_a_line() -> None:
-    x = np.array([0.0, 1.0, 3.0, 4.0])
-    at = np.array([0.0, 0.25, 2.0, 4.0])
-    assert monotone_cubic(x, 3.0 - 2.0 * x, at) == pytest.approx(3.0 - 2.0 * at, rel=1e-15)
-
-
-def test_monotone_where_the_points_are() -> None:
-    """A cubic spline would fall below 0 between the first two points and rise above 1 after the third."""
-    x = np.arange(6.0)
-    values = monotone_cubic(x, np.array([0.0, 0.0, 1.0, 1.0, 1.0, 5.0]), np.linspace(0.0, 5.0, 401))
-    assert np.all(np.diff(values) >= 0)
-    assert np.all(values[:81] == 0)
-    assert np.all(values[160:321] == 1)
