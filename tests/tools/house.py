@@ -1,7 +1,6 @@
 """Draws the import graph of a package and measures the house.
 
     python tests/tools/house.py fedsim.rounds fedsim.network     # rooms, arrows, upward arrows, circles
-    python tests/tools/house.py --sizes                          # lines and files of every folder, long files
 
 Imports are read from the source and never run; those inside functions and for type checking count. A room of a package
 is a file or a folder right below it. Which arrows go upward is told by the layers of pyproject.toml.
@@ -69,29 +68,12 @@ def sources() -> Iterator[tuple[str, Path]]:
         yield str(path.parent.relative_to(home().parent)), path
 
 
-def show_sizes() -> None:
-    """Print lines and files of every folder, and the files above 400 lines."""
-    folders: dict[str, list[tuple[int, str]]] = {}
-    for folder, path in sources():
-        folders.setdefault(folder, []).append((len(path.read_text().splitlines()), path.name))
-    for folder, files in sorted(folders.items()):
-        print(f"{folder}: {len(files)} files, {sum(lines for lines, _ in files)} lines")
-    found = [(lines, f"{folder}/{name}") for folder, files in folders.items() for lines, name in files]
-    for lines, name in sorted(found, reverse=True):
-        if lines > 400:
-            print(f"{lines} lines in {name}")
-    print(f"{len(found)} files, {sum(lines for lines, _ in found)} lines")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("package", nargs="*", help="packages to draw")
-    parser.add_argument("--sizes", action="store_true")
     chosen = parser.parse_args()
     for package in chosen.package:
         show_graph(package)
-    if chosen.sizes:
-        show_sizes()
 
 
 if __name__ == "__main__":

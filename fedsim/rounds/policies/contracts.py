@@ -2,7 +2,7 @@
 
 Two kinds cover most methods: a `SynchronousPolicy` states which event is enough, an `AsynchronousPolicy` keeps a number
 of clients in flight. A method of a third kind, such as SAFA, derives from `RoundPolicy` and runs its rounds itself.
-Which events of the instant at which a round ends belong to it: section "Equal times" of `fedsim/rounds/README.md`.
+Which events of the instant at which a round ends belong to it: section "Time" of `fedsim/README.md`.
 """
 
 import difflib

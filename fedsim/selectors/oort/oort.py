@@ -59,8 +59,9 @@ class Oort(CohortSelector):
     blacklist_after : int >= 1 or None
         Number of selections after which a client is no longer exploited (10 in the paper's study of outliers); None
         for no limit, as in the published code. In a large crowd few clients are selected as often. In a small one all
-        are, and the blacklist holds the most selected clients in turn: the default costs no time there, and without it
-        Jain's index falls from 0.78 to 0.45 and a client leaks more than twice as much (``scenarios/README.md``).
+        are, and the blacklist holds the most selected clients in turn: among 60 clients with privacy it costs no time,
+        and without it Jain's index falls from 0.81 to 0.67 and the largest leakage grows from an epsilon of 51 to one
+        of 88 (``scenarios/selector_tables/tables.csv``).
     blacklist_share : float in [0, 1]
         Largest blacklist as a share of the crowd, clients selected most often first. From the published code; without
         it a long run on a small crowd would blacklist all clients.

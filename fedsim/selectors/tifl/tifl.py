@@ -101,7 +101,7 @@ class Tifl(CohortSelector):
     evaluation : ``"losses"`` or ``"probe"``
         Source of the tiers' accuracies: the last training losses of delivered updates, a number each; or, as the paper
         evaluates the model on data of every tier, a question to all candidates in tiers for the loss of the model on
-        their data, every I rounds. The default is as fast (``scenarios/README.md``), and asks no client.
+        their data, every I rounds. The default asks no client.
     improvement : ``"relative"`` or ``"absolute"``
         Whether the accuracy of the last tier has to rise by more than the mean of all tiers, or to rise at all. The
         paper compares test accuracies, which end rising; losses of training fall nearly always, so that with
