@@ -148,25 +148,6 @@ def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: f
     assert result.loss == pytest.approx(np.mean(losses), rel=1e-5)
 
 
-def test_adam_agrees_with_torch_on_an_ordinary_module(tiny: Dataset) -> None:
-    local = LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=32, epochs=6)
-    executor = SequentialExecutor(TrainingSetup(MLP(hidden=(7,)), tiny, local, seed=1))
-    rows = np.arange(20)
-    result = next(executor.train([task(executor, rows)]))
-
-    net = nn.Sequential(nn.Linear(16, 7), nn.ReLU(), nn.Linear(7, 3))
-    nn.utils.vector_to_parameters(torch.from_numpy(executor.flat.layout.initial.copy()), net.parameters())
-    adam = torch.optim.Adam(net.parameters(), lr=0.01)
-    images = torch.from_numpy(scaled(tiny.train_x[rows])).float()
-    labels = torch.from_numpy(tiny.train_y[rows].copy())
-    for _ in range(6):
-        adam.zero_grad()
-        nn.functional.cross_entropy(net(images), labels).backward()
-        adam.step()
-    trained = nn.utils.parameters_to_vector(net.parameters()).detach().numpy()
-    np.testing.assert_allclose(executor.flat.layout.initial + result.difference, trained, atol=1e-5)
-
-
 @pytest.mark.parametrize("local", [{"optimizer": "adam", "learning_rate": 0.01}, {"momentum": 0.9}])
 def test_kept_state_over_two_trainings_equals_one_longer_training(tiny: Dataset, local: dict[str, Any]) -> None:
     once = LocalTraining(batch_size=32, keep_optimizer_state=True, **local)

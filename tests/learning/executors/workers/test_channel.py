@@ -14,7 +14,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from fedsim.learning.executors.workers.channel import Channel, by_value, from_bytes
+from fedsim.learning.executors.workers.channel import Channel, by_value
 from fedsim.learning.executors.workers.segments import Segment, raw
 
 
@@ -88,14 +88,6 @@ def test_descriptors_are_given_back(ends: tuple[Channel, Channel]) -> None:
         sent()
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
-
-
-def test_code_that_cannot_be_imported_is_sent_along() -> None:
-    class Local:
-        def double(self, number: int) -> int:
-            return 2 * number
-
-    assert from_bytes(by_value(Local())).double(4) == 8
 
 
 SOURCE = """
