@@ -14,6 +14,7 @@ from fedsim.learning import DATASETS, MNIST, FashionMNIST, IdxFiles
 from fedsim.learning.data.idx import FILES, md5, read_pair
 from fedsim.learning.models.numerics import numerics
 from tests.support.run_folders import state_of
+from tests.support.short_runs import of_learning
 
 
 def idx(array):
@@ -155,26 +156,16 @@ def test_pairs_that_do_not_belong_together_are_refused(tmp_path):
 def test_the_digest_of_the_data_is_recorded_and_other_data_do_not_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr("fedsim.results.recording.draw", lambda *_, **__: None)
     write_set(tmp_path / "mine" / "raw")
-    scenario = Scenario(
-        name="own",
-        crowd={"clients": 3},
-        learning={
-            "data": {"kind": "idx-files", "name": "mine", "classes": 3},
-            "model": {"kind": "mlp", "hidden": [4]},
-            "split": "equal",
-        },
-        network="pause-two-speed",
-        devices={"compute": "zero"},
-        rounds={"count": 3},
-        selector={"kind": "uniform", "cohort": 2},
-    )
+    own = {"kind": "idx-files", "name": "mine", "classes": 3}
+    learning = {"data": own, "model": {"kind": "mlp", "hidden": [4]}, "split": "equal"}
+    scenario = of_learning(learning, clients=3, rounds=3, devices={"compute": "zero"})
 
     def stop(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(scenario, tmp_path / "run", data_dir=tmp_path, store=False, on_round=stop)
-    digest = DATASETS.make({"kind": "idx-files", "name": "mine", "classes": 3}).load(tmp_path).digest
+    digest = DATASETS.make(own).load(tmp_path).digest
     assert state_of(tmp_path / "run")["data"] == digest
     write_set(tmp_path / "mine" / "raw", seed=1)
     with pytest.raises(RunError, match=f"begun with other data .digest {digest}; now .*--force"):

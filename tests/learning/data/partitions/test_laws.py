@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
 from fedsim.learning import PARTITIONS, Dataset, Digits, DirichletPartition, EqualPartition, QuantitySkewPartition
@@ -18,6 +18,7 @@ from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition
 from fedsim.learning.data.partitions.natural import NaturalPartition
 from fedsim.learning.data.partitions.shards import ShardsPartition
 from fedsim.streams import Streams
+from tests.support.short_runs import of_learning
 
 FULL = EqualPartition | DirichletPartition | QuantitySkewPartition
 """Divisions that leave no client without samples where there are 12 for each."""
@@ -89,15 +90,6 @@ def test_users_of_a_data_set_are_checked_and_cut_with_it() -> None:
         Dataset(images, labels, images, labels, classes=4, pixel_max=1, train_users=np.arange(3))
 
 
-TABLES: dict[str, Any] = {
-    "name": "division",
-    "crowd": {"clients": 5},
-    "network": "pause-two-speed",
-    "rounds": {"count": 1},
-    "selector": {"kind": "uniform", "cohort": 2},
-}
-
-
 @pytest.mark.parametrize("kind", [kind for kind in PARTITIONS.builtin if kind not in ("natural", "file")])
 def test_each_kind_runs(kind: str, tmp_path: Path) -> None:
     options = {"dirichlet": {"alpha": 0.5}, "sizes": {"samples": 20}, "log-normal": {"sigma": 1.0}}
@@ -108,4 +100,4 @@ def test_each_kind_runs(kind: str, tmp_path: Path) -> None:
         "split": {"kind": kind, **needed.get(kind, {})},
         "allow_empty": True,
     }
-    assert simulate(Scenario(**TABLES, learning=learning)).evaluations.num_rows >= 1
+    assert simulate(of_learning(learning, clients=5)).evaluations.num_rows >= 1
