@@ -81,15 +81,6 @@ def test_same_seed_gives_the_same_bits_and_another_seed_others(make_learner: Mak
     assert np.any(other.vector(rounds(other, cohorts)) != same[0].vector(models[0]))
 
 
-def test_another_clients_presence_leaves_a_clients_update_alone(make_learner: Maker) -> None:
-    learner, shared = make_learner(), make_learner()
-    model, other = learner.initial(), shared.initial()
-    alone = learner.aggregate(model, [one_update(learner, model, 2)], np.ones(1))
-    crowd = [one_update(shared, other, c) for c in (0, 2, 4)]
-    with_others = shared.aggregate(other, crowd, np.array([0.0, 1.0, 0.0]))
-    np.testing.assert_array_equal(learner.vector(alone), shared.vector(with_others))
-
-
 def test_settled_models_let_go_of_their_ancestors(make_learner: Maker) -> None:
     learner = make_learner(local=ADAM)
     model = learner.initial()

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,16 +40,6 @@ def test_trainings_of_a_cohort_are_measured_in_one_batch() -> None:
     model = learner.aggregate(start, updates(learner, start, 3), np.ones(1))
     learner.measure([*updates(learner, model, 5, 1), *updates(learner, start, 2)], ("loss",))
     assert [sorted(batch) for batch in executor.batches] == [[2, 3], [1, 5]]
-
-
-@pytest.mark.parametrize("most", [1, 4, 256])
-def test_size_of_batches_changes_no_bit(most: int) -> None:
-    learner, executor = half_way_learner(TARGETS)
-    expected = learner.vector(two_edge_rounds(learner)).tobytes()
-    learner, executor = half_way_learner(TARGETS)
-    executor.max_batch = most
-    assert learner.vector(two_edge_rounds(learner)).tobytes() == expected
-    assert max(map(len, executor.batches)) == min(most, 6)
 
 
 class Watched(HalfWay):

@@ -182,8 +182,3 @@ def test_a_state_is_kept_as_it_was_returned() -> None:
     assert (before.server_state["steps"], second.server_state["steps"]) == (1, 2)
     with pytest.raises(ValueError, match="read-only"):
         second.server_state["steps"][...] = 0
-
-
-def test_rules_are_named_in_scenarios() -> None:
-    assert SERVER_OPTIMIZERS.make({"kind": "fedavgm", "momentum": 0.5}) == HALF
-    assert SERVER_OPTIMIZERS.make("fedavg") == FedAvg()
