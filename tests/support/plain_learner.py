@@ -80,14 +80,16 @@ def half_way_learner(
     targets: Sequence[Sequence[float]],
     local: LocalTraining | None = None,
     algorithm: LocalAlgorithm | None = None,
+    executor: HalfWay | None = None,
+    layout: ModelLayout = LAYOUT,
     **options: Any,
 ) -> tuple[SupervisedLearner, HalfWay]:
     """Return a learner over a HalfWay executor; options are those of the learner."""
-    executor = HalfWay(targets)
+    executor = executor or HalfWay(targets)
     learner = SupervisedLearner(
         TrainingSetup(MLP(), Tiny().load(), local or LocalTraining(), seed=0, algorithm=algorithm or Plain()),
         rows=[np.array([client]) for client in range(len(targets))],
-        layout=LAYOUT,
+        layout=layout,
         executor=executor,
         streams=Streams(0),
         **{"store": MemoryStore(), "server": FedAvg(), **options},

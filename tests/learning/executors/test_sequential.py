@@ -11,7 +11,7 @@ from torch import nn
 from fedsim.learning import MLP, Dataset, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.registry import Component
-from tests.learning.executors.plain_loop import trained
+from tests.support.plain_loop import trained
 from tests.support.tiny_images import Tiny
 
 

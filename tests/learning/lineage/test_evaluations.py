@@ -48,10 +48,8 @@ class Together(HalfWay):
 
 
 def together(fails_at: float | None = None) -> tuple[Any, Together]:
-    learner, _ = half_way_learner(TARGETS)
     executor = Together(TARGETS, fails_at)
-    learner._results.runs.executor = learner._results._evaluator.executor = executor
-    return learner, executor
+    return half_way_learner(TARGETS, executor=executor)[0], executor
 
 
 def after_rounds(learner: Any, rounds: int) -> list[Any]:

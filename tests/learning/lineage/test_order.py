@@ -58,10 +58,9 @@ class Watched(HalfWay):
 
 
 def test_what_is_needed_first_is_trained_first_and_soon_forgotten() -> None:
-    learner, _ = half_way_learner(TARGETS, store=MemoryStore(limit_bytes=0))
     executor = Watched(TARGETS)
+    learner, _ = half_way_learner(TARGETS, executor=executor, store=MemoryStore(limit_bytes=0))
     executor.max_batch = 4
-    learner._results.runs.executor = executor
     # Forty clients start from version 0 and arrive one after the other, as in FedAsync.
     model = learner.initial()
     work = 0.5 + np.arange(40) / 100  # no two alike
@@ -75,10 +74,9 @@ def test_what_is_needed_first_is_trained_first_and_soon_forgotten() -> None:
 
 
 def test_cohorts_one_after_the_other_are_trained_in_their_order_and_let_go_of() -> None:
-    learner, _ = half_way_learner(TARGETS, store=MemoryStore(limit_bytes=0))
     executor = Watched(TARGETS)
+    learner, _ = half_way_learner(TARGETS, executor=executor, store=MemoryStore(limit_bytes=0))
     executor.max_batch = 2
-    learner._results.runs.executor = executor
     models: list[Any] = [learner.initial()]
     for _ in range(4):
         models.append(learner.aggregate(models[-1], updates(learner, models[-1], 0, 1, 2), even(3)))

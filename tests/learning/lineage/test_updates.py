@@ -121,8 +121,7 @@ class Failing(HalfWay):
 
 
 def test_a_failing_part_is_told_with_its_clients_and_round() -> None:
-    learner, _ = half_way_learner(TARGETS)
-    learner._results.runs.executor = Failing(2, PartError("it fails", "allowed: not to"))
+    learner, _ = half_way_learner(TARGETS, executor=Failing(2, PartError("it fails", "allowed: not to")))
     models = line(learner, opened=False)
     with pytest.raises(PartError) as failed:
         learner.vector(models[-1])
@@ -132,8 +131,8 @@ def test_a_failing_part_is_told_with_its_clients_and_round() -> None:
 def test_an_interrupted_cohort_goes_on_with_the_same_bits() -> None:
     learner, _ = half_way_learner(TARGETS)
     expected = learner.vector(line(learner, opened=True)[-1]).tobytes()
-    learner, _ = half_way_learner(TARGETS)
-    learner._results.runs.executor = failing = Failing(2, KeyboardInterrupt())
+    failing = Failing(2, KeyboardInterrupt())
+    learner, _ = half_way_learner(TARGETS, executor=failing)
     models = line(learner, opened=False)
     with pytest.raises(KeyboardInterrupt):
         learner.vector(models[-1])
