@@ -33,13 +33,9 @@ class Halving(ServerOptimizer):
 class HalfWay:
     """An executor: a training goes half the way from its base to the client's target, and the buffer counts it.
 
-    That is one step of rate 1 on half the squared distance over 2; an offset is added to its gradient.
-
-    Attributes
-    ----------
-    batches : clients of every batch of trainings
-    draws : first number of every training's stream, by client and base
-    scored : how many parts of the training set were scored
+    That is one step of rate 1 on half the squared distance over 2; an offset is added to its gradient. It notes the
+    clients of every batch of trainings, the first number of every training's stream by client and base, and how many
+    parts of the training set were scored.
     """
 
     fingerprint = SEQUENTIAL

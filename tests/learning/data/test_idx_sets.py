@@ -2,7 +2,6 @@
 
 import hashlib
 import pickle
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +12,9 @@ from fedsim.errors import DataError, RunError, ScenarioError
 from fedsim.learning import DATASETS, MNIST, FashionMNIST, IdxFiles
 from fedsim.learning.data.idx import FILES, md5, read_pair
 from fedsim.learning.models.numerics import numerics
+from tests.support.data_files import idx
 from tests.support.run_folders import state_of
 from tests.support.short_runs import of_learning
-
-
-def idx(array):
-    """Return an array of bytes as an IDX file: two zeros, 8 for bytes, the number of axes, their lengths, the items."""
-    return bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
 
 
 def write_set(folder, seed=0, classes=3):

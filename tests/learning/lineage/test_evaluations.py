@@ -17,13 +17,7 @@ LONG_S = 20.0
 
 
 class Together(HalfWay):
-    """An evaluation ends only once a training has begun after it, and fails where it is told to.
-
-    Attributes
-    ----------
-    waits : whether evaluations wait
-    most : most evaluations under way at once
-    """
+    """An evaluation ends only once a training has begun after it, and fails where it is told to."""
 
     def __init__(self, targets: Sequence[Sequence[float]], fails_at: float | None = None) -> None:
         super().__init__(targets)
