@@ -25,6 +25,8 @@ FEDSAMPLING = [32 * 26, 128 * (32 * 25 + 1), 2048 * 512 + 512, 2 * (512 * 512 + 
     ("kind", "shape", "classes", "parameters"),
     [
         ("logistic-regression", (60,), 10, 610),
+        ("mlp", (1, 28, 28), 10, 25_818),
+        ("cnn3", COLOUR, 10, 170_474),
         ("cnn5", COLOUR, 10, sum(CNN5)),
         ("fedsampling-cnn", (1, 28, 28), 62, sum(FEDSAMPLING)),
         # torchvision's pages give 11,689,512, 21,797,672, 3,504,872 and 2,278,604 for 1,000 classes. The last layer has
