@@ -128,17 +128,6 @@ def test_with_personal_layers_each_client_has_its_own(make_learner: Callable[...
     assert (np.abs(found.loss[:4] - shared[:4]) > 1e-2).all(), "the server's own layers were never trained"
 
 
-def test_one_personal_client_alone_has_the_model_of_plain_training(make_learner: Callable[..., Any]) -> None:
-    found = []
-    for algorithm in ("plain", "fedper"):
-        learner = make_learner(algorithm=algorithm, local=LOCAL)
-        model = learner.initial()
-        for _ in range(3):
-            model = next_model(learner, model, [2])
-        found.append(learner.evaluate_clients(model).loss[2])
-    assert found[0] == pytest.approx(found[1], abs=1e-5)
-
-
 def test_an_evaluation_is_that_of_the_layers_at_its_time(make_learner: Callable[..., Any]) -> None:
     """What clients keep later, before anything was computed, changes nothing of it."""
     early, late = (make_learner(algorithm="fedper", local=LOCAL) for _ in range(2))

@@ -75,22 +75,18 @@ def test_mini_batch_is_drawn_for_client_and_round(tiny: Dataset) -> None:
     assert (later == found).tolist() == [False, False, True]
 
 
-def test_probes_do_not_depend_on_company_or_threads() -> None:
+def test_probes_do_not_depend_on_company_or_threads(one_thread: None) -> None:
     data = Tiny(samples=900).load()
     rows = [np.arange(0, 450), np.arange(450, 900)]  # three chunks each
-    before = torch.get_num_threads()
     found = []
-    try:
-        for threads in (1, 3):
-            torch.set_num_threads(threads)
-            learner = make(data, rows=rows, store=MemoryStore(limit_bytes=0))
-            start = learner.initial()
-            both = learner.probe_losses(start, np.array([0, 1]), None, 1)
-            alone = [learner.probe_losses(start, np.array([c]), None, 1)[0] for c in (1, 0)]
-            found += [both.tolist(), alone[::-1]]
-            assert torch.get_num_threads() == threads
-    finally:
-        torch.set_num_threads(before)
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        learner = make(data, rows=rows, store=MemoryStore(limit_bytes=0))
+        start = learner.initial()
+        both = learner.probe_losses(start, np.array([0, 1]), None, 1)
+        alone = [learner.probe_losses(start, np.array([c]), None, 1)[0] for c in (1, 0)]
+        found += [both.tolist(), alone[::-1]]
+        assert torch.get_num_threads() == threads
     assert found == [found[0]] * 4
 
 

@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from pydantic import Field
 
 from fedsim.errors import ScenarioError
-from fedsim.identity import identity
-from fedsim.learning import LEARNERS, FedAvg, Release, Supervised
+from fedsim.learning import LEARNERS, Release, Supervised
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams
-from tests.support.asking import aggregated, even, losses, one_update
+from tests.support.asking import even, losses, one_update
 from tests.support.tiny_images import Tiny
 
 Maker = Callable[..., SupervisedLearner]
@@ -73,33 +71,6 @@ def test_evaluation_settles_a_long_chain_in_order(make_learner: Maker) -> None:
     assert model.digest == other.digest
 
 
-def test_aggregate_is_the_base_plus_the_weighted_differences(make_learner: Maker) -> None:
-    learner = make_learner()
-    model = learner.initial()
-    alone = [learner.aggregate(model, [one_update(learner, model, c)], np.ones(1)) for c in (0, 3)]
-    both = learner.aggregate(model, [one_update(learner, model, c) for c in (0, 3)], np.array([0.25, 0.75]))
-    base, first, second = (learner.vector(m).astype(np.float64) for m in (model, *alone))
-    expected = base + 0.25 * (first - base) + 0.75 * (second - base)
-    np.testing.assert_allclose(learner.vector(both), expected, atol=1e-6)
-    np.testing.assert_array_equal(learner.vector(learner.aggregate(model, [], np.array([]))), learner.vector(model))
-
-
-FLOATS = st.floats(-100, 100, width=32)
-
-
-@settings(deadline=None)
-@given(
-    base=arrays(np.float32, 7, elements=FLOATS),
-    update=arrays(np.float32, 7, elements=FLOATS),
-    parts=st.lists(st.floats(0.01, 10), min_size=1, max_size=9),
-)
-def test_aggregate_of_equal_updates_is_that_update(base: Any, update: Any, parts: list[float]) -> None:
-    weights = np.array(parts) / np.sum(parts)
-    found = aggregated(FedAvg(), base, [update] * len(parts), weights)
-    # One rounding of a float32 of at most 200, and float64 noise far below it.
-    np.testing.assert_allclose(found, base.astype(np.float64) + update, atol=2e-5)
-
-
 def test_same_seed_gives_the_same_bits_and_another_seed_others(make_learner: Maker) -> None:
     cohorts = [[0, 2, 5], [1, 2], [5, 0]]
     same = [make_learner(local=ADAM) for _ in range(2)]
@@ -108,15 +79,6 @@ def test_same_seed_gives_the_same_bits_and_another_seed_others(make_learner: Mak
     assert same[0].evaluate(models[0]) == same[1].evaluate(models[1])
     other = make_learner(local=ADAM, seed=4)
     assert np.any(other.vector(rounds(other, cohorts)) != same[0].vector(models[0]))
-
-
-def test_another_clients_presence_leaves_a_clients_update_alone(make_learner: Maker) -> None:
-    learner, shared = make_learner(), make_learner()
-    model, other = learner.initial(), shared.initial()
-    alone = learner.aggregate(model, [one_update(learner, model, 2)], np.ones(1))
-    crowd = [one_update(shared, other, c) for c in (0, 2, 4)]
-    with_others = shared.aggregate(other, crowd, np.array([0.0, 1.0, 0.0]))
-    np.testing.assert_array_equal(learner.vector(alone), shared.vector(with_others))
 
 
 def test_settled_models_let_go_of_their_ancestors(make_learner: Maker) -> None:
@@ -131,18 +93,6 @@ def test_settled_models_let_go_of_their_ancestors(make_learner: Maker) -> None:
     learner.evaluate(model)
     gc.collect()
     assert [reference() is None for reference in old] == [True] * 8 + [False, True]
-
-
-def test_a_stale_update_keeps_its_base_alive(make_learner: Maker) -> None:
-    learner, direct = make_learner(), make_learner()
-    model = learner.initial()
-    following = rounds(learner, [[0], [1]])
-    late = one_update(learner, learner.aggregate(model, [one_update(learner, model, 0)], np.ones(1)), 3)
-    learner.evaluate(following)
-    newest = learner.aggregate(following, [late], np.ones(1))
-    base = direct.aggregate(direct.initial(), [one_update(direct, direct.initial(), 0)], np.ones(1))
-    step = direct.vector(direct.aggregate(base, [one_update(direct, base, 3)], np.ones(1))) - direct.vector(base)
-    np.testing.assert_allclose(learner.vector(newest), learner.vector(following) + step, atol=1e-6)
 
 
 def test_optimiser_state_follows_delivered_updates_only(make_learner: Maker) -> None:
@@ -179,76 +129,12 @@ def test_privacy_is_applied_to_the_raw_update_with_its_own_luck(make_learner: Ma
     np.testing.assert_allclose(private - base, 0.5 * (plain - base) + noise, atol=1e-5)
 
 
-def test_a_release_needs_a_mechanism(make_learner: Maker) -> None:
-    learner = make_learner()
-    with pytest.raises(ScenarioError, match="no mechanism"):
-        one_update(learner, learner.initial(), 0, Release(1.0, 1))
-
-
-def test_digests_depend_on_every_ingredient(make_learner: Maker) -> None:
-    def digest(
-        client: int = 2, release: Release | None = None, work: float = 1.0, steps: int = 0, **options: Any
-    ) -> str:
-        learner = make_learner(**options)
-        model = rounds(learner, [[0]] * steps)
-        return one_update(learner, model, client, release, work).digest
-
-    some = Release(0.5, 1)
-    mechanism = Marking()
-    digests = [
-        digest(),
-        digest(client=3),
-        digest(work=0.5),
-        digest(steps=1),
-        digest(seed=4),
-        digest(clients=5),
-        digest(data=Tiny(salt=1)),
-        digest(split={"kind": "dirichlet", "alpha": 5.0}),
-        digest(model={"hidden": [6]}),
-        *(digest(local=local) for local in ({"learning_rate": 0.2}, {"epochs": 2}, {"batch_size": 5})),
-        *(
-            digest(local=local)
-            for local in ({"momentum": 0.5}, {"proximal": 0.1}, {"max_batches": 3}, {"short_batch": "skip"})
-        ),
-        digest(release=some, mechanism=mechanism),
-        digest(release=Release(0.6, 1), mechanism=mechanism),
-        digest(release=Release(0.5, 2), mechanism=mechanism),
-        digest(release=some, mechanism=Marking(width=2.0)),
-    ]
-    assert len(set(digests)) == len(digests)
-    assert digest() == digests[0]
-    state = {"local": {**ADAM}}
-    assert digest(steps=2, client=0, **state) != digest(steps=1, client=0, **state)
-
-
-def test_model_digests_depend_on_updates_weights_and_order(make_learner: Maker) -> None:
-    learner = make_learner()
-    model = learner.initial()
-    a, b = one_update(learner, model, 0), one_update(learner, model, 1)
-    weights = np.array([0.3, 0.7])
-    made = [
-        learner.aggregate(model, [a, b], weights),
-        learner.aggregate(model, [b, a], weights),
-        learner.aggregate(model, [a, b], weights[::-1]),
-        learner.aggregate(model, [a], np.ones(1)),
-        model,
-    ]
-    assert len({m.digest for m in made}) == 5
-    with pytest.raises(ValueError, match="weights"):
-        learner.aggregate(model, [a, b], np.ones(3))
-
-
 @given(parts=st.lists(st.text() | st.binary() | st.integers() | st.floats(allow_nan=False) | st.none(), max_size=4))
 @settings(deadline=None)
 def test_ingredients_cannot_flow_into_one_another(parts: list[Any]) -> None:
     assert digest_of(*parts) == digest_of(*parts)
     assert digest_of(*parts, "a", "b") != digest_of(*parts, "ab")
     assert digest_of(*parts, "1") != digest_of(*parts, 1)
-
-
-def test_parts_are_described_by_class_and_settings() -> None:
-    assert identity(Marking()) != identity(Marking(width=3.0))
-    assert identity(Marking(width=3.0)) == identity(Marking(width=3.0))
 
 
 def test_size_on_the_air_counts_parameters_and_buffers_unless_it_is_set(make_learner: Maker) -> None:

@@ -12,7 +12,6 @@ from hypothesis.extra.numpy import arrays
 from fedsim.learning import Release
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.measurements import HIDDEN, MEASUREMENTS
-from tests.support.asking import losses
 from tests.support.plain_learner import Doubling, half_way_learner, updates
 
 Maker = Callable[..., SupervisedLearner]
@@ -82,11 +81,6 @@ def test_measures_do_not_depend_on_batches_or_order(make_learner: Maker) -> None
         for need in MEASUREMENTS:
             assert alone[need][0].tobytes() == all_at_once[need][client].tobytes()
     assert np.ptp(all_at_once["update_norm"]) > 0
-
-
-def test_losses_are_the_loss_column() -> None:
-    learner, _ = half_way_learner(TARGETS)
-    assert losses(learner, updates(learner, learner.initial(), 1, 2)).tolist() == [1.5, 2.5]
 
 
 def sent(*vectors: tuple[float, float]) -> tuple[SupervisedLearner, list[Any]]:

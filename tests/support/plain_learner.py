@@ -33,7 +33,9 @@ class Halving(ServerOptimizer):
 class HalfWay:
     """An executor: a training goes half the way from its base to the client's target, and the buffer counts it.
 
-    That is one step of rate 1 on half the squared distance over 2; an offset is added to its gradient.
+    That is one step of rate 1 on half the squared distance over 2; an offset is added to its gradient. It notes the
+    clients of every batch of trainings, the first number of every training's stream by client and base, and how many
+    parts of the training set were scored.
     """
 
     fingerprint = SEQUENTIAL
@@ -74,14 +76,16 @@ def half_way_learner(
     targets: Sequence[Sequence[float]],
     local: LocalTraining | None = None,
     algorithm: LocalAlgorithm | None = None,
+    executor: HalfWay | None = None,
+    layout: ModelLayout = LAYOUT,
     **options: Any,
 ) -> tuple[SupervisedLearner, HalfWay]:
     """Return a learner over a HalfWay executor; options are those of the learner."""
-    executor = HalfWay(targets)
+    executor = executor or HalfWay(targets)
     learner = SupervisedLearner(
         TrainingSetup(MLP(), Tiny().load(), local or LocalTraining(), seed=0, algorithm=algorithm or Plain()),
         rows=[np.array([client]) for client in range(len(targets))],
-        layout=LAYOUT,
+        layout=layout,
         executor=executor,
         streams=Streams(0),
         **{"store": MemoryStore(), "server": FedAvg(), **options},

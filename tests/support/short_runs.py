@@ -1,6 +1,6 @@
 """Scenarios whose runs take a moment, for tests of what surrounds a run."""
 
-from typing import Final
+from typing import Any, Final
 
 from fedsim import Scenario
 
@@ -26,3 +26,16 @@ TIMING: Final = Scenario(
     selector={"kind": "uniform", "cohort": 3},
 )
 """Eight rounds about times alone."""
+
+
+def of_learning(learning: Any, *, clients: int = 4, rounds: int = 1, cohort: int | None = 2, **tables: Any) -> Scenario:
+    """Return a short scenario of this learning; without the size of a cohort all clients take part."""
+    return Scenario(
+        name="short",
+        crowd={"clients": clients},
+        learning=learning,
+        network="pause-two-speed",
+        rounds={"count": rounds},
+        selector="all" if cohort is None else {"kind": "uniform", "cohort": cohort},
+        **tables,
+    )

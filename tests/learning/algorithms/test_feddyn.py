@@ -20,8 +20,3 @@ def test_two_rounds_by_hand() -> None:
     second = learner.aggregate(first, updates(learner, first, 0), np.array([1.0]))
     assert learner.vector(second).tolist() == [2 + 0 + 1, 4 - 2 + 1, 2]
     assert second.server_state["algorithm.h"].tolist() == [-0.5, -0.5]
-
-
-def test_pull_and_memory_are_those_of_the_options() -> None:
-    assert FedDyn(alpha=0.25).pull == 0.25
-    assert FedDyn().drift_weight(7, 0.1) == 1.0

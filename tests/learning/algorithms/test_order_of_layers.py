@@ -8,10 +8,11 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import ScenarioError
 from fedsim.learning import MODELS, FedPer
 from fedsim.learning.models.flat_module import build_flat
+from tests.support.short_runs import of_learning
 from tests.support.tiny_targets import TinyTargets
 
 
@@ -52,8 +53,7 @@ def run(model: nn.Module, algorithm: Any, rounds: int = 3) -> Any:
         "algorithm": algorithm,
         "local": {"batch_size": 100, "steps": 3, "learning_rate": 0.3},
     }
-    tables = {"network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}, "rounds": {"count": rounds}}
-    scenario = Scenario(name="order", crowd={"clients": 3}, learning=learning, **tables)
+    scenario = of_learning(learning, clients=3, rounds=rounds, cohort=3)
     return simulate(scenario, store=False, executor="sequential")
 
 

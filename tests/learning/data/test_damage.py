@@ -23,11 +23,13 @@ SMALLER = {
 }
 
 
-def damage(kind, folder, number, first):
-    SMALLER.get(kind, WRITERS[kind])(folder)
-    write_vectors(folder)
+@pytest.mark.parametrize(("number", "first"), [(3, 0), pytest.param(40, 1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", WRITERS)
+def test_damaged_files(kind, number, first, tmp_path):
+    SMALLER.get(kind, WRITERS[kind])(tmp_path)
+    write_vectors(tmp_path)
     part = DATASETS.make({"kind": kind, **OPTIONS.get(kind, {})})
-    for path in part.files(folder)[:3]:
+    for path in part.files(tmp_path)[:3]:
         content = path.read_bytes()
 
         def changed(seed, name=path.name, content=content):
@@ -37,20 +39,9 @@ def damage(kind, folder, number, first):
             path.write_bytes(other)
             said = path.name
             try:
-                part.read(folder)
+                part.read(tmp_path)
             except DataError as error:
                 said = str(error)
             assert path.name in said, (path, seed)
             assert len(said) < 1000, (path, seed)
         path.write_bytes(content)
-
-
-@pytest.mark.parametrize("kind", WRITERS)
-def test_damaged_files(kind, tmp_path):
-    damage(kind, tmp_path, 3, 0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", WRITERS)
-def test_files_damaged_many_times(kind, tmp_path):
-    damage(kind, tmp_path, 40, 1000)

@@ -4,8 +4,9 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.learning.data.diabetes import Diabetes
+from tests.support.short_runs import of_learning
 
 
 def test_every_fifth_patient_tests_and_the_others_have_mean_0_and_variance_1():
@@ -31,24 +32,14 @@ def test_a_linear_model_learns_what_least_squares_find():
     data = Diabetes().load()
     exact = LinearRegression().fit(data.train_x[:350], data.train_y[:350])
     error = float(((exact.predict(data.test_x) - data.test_y) ** 2).mean())
-    history = simulate(
-        Scenario(
-            name="diabetes",
-            crowd={"clients": 5},
-            learning={
-                "task": "regression",
-                "data": {"kind": "diabetes", "train_limit": 350},
-                "model": {"kind": "mlp", "hidden": []},
-                "local": {"learning_rate": 0.2, "batch_size": 70},
-            },
-            network="pause-two-speed",
-            rounds={"count": 400},
-            selector="all",
-            results={"evaluate_every": 100},
-        ),
-        store=False,
-        executor="sequential",
-    )
+    learning = {
+        "task": "regression",
+        "data": {"kind": "diabetes", "train_limit": 350},
+        "model": {"kind": "mlp", "hidden": []},
+        "local": {"learning_rate": 0.2, "batch_size": 70},
+    }
+    scenario = of_learning(learning, clients=5, rounds=400, cohort=None, results={"evaluate_every": 100})
+    history = simulate(scenario, store=False, executor="sequential")
     found = history.curve("round", "mean-squared-error")[1]
     # Serum numbers are nearly collinear, so that the last digits take thousands of steps.
     np.testing.assert_allclose(found[-1], error, rtol=0.01)

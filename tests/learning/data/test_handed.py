@@ -7,11 +7,12 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import DataError, PartError, ScenarioError
 from fedsim.learning import DATASETS, TASKS, Digits
 from fedsim.learning.data.handed import dataset_of
 from fedsim.learning.data.rows import padded
+from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(2)
 X, Y = RNG.normal(size=(20, 3)), RNG.integers(0, 3, 20)
@@ -122,14 +123,7 @@ def test_files_say_what_fills_targets_up():
     own = DATASETS.make({"kind": f"{__name__}:own_fill", "target_fill": 3}).load()  # its own parameter
     assert own.train_x.max() == 3
     with pytest.raises(ScenarioError, match=r"target_fill: 'x' is not allowed; allowed: a number"):
-        Scenario(
-            name="x",
-            crowd={"clients": 2},
-            network="pause-two-speed",
-            rounds={"count": 1},
-            learning={"data": {**table, "target_fill": "x"}},
-            selector={"kind": "uniform", "cohort": 1},
-        )
+        of_learning({"data": {**table, "target_fill": "x"}})
 
 
 def test_the_digest_is_that_of_the_content():
@@ -156,9 +150,8 @@ def test_files_name_classes_and_functions():
     ],
 )
 def test_what_is_no_data_set_is_refused(given, words):
-    tables = {"crowd": {"clients": 2}, "network": "pause-two-speed", "rounds": {"count": 1}}
     with pytest.raises((DataError, ScenarioError), match=words):
-        Scenario(name="x", learning={"data": given}, selector={"kind": "uniform", "cohort": 1}, **tables)
+        of_learning({"data": given})
 
 
 def test_a_class_or_a_function_itself_is_what_a_file_would_name():
@@ -267,9 +260,8 @@ def test_arrays_with_integers_of_any_type_are_learned_by_a_module_that_takes_the
         def forward(self, samples):
             return self.layer(samples.float().sum(1))
 
-    tables = {"crowd": {"clients": 3}, "network": "pause-two-speed", "rounds": {"count": 2}}
     learning = {"data": (x, (x.sum((1, 2)) > 0).astype(np.int64)), "model": Sums()}
-    scenario = Scenario(name="x", learning=learning, selector={"kind": "uniform", "cohort": 2}, **tables)
+    scenario = of_learning(learning, clients=3, rounds=2)
     one, other = (simulate(scenario, executor=kind).evaluations for kind in ("sequential", "stacked"))
     assert one.column("loss").to_numpy() == pytest.approx(other.column("loss").to_numpy(), rel=1e-5)
     with pytest.raises(ScenarioError, match="cannot be written as TOML"):

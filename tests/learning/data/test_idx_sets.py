@@ -2,7 +2,6 @@
 
 import hashlib
 import pickle
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +12,9 @@ from fedsim.errors import DataError, RunError, ScenarioError
 from fedsim.learning import DATASETS, MNIST, FashionMNIST, IdxFiles
 from fedsim.learning.data.idx import FILES, md5, read_pair
 from fedsim.learning.models.numerics import numerics
+from tests.support.data_files import idx
 from tests.support.run_folders import state_of
-
-
-def idx(array):
-    """Return an array of bytes as an IDX file: two zeros, 8 for bytes, the number of axes, their lengths, the items."""
-    return bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+from tests.support.short_runs import of_learning
 
 
 def write_set(folder, seed=0, classes=3):
@@ -77,14 +73,6 @@ def test_pickles_of_torchvisions_old_form_are_not_read(published):
             (published / "MNIST" / folder / name).write_bytes(pickle.dumps(Bomb()))
     assert MNIST().load(published).train_y.shape == (30,)
     assert not witness.exists()
-
-
-@pytest.mark.parametrize("content", [b"", b"\0\0\x08\x01", b"\0\0\x08\x03" + b"\xff" * 12])
-def test_cut_files_are_refused(content, published):
-    for name in FILES:
-        (published / "MNIST" / "raw" / name).write_bytes(content)
-    with pytest.raises(DataError, match="damaged"):
-        MNIST().load(published)
 
 
 @pytest.mark.slow
@@ -155,26 +143,16 @@ def test_pairs_that_do_not_belong_together_are_refused(tmp_path):
 def test_the_digest_of_the_data_is_recorded_and_other_data_do_not_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr("fedsim.results.recording.draw", lambda *_, **__: None)
     write_set(tmp_path / "mine" / "raw")
-    scenario = Scenario(
-        name="own",
-        crowd={"clients": 3},
-        learning={
-            "data": {"kind": "idx-files", "name": "mine", "classes": 3},
-            "model": {"kind": "mlp", "hidden": [4]},
-            "split": "equal",
-        },
-        network="pause-two-speed",
-        devices={"compute": "zero"},
-        rounds={"count": 3},
-        selector={"kind": "uniform", "cohort": 2},
-    )
+    own = {"kind": "idx-files", "name": "mine", "classes": 3}
+    learning = {"data": own, "model": {"kind": "mlp", "hidden": [4]}, "split": "equal"}
+    scenario = of_learning(learning, clients=3, rounds=3, devices={"compute": "zero"})
 
     def stop(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(scenario, tmp_path / "run", data_dir=tmp_path, store=False, on_round=stop)
-    digest = DATASETS.make({"kind": "idx-files", "name": "mine", "classes": 3}).load(tmp_path).digest
+    digest = DATASETS.make(own).load(tmp_path).digest
     assert state_of(tmp_path / "run")["data"] == digest
     write_set(tmp_path / "mine" / "raw", seed=1)
     with pytest.raises(RunError, match=f"begun with other data .digest {digest}; now .*--force"):

@@ -1,12 +1,13 @@
 """Sets in a user's files: what is said where they are missing, what is kept; real files by their published counts."""
 
 import os
+from functools import partial
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import DataError, ScenarioError
 from fedsim.learning import DATASETS
 from fedsim.learning.data.datasets import FETCHED, PUBLISHED
@@ -23,6 +24,7 @@ from tests.support.data_files import (
     write_reviews,
     written,
 )
+from tests.support.short_runs import of_learning
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -101,11 +103,10 @@ def test_a_name_of_a_file_is_asked_for_where_one_is_meant():
 def test_fewer_users_than_clients_are_counted(tmp_path):
     """Ten reviewers, of whom each has 16 of the first 160 reviews."""
     write_reviews(tmp_path)
-    tables = {"name": "x", "network": "pause-two-speed", "selector": "all", "rounds": {"count": 1}}
     for least, users, words in ((1, 10, ""), (17, 0, "with min_samples = 17 training samples or more ")):
         split = {"kind": "natural", "min_samples": least}
         learning = {"data": "amazon-reviews", "split": split, "model": "text-cnn"}
-        scenario = Scenario(**tables, learning=learning, crowd={"clients": 11})
+        scenario = of_learning(learning, clients=11, cohort=None)
         with pytest.raises(
             ScenarioError, match=rf"the data set has {users} users {words}for 11 clients; allowed: crowd"
         ):
@@ -136,20 +137,18 @@ def test_users_become_clients_and_a_set_without_users_is_refused(tmp_path, monke
         "split": "natural",
         "model": {"kind": "char-lstm", "embedding": 2, "hidden": 3, "layers": 1},
     }
-    tables = {"name": "x", "crowd": {"clients": 3}, "network": "pause-two-speed", "selector": "all"}
-    tables["rounds"] = {"count": 2}
-    history = simulate(Scenario(**tables, learning=learning), store=False)
+    short = partial(of_learning, clients=3, rounds=2, cohort=None)
+    history = simulate(short(learning), store=False)
     assert history.rounds.num_rows == 2
     each = {"task": "next-token", "data": {**learning["data"], "targets": "each"}}
-    history = simulate(
-        Scenario(**tables, learning={**learning, **each, "model": {**learning["model"], "places": "each"}}), store=False
-    )
+    model = {**learning["model"], "places": "each"}
+    history = simulate(short({**learning, **each, "model": model}), store=False)
     # Perplexity is e to the mean loss where no text has padding.
     perplexity, loss = (history.curve("round", name)[1] for name in ("perplexity", "loss"))
     np.testing.assert_allclose(np.log(perplexity), loss, rtol=1e-5)
     assert loss[-1] < loss[0]
     with pytest.raises(ScenarioError, match="a data set that tells users"):
-        Scenario(**tables, learning={**learning, "data": "emnist"})
+        short({**learning, "data": "emnist"})
 
 
 @pytest.mark.data
@@ -182,18 +181,7 @@ def test_a_round_with_every_user_as_a_client(kind, tmp_path):
     clients, model, options = NATURAL[kind]
     WRITERS[kind](tmp_path)
     learning = {"data": {"kind": kind, **options}, "split": "natural", "model": model}
-    history = simulate(
-        Scenario(
-            name="natural",
-            crowd={"clients": clients},
-            learning=learning,
-            network="pause-two-speed",
-            rounds={"count": 1},
-            selector="all",
-        ),
-        data_dir=tmp_path,
-        store=False,
-    )
+    history = simulate(of_learning(learning, clients=clients, cohort=None), data_dir=tmp_path, store=False)
     users = np.unique(DATASETS.make(learning["data"]).load(tmp_path).train_users, return_counts=True)[1]
     assert sorted(history.clients.column("samples").to_pylist()) == sorted(users.tolist())
     assert history.rounds.column("delivered").to_pylist() == [clients]

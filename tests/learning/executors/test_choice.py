@@ -126,8 +126,3 @@ def test_a_damaged_description_is_refused(table: Any) -> None:
 def test_wrong_choices_are_refused_in_words(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         losses(**options)
-
-
-def test_a_name_is_checked_before_anything_is_built() -> None:
-    with pytest.raises(FedsimError, match="there is no executor"):
-        ExecutorChoice.of("ray")

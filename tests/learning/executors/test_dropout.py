@@ -5,12 +5,13 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim.learning import MODELS, Dataset, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import MODELS, Dataset, LocalTraining, TrainingSetup
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.registry import Component
+from tests.support.two_clients import learned
 
 
 def images(side: int, channels: int) -> Dataset:
@@ -43,10 +44,6 @@ CASES = {
 }
 
 
-def jobs(base: np.ndarray) -> list[TrainingJob]:
-    return [TrainingJob(base, np.arange(6 * i, 6 * i + 6), 1.0, np.random.default_rng(i)) for i in range(2)]
-
-
 def apart(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
 
@@ -56,11 +53,7 @@ def apart(found: np.ndarray, expected: np.ndarray) -> float:
 def test_a_stack_learns_what_one_by_one_is_learned(case: str) -> None:
     model, data = CASES.get(case) or (MODELS.make("cnn5"), images(32, 3))
     setup = TrainingSetup(model, data, LocalTraining(batch_size=4, learning_rate=0.05), 3)
-    single = SequentialExecutor(setup)
-    base = single.flat.layout.initial
-    one, other = (
-        np.stack([result.difference for result in each.train(jobs(base))]) for each in (single, StackedExecutor(setup))
-    )
+    one, other = (learned(kind(setup), setup) for kind in (SequentialExecutor, StackedExecutor))
     assert np.abs(one).max() > 1e-4
     # Another mask moves a coordinate by as much as the update itself.
     assert apart(other, one) < 1e-3

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from torch import nn
 
-from fedsim import Component, Scenario, simulate
+from fedsim import Component, simulate
 from fedsim.errors import PartError
 from fedsim.learning import Dataset
+from tests.support.short_runs import of_learning
 
 
 class Words(nn.Module):
@@ -39,9 +40,7 @@ class Texts(Component):
 
 
 def run(executor, data, model, store=False):
-    tables = {"network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 4}, "rounds": {"count": 1}}
-    scenario = Scenario(name="words", crowd={"clients": 4}, learning={"data": data, "model": model}, **tables)
-    return simulate(scenario, store=store, executor=executor)
+    return simulate(of_learning({"data": data, "model": model}, cohort=4), store=store, executor=executor)
 
 
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])

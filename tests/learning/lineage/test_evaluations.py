@@ -17,13 +17,7 @@ LONG_S = 20.0
 
 
 class Together(HalfWay):
-    """An evaluation ends only once a training has begun after it, and fails where it is told to.
-
-    Attributes
-    ----------
-    waits : whether evaluations wait
-    most : most evaluations under way at once
-    """
+    """An evaluation ends only once a training has begun after it, and fails where it is told to."""
 
     def __init__(self, targets: Sequence[Sequence[float]], fails_at: float | None = None) -> None:
         super().__init__(targets)
@@ -48,10 +42,8 @@ class Together(HalfWay):
 
 
 def together(fails_at: float | None = None) -> tuple[Any, Together]:
-    learner, _ = half_way_learner(TARGETS)
     executor = Together(TARGETS, fails_at)
-    learner._results.runs.executor = learner._results._evaluator.executor = executor
-    return learner, executor
+    return half_way_learner(TARGETS, executor=executor)[0], executor
 
 
 def after_rounds(learner: Any, rounds: int) -> list[Any]:

@@ -75,13 +75,6 @@ def test_top_1_of_two_by_hand() -> None:
     assert [memory_after(update).tolist() for update in handles] == [[1.5, 0], [0, -1.25], [0, 0]]
 
 
-def test_an_update_that_is_not_asked_for_leaves_the_memory_alone() -> None:
-    learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
-    models, handles = run(learner, [[1], [2], [0]])  # client 1 is lost in rounds 2 and 3
-    (again,) = updates(learner, models[-1], 1)
-    assert again.previous is handles[0].state
-
-
 def test_an_update_that_arrived_and_is_not_used_counts_as_sent() -> None:
     learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
     start = learner.initial()

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,16 +42,6 @@ def test_trainings_of_a_cohort_are_measured_in_one_batch() -> None:
     assert [sorted(batch) for batch in executor.batches] == [[2, 3], [1, 5]]
 
 
-@pytest.mark.parametrize("most", [1, 4, 256])
-def test_size_of_batches_changes_no_bit(most: int) -> None:
-    learner, executor = half_way_learner(TARGETS)
-    expected = learner.vector(two_edge_rounds(learner)).tobytes()
-    learner, executor = half_way_learner(TARGETS)
-    executor.max_batch = most
-    assert learner.vector(two_edge_rounds(learner)).tobytes() == expected
-    assert max(map(len, executor.batches)) == min(most, 6)
-
-
 class Watched(HalfWay):
     """Notes how many differences of earlier batches are still in memory when a batch is trained."""
 
@@ -69,10 +58,9 @@ class Watched(HalfWay):
 
 
 def test_what_is_needed_first_is_trained_first_and_soon_forgotten() -> None:
-    learner, _ = half_way_learner(TARGETS, store=MemoryStore(limit_bytes=0))
     executor = Watched(TARGETS)
+    learner, _ = half_way_learner(TARGETS, executor=executor, store=MemoryStore(limit_bytes=0))
     executor.max_batch = 4
-    learner._results.runs.executor = executor
     # Forty clients start from version 0 and arrive one after the other, as in FedAsync.
     model = learner.initial()
     work = 0.5 + np.arange(40) / 100  # no two alike
@@ -86,10 +74,9 @@ def test_what_is_needed_first_is_trained_first_and_soon_forgotten() -> None:
 
 
 def test_cohorts_one_after_the_other_are_trained_in_their_order_and_let_go_of() -> None:
-    learner, _ = half_way_learner(TARGETS, store=MemoryStore(limit_bytes=0))
     executor = Watched(TARGETS)
+    learner, _ = half_way_learner(TARGETS, executor=executor, store=MemoryStore(limit_bytes=0))
     executor.max_batch = 2
-    learner._results.runs.executor = executor
     models: list[Any] = [learner.initial()]
     for _ in range(4):
         models.append(learner.aggregate(models[-1], updates(learner, models[-1], 0, 1, 2), even(3)))

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedsim.learning import MLP, FedAvg, FedAvgM, LocalTraining, Release
-from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning import FedAvg, FedAvgM, Release
+from fedsim.learning.executors.contracts import TrainingJob, TrainingResult
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.supervised import SupervisedLearner
-from fedsim.streams import Streams
 from tests.support.asking import aggregated, even
 from tests.support.plain_learner import Doubling, HalfWay, half_way_learner, updates
-from tests.support.tiny_images import Tiny
 
 COHORT, NUMBERS = 200, 50_000
 
@@ -39,16 +37,9 @@ class OneByOne(HalfWay):
 
 def big_learner(**options: Any) -> tuple[SupervisedLearner, OneByOne]:
     executor = OneByOne(COHORT, NUMBERS)
-    exempt = np.zeros(NUMBERS, dtype=bool)
-    learner = SupervisedLearner(
-        TrainingSetup(MLP(), Tiny().load(), LocalTraining(), seed=0),
-        rows=[np.array([client]) for client in range(COHORT)],
-        layout=ModelLayout(np.zeros(NUMBERS, dtype=np.float32), NUMBERS, exempt, 1),
-        executor=executor,
-        streams=Streams(0),
-        **{"server": FedAvg(), **options},
-    )
-    return learner, executor
+    layout = ModelLayout(np.zeros(NUMBERS, dtype=np.float32), NUMBERS, np.zeros(NUMBERS, dtype=bool), 1)
+    targets = [(0.0, 0.0)] * COHORT
+    return half_way_learner(targets, executor=executor, layout=layout, store=None, **options)[0], executor
 
 
 @pytest.mark.parametrize("server", [FedAvg(), FedAvgM()])

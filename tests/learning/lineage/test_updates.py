@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from fedsim.errors import PartError
-from fedsim.learning import FedAvg, FedAvgM, LocalTraining, MemoryStore, Release
+from fedsim.learning import FedAvg, FedAvgM, MemoryStore
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult
 from fedsim.learning.lineage.handles import Cohort
 from fedsim.learning.store.nothing import NoStore
 from fedsim.learning.supervised import SupervisedLearner
 from tests.support.asking import even, losses
-from tests.support.plain_learner import Doubling, HalfWay, half_way_learner
+from tests.support.plain_learner import HalfWay, half_way_learner
 
 TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0), (3.0, -5.0), (2.0, 2.0)]
 COHORTS = [[0, 3, 5], [1, 2], [4, 0, 1, 2], [5]]
@@ -98,20 +98,10 @@ def test_without_a_store_a_report_is_found_in_the_same_run() -> None:
     assert told.tolist() == losses(apart, list(apart.updates(line(apart, opened=True)[1], np.array([2, 1])))).tolist()
 
 
-def test_what_asks_more_of_a_training_gets_trainings() -> None:
-    start = np.array([0, 1])
-    private, _ = half_way_learner(TARGETS, mechanism=Doubling())
-    kept, _ = half_way_learner(TARGETS, local=LocalTraining(keep_optimizer_state=True))
-    plain, executor = half_way_learner(TARGETS)
-    asked = [
-        private.updates(private.initial(), start, {1: Release(1.0, 1)}),
-        kept.updates(kept.initial(), start),
-        plain.updates(plain.initial(), start, repeat=1),
-        plain.updates(plain.initial(), np.array([1, 1])),
-    ]
-    assert not any(isinstance(each, Cohort) for each in asked)
-    twice = plain.aggregate(plain.initial(), asked[-1], even(2))
-    plain.vector(twice)
+def test_a_client_that_is_twice_in_a_cohort_is_trained_once() -> None:
+    learner, executor = half_way_learner(TARGETS)
+    twice = learner.updates(learner.initial(), np.array([1, 1]))
+    learner.vector(learner.aggregate(learner.initial(), twice, even(2)))
     assert executor.batches == [[1]]
 
 
@@ -131,8 +121,7 @@ class Failing(HalfWay):
 
 
 def test_a_failing_part_is_told_with_its_clients_and_round() -> None:
-    learner, _ = half_way_learner(TARGETS)
-    learner._results.runs.executor = Failing(2, PartError("it fails", "allowed: not to"))
+    learner, _ = half_way_learner(TARGETS, executor=Failing(2, PartError("it fails", "allowed: not to")))
     models = line(learner, opened=False)
     with pytest.raises(PartError) as failed:
         learner.vector(models[-1])
@@ -142,8 +131,8 @@ def test_a_failing_part_is_told_with_its_clients_and_round() -> None:
 def test_an_interrupted_cohort_goes_on_with_the_same_bits() -> None:
     learner, _ = half_way_learner(TARGETS)
     expected = learner.vector(line(learner, opened=True)[-1]).tobytes()
-    learner, _ = half_way_learner(TARGETS)
-    learner._results.runs.executor = failing = Failing(2, KeyboardInterrupt())
+    failing = Failing(2, KeyboardInterrupt())
+    learner, _ = half_way_learner(TARGETS, executor=failing)
     models = line(learner, opened=False)
     with pytest.raises(KeyboardInterrupt):
         learner.vector(models[-1])

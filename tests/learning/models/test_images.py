@@ -6,11 +6,12 @@ import torch
 from torch import nn
 
 from fedsim.errors import ScenarioError
-from fedsim.learning import MODELS, Dataset, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import MODELS, Dataset, LocalTraining, TrainingSetup
 from fedsim.learning.data.shapes import TokenShape
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.registry import Component
+from tests.support.two_clients import learned
 
 COLOUR = 3, 32, 32
 STEM = 7 * 7 * 3 * 64 - 3 * 3 * 3 * 64
@@ -24,6 +25,8 @@ FEDSAMPLING = [32 * 26, 128 * (32 * 25 + 1), 2048 * 512 + 512, 2 * (512 * 512 + 
     ("kind", "shape", "classes", "parameters"),
     [
         ("logistic-regression", (60,), 10, 610),
+        ("mlp", (1, 28, 28), 10, 25_818),
+        ("cnn3", COLOUR, 10, 170_474),
         ("cnn5", COLOUR, 10, sum(CNN5)),
         ("fedsampling-cnn", (1, 28, 28), 62, sum(FEDSAMPLING)),
         # torchvision's pages give 11,689,512, 21,797,672, 3,504,872 and 2,278,604 for 1,000 classes. The last layer has
@@ -85,9 +88,5 @@ def test_grouped_convolutions_learn_the_same_in_a_stack():
     images, labels = rng.integers(0, 256, (12, 6, 6, 1), dtype=np.uint8), rng.integers(0, 3, 12)
     data = Dataset(images, labels, images.copy(), labels.copy(), classes=3, pixel_max=255)
     setup = TrainingSetup(Separable(), data, LocalTraining(batch_size=6, learning_rate=0.05), 3)
-    base = SequentialExecutor(setup).flat.layout.initial
-    found = []
-    for executor in (SequentialExecutor(setup), StackedExecutor(setup)):
-        jobs = [TrainingJob(base, np.arange(6 * i, 6 * i + 6), 1.0, np.random.default_rng(i)) for i in range(2)]
-        found.append(np.stack([result.difference for result in executor.train(jobs)]))
-    np.testing.assert_allclose(*found, atol=2e-6)
+    one, other = (learned(kind(setup), setup) for kind in (SequentialExecutor, StackedExecutor))
+    np.testing.assert_allclose(one, other, atol=2e-6)

@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from fedsim.errors import FedsimError, ScenarioError
-from fedsim.learning import MODELS, Dataset, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import MODELS, Dataset, EvaluationJob, LocalTraining, TrainingSetup
 from fedsim.learning.data.shapes import TokenShape
 from fedsim.learning.executors.processes import ProcessesExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
+from tests.support import two_clients
 
 WORDS = 20
 SMALL = {
@@ -30,10 +31,8 @@ def texts(*, vectors=False):
 
 def learned(executor, setup):
     """Return what two clients of six samples learn, and the loss of the first model."""
-    base = SequentialExecutor(setup).flat.layout.initial
-    jobs = [TrainingJob(base, np.arange(6 * i, 6 * i + 6), 1.0, np.random.default_rng(i)) for i in range(2)]
-    made = executor(setup)
-    return np.stack([one.difference for one in made.train(jobs)]), made.evaluate([EvaluationJob(base)])[0].loss
+    made, base = executor(setup), SequentialExecutor(setup).flat.layout.initial
+    return two_clients.learned(made, setup), made.evaluate([EvaluationJob(base)])[0].loss
 
 
 @pytest.mark.parametrize(

@@ -150,10 +150,19 @@ def test_each_put_that_is_killed_leaves_at_most_one_file_beyond_the_limit(store,
     assert store.index.totals().array_bytes == 3 * size_bytes
 
 
-def test_what_safetensors_does_not_know_is_not_kept(store):
-    with pytest.warns(StoreWarning, match=r"array 'a' of complex128 .* the run goes on without"):
-        store.put_arrays("a", {"a": np.zeros(2, np.complex128)})
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("a", np.zeros(2, np.complex128), "'a' of complex128"),
+        ("a", np.array(["text"]), "'a' of <U4"),
+        ("__metadata__", np.zeros(2), "'__metadata__' of float64"),
+    ],
+)
+def test_what_safetensors_does_not_know_is_not_kept(store, name, values, said):
+    with pytest.warns(StoreWarning, match=rf"array {said} cannot be kept as safetensors.* the run goes on without"):
+        store.put_arrays("a", {name: values})
     assert store.arrays("a") is None
+    assert kept(store, "a") == ""
 
 
 def test_a_full_disk_is_said_once_and_stops_nothing(store, monkeypatch):

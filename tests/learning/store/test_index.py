@@ -27,24 +27,6 @@ def on_disk(folder):
     return folder / "index" / "index.sqlite"
 
 
-def test_entries_and_totals(index):
-    for used_s, (digest, size_bytes) in enumerate([("a", 10), ("b", 20), ("c", 30)]):
-        index.put_entry(digest, size_bytes, float(used_s))
-    index.put_entry("b", 25, 9.0)
-    assert index.totals().array_bytes == 65
-    index.touch({"a": 8.0, "c": 1.0, "gone": 7.0})
-    assert index.entries() == [("c", 30, 2.0), ("a", 10, 8.0), ("b", 25, 9.0)]
-    assert index.oldest(35) == ["c"]
-    assert index.oldest(34) == ["c", "a"]
-    assert index.oldest(65) == []
-    index.remove_entries(["b", "c", "gone"])
-    index.put_entry("e", 7, 4.0)
-    index.sweep([("d", 5, 3.0), ("a", 99, 0.0)], ["e", "gone", "a"], lambda digest: digest == "a")
-    assert index.entries() == [("d", 5, 3.0), ("a", 10, 8.0)]
-    assert index.totals().array_bytes == 15
-    assert index.totals().swept_s > 0
-
-
 def test_damaged_rows_are_dropped_and_may_be_put_again(index, tmp_path):
     index.put_records(BATCH)
     first, second = list(BATCH)[:2]
@@ -57,18 +39,6 @@ def test_damaged_rows_are_dropped_and_may_be_put_again(index, tmp_path):
     assert index.count_records() == 199
     index.put_records({first: BATCH[first]})
     assert index.records(list(BATCH)) == BATCH
-
-
-def test_check_drops_every_damaged_row(index, tmp_path):
-    index.put_records(BATCH)
-    assert index.check() == 0
-    with sqlite3.connect(on_disk(tmp_path)) as other:
-        other.execute("UPDATE records SET names = ? WHERE checksum % 2", (b'["other"]',))
-        changed = other.execute("SELECT count(*) FROM records WHERE checksum % 2").fetchone()[0]
-    other.close()
-    with pytest.warns(StoreWarning, match="damaged records dropped"):
-        assert index.check() == changed
-    assert index.count_records() == 200 - changed
 
 
 def test_a_batch_is_kept_whole_or_not_at_all(index, monkeypatch):
@@ -227,13 +197,6 @@ def test_a_forked_process_opens_it_anew(index):
     index.put_records({"parent": {"loss": 2.0}})
     assert os.waitpid(child, 0)[1] == 0
     assert index.records(["child", "parent"]) == {"child": {"loss": 1.0}, "parent": {"loss": 2.0}}
-
-
-def test_a_batch_costs_one_transaction(index):
-    statements = []
-    index._database._connection.set_trace_callback(statements.append)
-    index.put_records(BATCH)
-    assert [text for text in statements if text.startswith(("BEGIN", "COMMIT"))] == ["BEGIN IMMEDIATE", "COMMIT"]
 
 
 ROW = row_of("00ff", {"loss": 0.25, "accuracy": 1.0})

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from fedsim.learning.store.objects import DamagedError, Objects, UnknownTypeError
+from fedsim.learning.store.objects import DamagedError, Objects
 
 DIGEST = "ab" * 16
 ARRAYS = {"model": np.arange(5, dtype=np.float32), "state/step": np.array(3, dtype=np.int64)}
@@ -79,15 +79,6 @@ def test_a_folder_in_the_place_of_a_file_is_no_file(objects):
 def test_digests_are_names_of_files(objects, digest):
     with pytest.raises(ValueError, match=r"digest: .* is not allowed"):
         objects.write(digest, ARRAYS)
-
-
-@pytest.mark.parametrize(
-    ("name", "values"), [("a", np.zeros(2, np.complex128)), ("a", np.array(["text"])), ("__metadata__", np.zeros(2))]
-)
-def test_what_safetensors_does_not_know_is_refused(objects, name, values):
-    with pytest.raises(UnknownTypeError, match="cannot be kept as safetensors"):
-        objects.write(DIGEST, {name: values})
-    assert objects.read(DIGEST) is None
 
 
 def test_only_temporary_files_without_a_writer_are_removed(objects):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import DataError, FedsimError, ScenarioError
 from fedsim.learning import (
     LOCAL_ALGORITHMS,
@@ -17,6 +17,7 @@ from fedsim.learning import (
     dataset_of,
 )
 from fedsim.learning.models.flat_module import build_flat
+from tests.support.short_runs import of_learning
 from tests.support.tiny_targets import EachPlace, TinyTargets
 
 KINDS = {"classification": "labels", "regression": "numbers", "next-token": "tokens", "multi-label": "label-sets"}
@@ -30,8 +31,7 @@ def scenario(kind, rounds=3, **more):
         "local": {"learning_rate": 0.5 if kind == "next-token" else 0.1, "epochs": 2, "batch_size": 7},
         **more,
     }
-    tables = {"network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}, "rounds": {"count": rounds}}
-    return Scenario(name="task", crowd={"clients": 4}, learning=learning, **tables)
+    return of_learning(learning, rounds=rounds, cohort=3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -99,8 +99,7 @@ def test_sequences_of_several_lengths_are_judged_without_their_padding(task, fil
     ]
     model = torch.nn.Linear(3, 2)
     learning = {"task": task, "data": dataset_of((x, y), target_fill=fill), "model": model}
-    tables = {"crowd": {"clients": 4}, "network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}}
-    made = Scenario(name="lengths", learning=learning, rounds={"count": 2}, **tables)
+    made = of_learning(learning, rounds=2, cohort=3)
     found = simulate(made, executor=executor, store=False).curve("round", "loss")[1]
     losses = {
         "regression": torch.nn.functional.mse_loss,

@@ -22,6 +22,11 @@ RNG = np.random.default_rng(3)
 LABELS, TEXTS, SETS = RNG.integers(0, 4, 30), RNG.integers(0, 5, (30, 6)), RNG.integers(0, 2, (30, 4))
 OF_CLASSES, OF_TEXTS = (RNG.normal(size=shape).astype(np.float32) for shape in ((30, 4), (30, 6, 5)))
 NUMBERS = RNG.normal(size=(30, 4)).astype(np.float32)
+LAWS = {
+    "squared": np.square,
+    "absolute": np.abs,
+    "huber": lambda error: np.where(np.abs(error) < 1, error**2 / 2, np.abs(error) - 0.5),
+}
 
 
 def pieces_of(task, scores, targets, outputs, cuts=(7, 19)):
@@ -70,27 +75,25 @@ def test_regression_agrees_with_scikit_learn():
     assert np.isnan(found.accuracy)
 
 
-@pytest.mark.parametrize(
-    ("loss", "law"),
-    [
-        ("absolute", np.abs),
-        ("huber", lambda error: np.where(np.abs(error) < 1, error**2 / 2, np.abs(error) - 0.5)),
-    ],
-)
+@pytest.mark.parametrize(("loss", "law"), LAWS.items())
 def test_other_losses_of_regression_are_their_formulas(loss, law):
     task = TASKS.make({"kind": "regression", "loss": loss})
     found = task.losses(torch.from_numpy(3 * OF_CLASSES), torch.from_numpy(NUMBERS)).numpy()
     assert found == pytest.approx(law(3 * OF_CLASSES - NUMBERS).mean(1), rel=1e-6)
 
 
-@pytest.mark.parametrize("padding", [0, 3])
+@pytest.mark.parametrize("padding", [0, 3, -100, -1, None, "none"])
 def test_next_tokens_count_without_padding(padding):
-    task = TASKS.make({"kind": "next-token", "padding": padding})
-    found = pieces_of(task, OF_TEXTS, TEXTS, 5)
-    negative = -np.take_along_axis(log_softmax(OF_TEXTS.astype(float)), TEXTS[:, :, None], 2)[:, :, 0]
-    real = padding != TEXTS
+    texts = TEXTS
+    if padding in (-100, -1):  # no token
+        texts = np.where(np.random.default_rng(4).random(TEXTS.shape) < 0.4, padding, TEXTS)
+        texts[0] = padding
+    found = pieces_of(TASKS.make({"kind": "next-token", "padding": padding}), OF_TEXTS, texts, 5)
+    negative = -np.take_along_axis(log_softmax(OF_TEXTS.astype(float)), np.maximum(texts, 0)[..., None], 2)[..., 0]
+    real = texts != (-1 if padding in (None, "none") else padding)
+    assert real.all() == (padding in (None, "none"))
     assert found.metrics["perplexity"] == pytest.approx(np.exp(negative[real].mean()), rel=1e-6)
-    assert found.accuracy == pytest.approx((OF_TEXTS.argmax(2) == TEXTS)[real].mean(), abs=1e-12)
+    assert found.accuracy == pytest.approx((OF_TEXTS.argmax(2) == texts)[real].mean(), abs=1e-12)
     each = [row[kept].mean() if kept.any() else 0.0 for row, kept in zip(negative, real, strict=True)]
     assert found.loss == pytest.approx(np.mean(each), rel=1e-6)
 
@@ -106,37 +109,8 @@ def test_sets_of_labels_agree_with_scikit_learn():
     assert found.loss == pytest.approx(-np.mean(np.where(SETS, np.log(chance), np.log(1 - chance))), rel=1e-6)
 
 
-@pytest.mark.parametrize("padding", [-100, -1])
-def test_padding_that_is_no_token_counts_for_nothing(padding):
-    texts = np.where(RNG.random(TEXTS.shape) < 0.4, padding, TEXTS)
-    texts[0] = padding
-    found = pieces_of(TASKS.make({"kind": "next-token", "padding": padding}), OF_TEXTS, texts, 5)
-    real = texts != padding
-    negative = -np.take_along_axis(log_softmax(OF_TEXTS.astype(float)), np.maximum(texts, 0)[..., None], 2)[..., 0]
-    assert found.metrics["perplexity"] == pytest.approx(np.exp(negative[real].mean()), rel=1e-6)
-    assert found.accuracy == pytest.approx((OF_TEXTS.argmax(2) == texts)[real].mean(), abs=1e-12)
-    each = [row[kept].mean() if kept.any() else 0.0 for row, kept in zip(negative, real, strict=True)]
-    assert found.loss == pytest.approx(np.mean(each), rel=1e-6)
-
-
-@pytest.mark.parametrize("padding", [None, "none"])
-def test_every_place_counts_without_padding(padding):
-    found = pieces_of(TASKS.make({"kind": "next-token", "padding": padding}), OF_TEXTS, TEXTS, 5)
-    negative = -np.take_along_axis(log_softmax(OF_TEXTS.astype(float)), TEXTS[:, :, None], 2)[:, :, 0]
-    assert found.loss == pytest.approx(negative.mean(), rel=1e-6)
-    assert found.metrics["perplexity"] == pytest.approx(np.exp(negative.mean()), rel=1e-6)
-    assert found.accuracy == pytest.approx((OF_TEXTS.argmax(2) == TEXTS).mean(), abs=1e-12)
-
-
 @pytest.mark.parametrize("padding", [-7.5, 0.1, 1e12])
-@pytest.mark.parametrize(
-    ("loss", "law"),
-    [
-        ("squared", np.square),
-        ("absolute", np.abs),
-        ("huber", lambda error: np.where(np.abs(error) < 1, error**2 / 2, np.abs(error) - 0.5)),
-    ],
-)
+@pytest.mark.parametrize(("loss", "law"), LAWS.items())
 def test_numbers_that_are_padding_count_for_nothing(padding, loss, law):
     scores = RNG.normal(size=(30, 5, 2)).astype(np.float32)
     ends = np.arange(5) >= RNG.integers(1, 6, 30)[:, None]

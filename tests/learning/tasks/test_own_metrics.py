@@ -12,6 +12,7 @@ from fedsim import Scenario, run, simulate
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning import MLP, TASKS, Digits, LocalTraining, Metric, TrainingSetup
 from fedsim.learning.executors.first_look import check_fit
+from tests.support.short_runs import of_learning
 
 
 class Constant(Metric):
@@ -65,19 +66,12 @@ class Endless(Constant):
 
 
 def scenario(*metrics: Any) -> Scenario:
-    return Scenario(
-        name="metrics",
-        crowd={"clients": 4},
-        learning={
-            "data": {"kind": "digits", "train_limit": 60},
-            "model": {"kind": "mlp", "hidden": [3]},
-            "task": {"kind": "classification", "metrics": metrics},
-        },
-        network="pause-two-speed",
-        rounds={"count": 2},
-        selector={"kind": "uniform", "cohort": 2},
-        results={"evaluate_clients": "last"},
-    )
+    learning = {
+        "data": {"kind": "digits", "train_limit": 60},
+        "model": {"kind": "mlp", "hidden": [3]},
+        "task": {"kind": "classification", "metrics": metrics},
+    }
+    return of_learning(learning, rounds=2, results={"evaluate_clients": "last"})
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import PartError
 from fedsim.learning import Classification, LocalAlgorithm, Task
+from tests.support.short_runs import of_learning
 
 
 class Own(Task):
@@ -72,15 +73,8 @@ _ALONE: dict[str, Any] = {
 
 
 def fault_of(**table: Any) -> PartError:
-    scenario = Scenario(
-        name="lies",
-        crowd={"clients": 3},
-        learning={"data": {"kind": "digits", "train_limit": 60}, "model": {"kind": "mlp", "hidden": [3]}, **table},
-        network="pause-two-speed",
-        rounds={"count": 1},
-        selector={"kind": "uniform", "cohort": 1},
-        results={"evaluate_start": False},
-    )
+    learning = {"data": {"kind": "digits", "train_limit": 60}, "model": {"kind": "mlp", "hidden": [3]}, **table}
+    scenario = of_learning(learning, clients=3, cohort=1, results={"evaluate_start": False})
     with pytest.raises(PartError) as failed:
         simulate(scenario, store=False, executor="sequential")
     return failed.value

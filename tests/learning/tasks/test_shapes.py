@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import ScenarioError
 from fedsim.learning import METRICS, TASKS
+from tests.support.short_runs import of_learning
 
 X = np.random.default_rng(4).normal(size=(30, 4)).astype(np.float32)
 TEXTS = np.random.default_rng(4).integers(0, 5, (30, 6))
@@ -32,9 +33,7 @@ class Together(nn.Linear):
 
 
 def tried(task, data, model):
-    tables = {"crowd": {"clients": 3}, "network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 2}}
-    learning = {"task": task, "data": data, "model": model}
-    return simulate(Scenario(name="x", learning=learning, rounds={"count": 1}, **tables), store=False)
+    return simulate(of_learning({"task": task, "data": data, "model": model}, clients=3), store=False)
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
-from fedsim.learning import PARTITIONS, Dataset, Digits
+from fedsim.learning import PARTITIONS, Dataset, Digits, DirichletPartition, EqualPartition, QuantitySkewPartition
 from fedsim.learning.data.partitions.contracts import assigned
 from fedsim.learning.data.partitions.drawn_sizes import LogNormalPartition, ZipfPartition
 from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition
 from fedsim.learning.data.partitions.natural import NaturalPartition
 from fedsim.learning.data.partitions.shards import ShardsPartition
 from fedsim.streams import Streams
+from tests.support.short_runs import of_learning
 
+FULL = EqualPartition | DirichletPartition | QuantitySkewPartition
+"""Divisions that leave no client without samples where there are 12 for each."""
 ANY = st.one_of(
+    st.just(EqualPartition()),
+    st.builds(
+        DirichletPartition,
+        alpha=st.sampled_from([0.01, 0.3, 5.0]),
+        per=st.sampled_from(["class", "client"]),
+        rounding=st.sampled_from(["unbiased", "cumulative"]),
+        min_samples=st.integers(1, 3),
+    ),
+    st.builds(QuantitySkewPartition, concentration=st.sampled_from([0.1, 2.0, 50.0])),
     st.builds(ShardsPartition, shards=st.integers(1, 4)),
     st.builds(LogNormalPartition, sigma=st.sampled_from([0.0, 1.0, 4.0, 50.0]), min_samples=st.integers(0, 3)),
     st.builds(
@@ -35,8 +47,8 @@ ANY = st.one_of(
 )
 
 
-@settings(max_examples=80)
-@given(split=ANY, clients=st.integers(1, 20), per_client=st.integers(4, 30), seed=st.integers(0, 2**32))
+@settings(deadline=None, max_examples=160)
+@given(split=ANY, clients=st.integers(1, 20), per_client=st.integers(4, 40), seed=st.integers(0, 2**32))
 def test_no_sample_has_two_clients_and_sums_are_exact(split: Any, clients: int, per_client: int, seed: int) -> None:
     draws = np.random.default_rng(seed)
     labels = draws.integers(0, 4, clients * per_client)
@@ -46,6 +58,9 @@ def test_no_sample_has_two_clients_and_sums_are_exact(split: Any, clients: int, 
     assert len(parts) == clients
     assert all(part.dtype == np.int64 for part in parts)
     assert np.unique(dealt).size == dealt.size
+    assert np.isin(dealt, np.arange(labels.size)).all()
+    if isinstance(split, FULL) and per_client >= 12:
+        assert all(part.size >= getattr(split, "min_samples", 1) for part in parts)
     if isinstance(split, ShardsPartition | ZipfPartition) or getattr(split, "mean_samples", 1) is None:
         assert np.sort(dealt).tolist() == list(range(labels.size))
     again, other = (split.assign(labels, 4, clients, Streams(seed + more), *users) for more in (0, 1))
@@ -75,15 +90,6 @@ def test_users_of_a_data_set_are_checked_and_cut_with_it() -> None:
         Dataset(images, labels, images, labels, classes=4, pixel_max=1, train_users=np.arange(3))
 
 
-TABLES: dict[str, Any] = {
-    "name": "division",
-    "crowd": {"clients": 5},
-    "network": "pause-two-speed",
-    "rounds": {"count": 1},
-    "selector": {"kind": "uniform", "cohort": 2},
-}
-
-
 @pytest.mark.parametrize("kind", [kind for kind in PARTITIONS.builtin if kind not in ("natural", "file")])
 def test_each_kind_runs(kind: str, tmp_path: Path) -> None:
     options = {"dirichlet": {"alpha": 0.5}, "sizes": {"samples": 20}, "log-normal": {"sigma": 1.0}}
@@ -94,4 +100,4 @@ def test_each_kind_runs(kind: str, tmp_path: Path) -> None:
         "split": {"kind": kind, **needed.get(kind, {})},
         "allow_empty": True,
     }
-    assert simulate(Scenario(**TABLES, learning=learning)).evaluations.num_rows >= 1
+    assert simulate(of_learning(learning, clients=5)).evaluations.num_rows >= 1

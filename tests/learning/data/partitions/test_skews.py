@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fedsim.errors import ScenarioError
 from fedsim.learning import PARTITIONS, DirichletPartition, EqualPartition, Partition, QuantitySkewPartition
@@ -10,36 +8,9 @@ from fedsim.streams import Streams
 # A sample mean lies further than this many of its standard errors from theory once in 15,000 correct runs.
 STANDARD_ERRORS = 4.0
 
-ANY_SPLIT = st.one_of(
-    st.just(EqualPartition()),
-    st.builds(
-        DirichletPartition,
-        alpha=st.sampled_from([0.01, 0.3, 5.0]),
-        per=st.sampled_from(["class", "client"]),
-        rounding=st.sampled_from(["unbiased", "cumulative"]),
-        min_samples=st.integers(1, 3),
-    ),
-    st.builds(QuantitySkewPartition, concentration=st.sampled_from([0.1, 2.0, 50.0])),
-)
-
 
 def balanced(samples: int, classes: int = 10) -> np.ndarray:
     return np.arange(samples) % classes
-
-
-@settings(deadline=None, max_examples=80)
-@given(split=ANY_SPLIT, clients=st.integers(1, 20), per_client=st.integers(12, 40), seed=st.integers(0, 2**32))
-def test_no_sample_has_two_owners_and_no_client_is_left_out(
-    split: Partition, clients: int, per_client: int, seed: int
-) -> None:
-    labels = np.random.default_rng(seed).integers(0, 4, clients * per_client)
-    rows = split.assign(labels, 4, clients, Streams(seed))
-    assert len(rows) == clients
-    dealt = np.concatenate(rows)
-    assert np.unique(dealt).size == dealt.size
-    assert dealt.min() >= 0
-    assert dealt.max() < labels.size
-    assert all(hand.dtype == np.int64 and hand.size >= getattr(split, "min_samples", 1) for hand in rows)
 
 
 def test_a_client_whose_labels_have_run_out_gets_a_sample_of_another() -> None:

@@ -8,7 +8,7 @@ from fedsim.learning import MLP, Executor, ExecutorChoice, LocalTraining, Traini
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.settings import ModelPart
 from fedsim.testing import check_executor
-from tests.learning.executors.plain_loop import Convolutions, Dropping
+from tests.support.plain_loop import Convolutions, Dropping
 from tests.support.tiny_images import Tiny
 
 LOCAL = LocalTraining(learning_rate=0.05, momentum=0.9, batch_size=4)

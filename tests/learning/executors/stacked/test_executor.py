@@ -18,7 +18,7 @@ from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.testing import check_executor
-from tests.learning.executors.plain_loop import Centred, Convolutions, Dropping, trained
+from tests.support.plain_loop import Centred, Convolutions, Dropping, trained
 from tests.support.tiny_images import Tiny
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

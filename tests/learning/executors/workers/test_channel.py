@@ -14,7 +14,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from fedsim.learning.executors.workers.channel import Channel, by_value, from_bytes
+from fedsim.learning.executors.workers.channel import Channel, by_value
 from fedsim.learning.executors.workers.segments import Segment, raw
 
 
@@ -24,23 +24,6 @@ def ends() -> Iterator[tuple[Channel, Channel]]:
     yield one, other
     for end in both:
         end.close()
-
-
-def test_arrays_of_growing_size_arrive_unchanged(ends: tuple[Channel, Channel]) -> None:
-    kept = []
-    for size in (0, 3, 1000, 7, 100_000):
-        sent = {"name": size, "parts": [np.arange(size), np.full((2, 3), size, dtype=np.float32)]}
-        ends[0].send(sent)
-        found, segments = ends[1].receive(copy=True)
-        assert segments == []
-        kept.append((found, sent))
-        ends[1].send("done")
-        assert ends[0].receive(copy=False)[0] == "done"
-    for found, sent in kept:
-        assert found["name"] == sent["name"]
-        for one, other in zip(found["parts"], sent["parts"], strict=True):
-            np.testing.assert_array_equal(one, other)
-            assert one.flags.writeable is False or one.size == 0
 
 
 def test_the_other_end_sees_what_is_written_into_a_segment(ends: tuple[Channel, Channel]) -> None:
@@ -88,14 +71,6 @@ def test_descriptors_are_given_back(ends: tuple[Channel, Channel]) -> None:
         sent()
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
-
-
-def test_code_that_cannot_be_imported_is_sent_along() -> None:
-    class Local:
-        def double(self, number: int) -> int:
-            return 2 * number
-
-    assert from_bytes(by_value(Local())).double(4) == 8
 
 
 SOURCE = """

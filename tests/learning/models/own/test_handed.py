@@ -13,6 +13,7 @@ from fedsim.errors import PartError, ScenarioError
 from fedsim.identity import identity
 from fedsim.learning import MODELS
 from fedsim.learning.models.own.content import content_of
+from tests.support.short_runs import of_learning
 from tests.support.tiny_targets import TinyTargets
 
 
@@ -38,9 +39,7 @@ def lazy_layers(classes):
 
 
 def scenario(model, **more):
-    tables = {"network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}, "rounds": {"count": 2}}
-    learning = {"data": TinyTargets(of="labels"), "model": model, **more}
-    return Scenario(name="own", crowd={"clients": 4}, learning=learning, **tables)
+    return of_learning({"data": TinyTargets(of="labels"), "model": model, **more}, rounds=2, cohort=3)
 
 
 @pytest.mark.parametrize(
