@@ -14,7 +14,6 @@ from fedsim.results import read_summary, recording, report, rows
 from fedsim.simulation import Simulation
 from tests.support.tiny_targets import TinyTargets
 
-EVENTS = ("participations", "rounds", "clients")
 SCENARIO = Scenario(
     name="evaluated",
     crowd={"clients": 8},
@@ -34,21 +33,6 @@ SERVERS = {
     "asynchronous": {"rounds.policy": {"kind": "fedbuff", "concurrency": 4, "buffer": 2}},
     "edges": {"rounds.edges": {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}, "selector.cohort": 2},
 }
-
-
-@pytest.mark.parametrize("server", SERVERS)
-def test_the_first_model_is_evaluated_at_0_s_and_nothing_else_differs(server):
-    scenario = SCENARIO.replace(SERVERS[server])
-    history, without = simulate(scenario), simulate(scenario.replace({"results.evaluate_start": False}))
-    first = history.evaluations.slice(0, 1).to_pylist()[0]
-    assert (first["round"], first["time_s"], first["model_version"]) == (0, 0.0, 0)
-    assert history.evaluations.slice(1).to_pylist() == without.evaluations.to_pylist()
-    for name in EVENTS:
-        assert getattr(history, name).equals(getattr(without, name))
-    learner = Simulation(scenario).context.learner
-    assert (first["accuracy"], first["loss"]) == pytest.approx(
-        (learner.evaluate(learner.initial()).accuracy, learner.evaluate(learner.initial()).loss)
-    )
 
 
 def test_a_run_about_timing_alone_evaluates_nothing():

@@ -118,11 +118,6 @@ def test_a_cost_of_the_whole_budget_is_refused():
         seen(**{"privacy.label_histograms": {"kind": "laplace", "epsilon": 200.0}})
 
 
-def test_the_same_seed_twice_gives_the_same_noise_and_another_seed_another():
-    np.testing.assert_array_equal(seen()[0][0][0], seen()[0][0][0])
-    assert not np.isclose(seen(seed=1)[0][0][0], seen()[0][0][0]).all()
-
-
 def test_a_budget_without_an_end_needs_an_epsilon_of_its_own():
     unlimited = {"privacy.budget": {"kind": "unlimited", "epsilon": 2.0}}
     with pytest.raises(ScenarioError, match=r"label_histograms: a cost of inf epsilon .* state an epsilon"):

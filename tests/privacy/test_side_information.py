@@ -210,12 +210,6 @@ def test_a_randomiser_that_returns_no_number_is_named():
         simulate(SCENARIO.replace({"selector": Curious(), "privacy.side_information": Lying()}))
 
 
-def test_the_same_seed_twice_gives_the_same_noise():
-    for first, second in zip(told()[0], told()[0], strict=True):
-        for name in Curious.needs:
-            np.testing.assert_array_equal(first[name], second[name])
-
-
 @pytest.mark.parametrize("policy", ["synchronous", "fedbuff"])
 def test_a_client_whose_budget_is_spent_is_no_candidate(policy):
     rounds = {"policy": {"kind": "fedbuff", "buffer": 2, "concurrency": 4}} if policy == "fedbuff" else {}

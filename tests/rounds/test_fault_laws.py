@@ -2,9 +2,6 @@
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -169,31 +166,6 @@ def test_edge_servers_run_under_every_fault(policy, merging):
     # Those under way when an asynchronous run ends stand in no round.
     assert len(participations) >= edge_rounds["selected"].sum() == rounds["selected"].sum()
     assert simulate(chosen.replace({"selector.cohort": 5})).participations.equals(history.participations)
-
-
-SCRIPT = """
-import sys
-from fedsim import Scenario, simulate
-history = simulate(Scenario.from_toml(sys.stdin.read()))
-print(history.participations.to_pylist(), history.rounds.to_pylist())
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", [POLICIES[0], POLICIES[4]], ids=lambda policy: policy["kind"])
-def test_the_same_in_another_process_with_another_hash_seed(policy):
-    chosen = timing(policy=policy, faults=ALL)
-    history = simulate(chosen)
-    assert history.participations.equals(simulate(chosen).participations)
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", SCRIPT],
-        input=chosen.to_toml(),
-        env={**os.environ, "PYTHONHASHSEED": "5"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == f"{history.participations.to_pylist()} {history.rounds.to_pylist()}\n"
 
 
 def test_a_scenario_without_faults_is_unchanged():

@@ -588,6 +588,8 @@ def test_an_asynchronous_cloud_continues_from_its_last_model():
     started = [(row["client"], row["start_s"], row["start_version"]) for row in history.participations.to_pylist()]
     assert (0, 8.75, 1) in started
     assert (4, 8.75, 1) in started
+    visits = [(row["edge"], row["start_s"], row["end_s"]) for row in history.edge_participations.to_pylist()]
+    assert [visit for visit in visits if visit[2] == 6] == [(0, 5.5, 6), (1, 0, 6)]
 
 
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])

@@ -45,15 +45,6 @@ def test_the_server_waits_until_somebody_is_there():
     assert [view.client.tolist() for view in selector.views] == [[0], [1], [1]]
 
 
-def test_leaving_in_mid_task_is_a_dropout_at_that_instant():
-    there = available_in([(0, 4)], [(0, 1000)])
-    history, _, learner, _ = serve(Deadline(deadline_s=10), [1, 1], [2, 2], [3, 3], presence=there)
-    gone, kept = history.participations.to_pylist()
-    assert (gone["outcome"], gone["cut_in"], gone["end_s"]) == ("dropped", "uplink", 4.0)
-    assert kept["outcome"] == "delivered"
-    assert [client for _, client, _, _ in learner.asked] == [1]
-
-
 def test_the_earlier_of_dropout_and_leaving_counts_and_a_tie_is_delivered():
     there = available_in([(0, 4)], [(0, 4)], [(0, 6)])
     history, _, _, _ = serve(

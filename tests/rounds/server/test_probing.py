@@ -12,8 +12,7 @@ from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server.oracle import OracleKnowledge
-from fedsim.rounds.server.selection import answers_of
-from fedsim.selectors import Answers, OracleView, Probe
+from fedsim.selectors import OracleView, Probe
 from tests.support import lies
 from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Everybody, available_in, batteries, serve
@@ -262,14 +261,6 @@ def test_who_stays_is_there_at_the_beginning_and_until_the_end():
         False,
         True,
     ]
-
-
-def test_answers_of_those_that_have_left_since_are_not_shown():
-    answers = Answers(
-        client=ids(1, 4, 6), loss=np.array([1.0, 2.0, 3.0]), compute_s=np.zeros(3), uplink_s=np.array([7.0, 8.0, 9.0])
-    )
-    kept = answers_of(answers, SimpleNamespace(client=ids(0, 1, 6)))
-    assert (kept.client.tolist(), kept.loss.tolist(), kept.uplink_s.tolist()) == ([1, 6], [1.0, 3.0], [7.0, 9.0])
 
 
 class AskingAll(Asking):
