@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -145,7 +145,6 @@ def test_a_randomiser_that_returns_no_histogram_is_named():
 COUNTS = arrays(np.int64, st.integers(1, 6), elements=st.integers(0, 50))
 
 
-@settings(deadline=None)
 @given(counts=COUNTS, epsilon=st.sampled_from([0.0, 1e-320, 0.5, 20.0, 1e12]), seed=st.integers(0, 99))
 def test_shares_are_at_least_0_and_add_up_to_1(counts, epsilon, seed):
     for part in (LaplaceShares(), LaplaceCounts(), ExactHistograms()):

@@ -211,17 +211,6 @@ def test_a_randomiser_that_returns_no_number_is_named():
 
 
 @pytest.mark.parametrize("policy", ["synchronous", "fedbuff"])
-def test_a_client_whose_budget_is_spent_is_no_candidate(policy):
-    rounds = {"policy": {"kind": "fedbuff", "buffer": 2, "concurrency": 4}} if policy == "fedbuff" else {}
-    budget = {"kind": "uniform", "epsilon": 12.0, "releases": 3}
-    history = simulate(SCENARIO.replace({"privacy.budget": budget, "rounds": {"count": 30, **rounds}, "seed": 3}))
-    sent = history.participations.to_pandas()
-    assert sorted(sent.groupby("client").size()) == [3] * 12
-    assert "the privacy budget of each client is spent" in " ".join(history.notes)
-    assert history.column("rounds", "largest_leakage")[-1] == 12.0
-
-
-@pytest.mark.parametrize("policy", ["synchronous", "fedbuff"])
 def test_a_client_with_too_little_budget_left_is_no_candidate(policy):
     """Each of 12 clients has 200 e^(-0.04 n) left after n updates: at most 3 updates begin with 180 or more left."""
     rounds = {"count": 30, "policy": {"kind": "fedbuff", "buffer": 2, "concurrency": 4}} if policy == "fedbuff" else {}

@@ -77,17 +77,11 @@ FILES = [
 ]
 
 
+@pytest.mark.parametrize("number", [8, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("status", "name"), FILES)
-def test_a_turned_bit_changes_no_value_in_silence(status, name, folders):
+def test_turned_bits_change_no_value_in_silence(status, name, number, folders):
     folder = folders / status
-    assert silent(folder / name, lambda: content(folder), 8, name) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("status", "name"), FILES)
-def test_many_turned_bits_change_no_value_in_silence(status, name, folders):
-    folder = folders / status
-    assert silent(folder / name, lambda: content(folder), 500, name) == 0
+    assert silent(folder / name, lambda: content(folder), number, name) == 0
 
 
 def test_pages_of_parquet_have_checksums_of_their_own(folders):

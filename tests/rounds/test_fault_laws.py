@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
@@ -241,7 +241,6 @@ def on(row, now_s):
     st.booleans(),
     st.integers(0, 150),
 )
-@settings(deadline=None)
 def test_a_round_starts_when_a_search_through_all_instants_finds_a_candidate(lines, always, time_s):
     """Availability, devices and links change at whole seconds; a battery is charged from 50 s on, or from the start."""
     online, runs, works, full = map(list, zip(*lines, strict=True))

@@ -1,5 +1,6 @@
 """The state of a run folder, as tests read and change it."""
 
+import errno
 import json
 
 from fedsim.results.state import STATE, seal
@@ -21,3 +22,8 @@ def files_of(folder):
     """Return the content of every file that must not depend on how often the run was killed."""
     names = [path for path in folder.iterdir() if path.suffix in {".parquet", ".safetensors", ".toml"}]
     return {path.name: path.read_bytes() for path in [*names, folder / "summary.json"]}
+
+
+def full(*_, **__):
+    """Fail as a full disk does."""
+    raise OSError(errno.ENOSPC, "No space left on device")

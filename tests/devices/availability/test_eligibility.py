@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.devices import Always, Bernoulli
@@ -76,7 +76,6 @@ stretches = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 30)), max_size
     st.sampled_from([-0.5, 0.0, 0.25, 2.0]),
     st.integers(0, 150),
 )
-@settings(deadline=None)
 def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, time_s):
     """The conditions change at multiples of a quarter of a second only (4 J at 0.25 W take 16 s, and so on)."""
     rows = [[(start, min(start + length, 100)) for start, length in row] for row, _ in lines]

@@ -23,7 +23,6 @@ ZEROS = np.zeros(2)
 
 
 def edges(merging, edge=(0, 1), **options):
-    """Return edge servers with clients as given."""
     return Edges(**{"grouping": {"kind": "given", "edge": edge}, "merging": merging, "backhaul": "none", **options})
 
 

@@ -264,8 +264,6 @@ def test_who_stays_is_there_at_the_beginning_and_until_the_end():
 
 
 class AskingAll(Asking):
-    """Asks every candidate."""
-
     def probe(self, view, rng):
         return Probe(client=view.client, asks="loss", up_bits=1.0)
 
