@@ -12,6 +12,7 @@ from fedsim.errors import ScenarioError
 from fedsim.learning import MemoryStore, Work
 from fedsim.results import read_summary, recording, report, rows
 from fedsim.simulation import Simulation
+from tests.support.run_folders import stopped
 from tests.support.tiny_targets import TinyTargets
 
 SCENARIO = Scenario(
@@ -132,13 +133,7 @@ def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it
 def test_a_run_that_was_cut_off_goes_on_with_evaluations_of_clients(tmp_path, monkeypatch):
     monkeypatch.setattr(recording, "draw", lambda *_, **__: None)
     scenario = SCENARIO.replace({"results.evaluate_clients": 1})
-
-    def stop(progress):
-        if progress.round == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(scenario, tmp_path / "run", store=False, on_round=stop)
+    stopped(scenario, tmp_path / "run", 2, store=False)
     so_far = read_run(tmp_path / "run")
     assert so_far.column("evaluations", "round").tolist() == [0, 1, 2]
     assert sorted(set(so_far.column("client_evaluations", "round").tolist())) == [0, 1, 2]

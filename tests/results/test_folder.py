@@ -12,21 +12,21 @@ from fedsim.history.schema import FORMAT_VERSION
 from fedsim.history.schema import TABLES as SCHEMAS
 from fedsim.results.folder import RunFolder
 from tests.support.run_folders import rewrite
+from tests.support.short_runs import TIMING
 
-TABLES = {
-    "name": "small",
-    "crowd": {"clients": 6},
-    "learning": {
-        "model": {"kind": "mlp", "hidden": [8]},
-        "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
-    },
-    "privacy": {"budget": {"kind": "geometric", "epsilon": 50.0}, "mechanism": {"kind": "laplace-l1", "clip": 1.0}},
-    "network": {"kind": "pause-two-speed"},
-    "devices": {"compute": "zero"},
-    "rounds": {"count": 4},
-    "selector": {"kind": "uniform", "cohort": 3},
-}
-SCENARIO = Scenario(**TABLES)
+SCENARIO = TIMING.replace(
+    {
+        "learning": {
+            "model": {"kind": "mlp", "hidden": [8]},
+            "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
+        },
+        "privacy": {
+            "budget": {"kind": "geometric", "epsilon": 50.0},
+            "mechanism": {"kind": "laplace-l1", "clip": 1.0},
+        },
+        "rounds.count": 4,
+    }
+)
 
 
 def test_a_finished_run_holds_everything(tmp_path):

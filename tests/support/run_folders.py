@@ -3,6 +3,9 @@
 import errno
 import json
 
+import pytest
+
+from fedsim import run
 from fedsim.results.state import STATE, seal
 
 
@@ -27,3 +30,15 @@ def files_of(folder):
 def full(*_, **__):
     """Fail as a full disk does."""
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def stopped(of, folder, after, error=None, **options):
+    """Run a scenario until an error, by default an interrupt, is raised after a round."""
+    error = error or KeyboardInterrupt()
+
+    def stop(progress):
+        if progress.round == after:
+            raise error
+
+    with pytest.raises(type(error)):
+        run(of, folder, on_round=stop, **options)
