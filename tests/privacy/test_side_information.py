@@ -76,12 +76,6 @@ def test_by_default_no_number_leaves_a_client_as_it_is():
     assert not history.notes
 
 
-def test_without_numbers_the_update_has_the_whole_term():
-    history = simulate(SCENARIO)
-    first = history.participations.to_pandas().query("round == 1").epsilon
-    assert first.to_numpy() == pytest.approx(FIRST)
-
-
 def test_every_answer_to_a_question_for_losses_is_charged():
     """Of 12 clients 8 are asked and 4 take part: a tenth of the term for each answer, nine tenths for each update."""
     history = simulate(

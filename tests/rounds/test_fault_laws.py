@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim import Scenario, simulate
-from fedsim.devices import Always, Bernoulli, Charge, EligibleClients, Working
+from fedsim.devices import Always, Charge, EligibleClients, Working
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
 from fedsim.rounds import Faults
@@ -258,15 +258,3 @@ def test_a_round_starts_when_a_search_through_all_instants_finds_a_candidate(lin
     # If all are on at times, but never together, there is no such instant.
     assume(expected)
     assert eligible.next_s(float(time_s), 1) == (expected[0], 1)
-
-
-def test_draws_are_repeated_until_a_client_with_a_running_device_is_available():
-    """Of 30 clients only the last runs, from 7 s on; draws are 2 s apart."""
-    running = switched([[]] * 29 + [[(7, 90)]])
-    online = Bernoulli(probability=0.3, retry_s=2.0).build(30, Streams(0))
-    eligible = EligibleClients(online, [Working(running)], np.arange(30))
-    for round_ in range(1, 30):
-        start_s, draw = eligible.next_s(0.0, round_)
-        assert start_s >= 8.0
-        assert start_s % 2.0 == 0.0
-        assert eligible.available(np.arange(30), start_s, draw).nonzero()[0].tolist() == [29]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Knowledge, WaitForAll
@@ -78,16 +78,6 @@ def scenario(**tables):
             **tables,
         }
     )
-
-
-def test_a_whole_run_with_clients_that_come_and_go():
-    history = simulate(scenario())
-    candidates, selected = (history.column("rounds", name) for name in ("candidates", "selected"))
-    assert np.all(selected == np.minimum(5, candidates))
-    assert candidates.min() >= 1
-    assert candidates.max() < 12
-    assert history.column("rounds", "dropped").sum() > 0
-    assert history.rounds.equals(simulate(scenario()).rounds)
 
 
 def test_a_policy_that_waits_for_everyone_does_not_fit_clients_that_leave():

@@ -44,10 +44,10 @@ def test_a_question_takes_down_work_and_up_before_the_cohort_is_sent():
         WaitForAll(), [1, 1, 1], [2, 2, 2], [0.5, 4, 9], selector=selector, learner=CountingLearner(np.full(3, 10))
     )
     assert history.probes is not None
-    assert [
-        (row["round"], row["client"], row["start_s"], row["end_s"], row["outcome"], row["downlink_bits"])
-        for row in history.probes.to_pylist()
-    ] == [(1, 0, 0.0, 3.5, "delivered", 1.0), (1, 1, 0.0, 7.0, "delivered", 1.0)]
+    assert rows(history.probes, "round", "client", "start_s", "end_s", "outcome", "downlink_bits") == [
+        (1, 0, 0.0, 3.5, "delivered", 1.0),
+        (1, 1, 0.0, 7.0, "delivered", 1.0),
+    ]
     assert history.column("participations", "start_s").tolist() == [7.0, 7.0]
     assert history.column("participations", "end_s").tolist() == [10.5, 14.0]
     assert history.column("rounds", "duration_s").tolist() == [14.0]
@@ -170,11 +170,9 @@ def test_whoever_is_asked_again_as_soon_as_it_has_come_back_late_pays_for_all_in
         batteries=batteries([100.0], receive=3.0, work_w=1.0, send=4.0),
         count=2,
     )
-    asked = [(row["start_s"], row["end_s"], row["energy_j"]) for row in history.probes.to_pylist()]
+    asked = rows(history.probes, "start_s", "end_s", "energy_j")
     assert asked == [(0, 4, 5), (8, 12, 5)]
-    took_part = [
-        (row["start_s"], row["end_s"], row["fate"], row["energy_j"]) for row in history.participations.to_pylist()
-    ]
+    took_part = rows(history.participations, "start_s", "end_s", "fate", "energy_j")
     assert took_part == [(4, 8, "stale-used", 9), (12, 13.75, "wasted-late", 3.75)]
     accounts = {name: column[0] for name, column in history.accounts.to_pydict().items()}
     assert accounts == {
