@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from fedsim import Scenario
+from fedsim import Scenario, simulate
 
 LEARNING: Final = """
 name = "short"
@@ -26,3 +26,23 @@ TIMING: Final = Scenario(
     selector={"kind": "uniform", "cohort": 3},
 )
 """Eight rounds about times alone."""
+
+_LAW: Final = {"kind": "shifted-exponential", "shift_s": 0.01, "scale_s": 0.1}
+DIGITS: Final = Scenario(
+    name="short",
+    crowd={"clients": 6},
+    learning={
+        "data": {"kind": "digits", "train_limit": 240},
+        "model": {"kind": "mlp", "hidden": []},
+        "local": {"learning_rate": 0.05},
+    },
+    network={"kind": "latency", "downlink": _LAW, "uplink": _LAW},
+    rounds={"count": 3},
+    selector={"kind": "uniform", "cohort": 3},
+)
+"""Three rounds of six clients that learn from forty digits each over links of random latency."""
+
+
+def losses(scenario: Scenario) -> list[float]:
+    """Return the losses of a run's evaluations."""
+    return simulate(scenario).evaluations.column("loss").to_pylist()
