@@ -25,16 +25,6 @@ def devices():
 
 
 @pytest.mark.statistical
-def test_quantiles_of_the_rates(devices):
-    """Published 6.1 Mbit/s at 50 % and 3 at 26 %; the log-normal through them has 1.0, 37 and 79 at 5, 95 and 99 %."""
-    _, kbps = devices
-    for level, value in ((0.5, 6100), (0.26, 3000), (0.05, 1000), (0.95, 37_000), (0.99, 79_000)):
-        error = math.sqrt(level * (1 - level) / CLIENTS)
-        # The values are rounded to two digits, which is worth up to half a per cent of the devices.
-        assert (kbps <= value).mean() == pytest.approx(level, abs=4 * error + 0.002), value
-
-
-@pytest.mark.statistical
 def test_compute_times_and_rates_are_independent(devices):
     """Published: Pearson 0.0024 and Spearman 0.0030 over 500,000 devices, which is none."""
     ms, kbps = devices

@@ -49,16 +49,6 @@ def test_time_is_samples_over_speed_by_hand():
     np.testing.assert_allclose(times.expected_s(np.array([20.0, 80.0])), [0.5, 2.0])
 
 
-def test_draws_do_not_depend_on_the_cohort_or_the_crowd():
-    law = Rate(samples_per_s=40.0)
-    small, large = law.build(10, Streams(3)), law.build(14, Streams(3))
-    ids, some = np.arange(10), np.array([7, 2])
-    together = small.duration_s(ids, 2, np.full(10, 60.0))
-    np.testing.assert_array_equal(large.duration_s(ids, 2, np.full(10, 60.0)), together)
-    np.testing.assert_array_equal(large.duration_s(some, 2, np.full(2, 60.0)), together[some])
-    assert not np.any(small.duration_s(ids, 3, np.full(10, 60.0)) == together)
-
-
 def test_zero_is_zero_by_name():
     times = COMPUTE_TIMES.make("zero").build(4, Streams(0))
     np.testing.assert_array_equal(times.duration_s(np.array([0, 3]), 1, np.array([5.0, 5.0])), [0.0, 0.0])

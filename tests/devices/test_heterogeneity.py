@@ -126,17 +126,6 @@ def test_background_load_slows_down():
     assert not np.array_equal(slow, found.duration_s(EACH, 2, np.full(CLIENTS, 1000.0)))
 
 
-def test_draws_do_not_depend_on_the_cohort_or_the_crowd():
-    options = {
-        "spread": {"kind": "log-normal", "sigma": 0.5},
-        "jitter": {"kind": "shifted-exponential", "shift": 0.5},
-        "load": 0.3,
-    }
-    small, large = times(10, **options), times(14, **options)
-    together = small.duration_s(np.arange(10), 2, np.full(10, 5.0))
-    np.testing.assert_array_equal(large.duration_s(np.array([7, 2]), 2, np.full(2, 5.0)), together[[7, 2]])
-
-
 # FedScale's published entries: ms per sample and kbit/s.
 PUBLISHED = [
     *((153, 2210), (149, 13508), (29, 6924), (176, 32546)),

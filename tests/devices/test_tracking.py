@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from fedsim.devices import AVAILABILITIES, Availability, Charge, EligibleClients, Working, tracking
 from fedsim.devices.availability.independent import AlwaysAvailable
 from fedsim.devices.availability.on_off import Markov
-from fedsim.devices.tracking import PlainTracker
 from fedsim.streams import Streams
 from tests.support.worlds import batteries
 
@@ -49,16 +48,6 @@ def test_it_is_the_plain_look(law, clients, steps_s, share, agenda):
         looks_s = np.maximum(np.cumsum(steps_s), 0.0).tolist()
         built = AVAILABILITIES.make(law).build(clients, Streams(1))
         follow(built, np.arange(clients)[::share], [(time_s, 1 + i // 3) for i, time_s in enumerate(looks_s)])
-
-
-@pytest.mark.parametrize(("holds_for", "asked"), [("run", 1), ("draw", 2), ("instant", 3), ("look", 4)])
-def test_a_plain_look_is_taken_as_seldom_as_answers_allow(holds_for, asked):
-    """Of four looks the second repeats the first, the third has another instant, the fourth also another draw."""
-    calls = []
-    tracker = PlainTracker(lambda client, *at: calls.append(at) or np.ones(client.size, bool), np.arange(2), holds_for)
-    changes = [tracker.update(*at).tolist() for at in ((1.0, 1), (1.0, 1), (2.0, 1), (3.0, 2))]
-    assert len(calls) == asked
-    assert changes == [[0, 1], [], [], []]
 
 
 @given(steps_s=st.lists(st.floats(0.0, 60.0), min_size=1, max_size=20), begun=st.sets(st.integers(0, 9)))

@@ -5,47 +5,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation.coordinates import Median
 from fedsim.learning.aggregation.krum import Krum
 from tests.support.plain_learner import Halving, half_way_learner, updates
+from tests.support.short_runs import DIGITS, losses
 
-SCENARIO = """
-name = "robust"
-[crowd]
-clients = 8
-[learning]
-data = { kind = "digits", train_limit = 240 }
-split = { kind = "sizes", samples = [40, 40, 30, 30, 20, 20, 10, 10] }
-model = { kind = "mlp", hidden = [] }
-local = { learning_rate = 0.05 }
-aggregation = "median"
-[network]
-kind = "latency"
-downlink = { kind = "shifted-exponential", shift_s = 0.01, scale_s = 0.1 }
-uplink = { kind = "shifted-exponential", shift_s = 0.01, scale_s = 0.1 }
-[rounds]
-count = 3
-minimum_updates = 3
-[selector]
-kind = "uniform"
-cohort = 5
-[results]
-audit = true
-"""
+SCENARIO = DIGITS.replace(
+    {
+        "crowd.clients": 8,
+        "learning.split": {"kind": "sizes", "samples": [40, 40, 30, 30, 20, 20, 10, 10]},
+        "learning.aggregation": "median",
+        "rounds.minimum_updates": 3,
+        "selector.cohort": 5,
+        "results.audit": True,
+    }
+)
 BUFFER = {"rounds.policy": {"kind": "fedbuff", "concurrency": 5, "buffer": 3}, "rounds.minimum_updates": 1}
 EDGES = {"rounds.edges": {"grouping": {"kind": "order", "count": 2}, "backhaul": "none", "server": "fedyogi"}}
 STALE = {"rounds.policy": {"kind": "deadline", "deadline_s": 0.25}, "rounds.late": "stale"}
 
 
-def losses(scenario: Scenario) -> list[float]:
-    return simulate(scenario).evaluations.column("loss").to_pylist()
-
-
 @pytest.mark.parametrize("changes", [{}, BUFFER, EDGES, STALE], ids=["all", "buffer", "edges", "stale"])
 def test_a_rule_runs_on_every_server_and_again_the_same(changes: dict[str, Any]) -> None:
-    scenario = Scenario.from_toml(SCENARIO).replace(changes)
+    scenario = SCENARIO.replace(changes)
     first = losses(scenario)
     assert losses(scenario) == first
     assert losses(scenario.replace({"learning.aggregation": "mean"})) != first
@@ -83,7 +67,7 @@ def test_a_rule_runs_on_every_server_and_again_the_same(changes: dict[str, Any])
 )
 def test_what_cannot_be_is_refused_in_words_before_work_starts(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(ScenarioError) as refused:
-        Scenario.from_toml(SCENARIO).replace(changes)
+        SCENARIO.replace(changes)
     assert words in str(refused.value)
 
 
@@ -128,7 +112,7 @@ def test_whole_models_of_stale_clients_are_compared_with_the_servers() -> None:
 def test_a_round_with_too_few_weights_ends_without_a_new_model() -> None:
     """Clients 0 to 3 have no weight: a cohort of five has at most four others, and a median needs three."""
     given = {"rounds.weights": {"kind": "given", "weight": [0.0] * 4 + [1.0] * 4}, "rounds.count": 12}
-    history = simulate(Scenario.from_toml(SCENARIO).replace(given))
+    history = simulate(SCENARIO.replace(given))
     weighted = np.zeros(12, dtype=int)
     rows = history.participations
     for number, client in zip(rows.column("round").to_pylist(), rows.column("client").to_pylist(), strict=True):
@@ -144,7 +128,7 @@ def test_a_buffer_of_discounts_that_are_zero_makes_no_model() -> None:
     """exp(-1000) is 0 in floating point: a buffer with a stale update has fewer than three that count."""
     law = {"kind": "exponential", "a": 1000.0}
     buffer = {**BUFFER["rounds.policy"], "staleness": law}
-    history = simulate(Scenario.from_toml(SCENARIO).replace({**BUFFER, "rounds.policy": buffer, "rounds.count": 8}))
+    history = simulate(SCENARIO.replace({**BUFFER, "rounds.policy": buffer, "rounds.count": 8}))
     versions = history.column("rounds", "model_version")
     assert versions[0] == 1
     assert versions[-1] < 8
@@ -156,4 +140,4 @@ def test_a_buffer_of_discounts_that_are_zero_makes_no_model() -> None:
 def test_weights_that_are_all_zero_are_refused(weight: Any) -> None:
     given = {"rounds.weights": {"kind": "given", "weight": weight}}
     with pytest.raises(ScenarioError, match=r"rounds\.weights\.weight: .*the weights of all clients are 0"):
-        simulate(Scenario.from_toml(SCENARIO).replace(given))
+        simulate(SCENARIO.replace(given))

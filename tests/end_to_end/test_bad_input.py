@@ -153,13 +153,33 @@ COMMANDS = {
     "no value": (["run", "tiny.toml", "--set", "[/bold]"], "--set [/bold]: is not of the form"),
     "an option that is none": (["run", "tiny.toml", "--[/bold]x"], "No such option"),
     "a command that is none": (["[/bold]x"], "No such command"),
+    "a file that is not there": (["run", "missing.toml"], "missing.toml: cannot be read"),
+    "a folder for a scenario": (["check", "."], "cannot be read"),
+    "another encoding": (["check", "latin.toml"], "not UTF-8"),
+    "a misspelt option": (["check", "tiny.toml", "--set", "rounds.cuont=3"], "did you mean 'count'"),
+    "an option of a number": (
+        ["check", "tiny.toml", "--set", "rounds.count.deep=3"],
+        "rounds.count is 2, which is no table",
+    ),
+    "a list that is none": (["list", "selector"], "did you mean 'selectors'"),
+    "data that are none": (["data", "mnits"], "there is no data set 'mnits'"),
+    "a file for a folder": (["run", "tiny.toml", "--out", "tiny.toml"], "is a file"),
+    "data that are not at hand": (
+        ["run", "tiny.toml", "--set", "learning={data='mnist'}", "--data-dir", "empty"],
+        "fedsim data mnist --download",
+    ),
+    "a figure of nothing": (["plot", "no-such-run"], "holds no run"),
+    "no argument": (["run"], "Missing argument"),
 }
 
 
 @pytest.mark.parametrize("case", COMMANDS)
-def test_wrong_command_lines(case, fedsim):
+def test_wrong_command_lines(case, fedsim, folder):
+    (folder / "latin.toml").write_bytes('name = "café"'.encode("latin-1"))
+    (folder / "empty").mkdir()
     arguments, words = COMMANDS[case]
     is_refused(fedsim(*arguments), words)
+    assert not (folder / "runs").exists(), "nothing is written before everything is checked"
 
 
 def test_a_pipe_is_refused_without_waiting(fedsim, folder):

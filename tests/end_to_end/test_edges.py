@@ -1,9 +1,5 @@
 """Whole runs with edge servers: what they have in common with flat ones, every rule at once, sameness, and learning."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -219,33 +215,6 @@ DIGITS = {
     "model": {"kind": "mlp", "hidden": [8]},
     "local": {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 20, "keep_optimizer_state": True},
 }
-TABLES = ("participations", "rounds", "evaluations", "edge_rounds", "edge_participations")
-SCRIPT = """
-import sys
-from fedsim import Scenario, simulate
-for text in sys.stdin.read().split("# next\\n"):
-    history = simulate(Scenario.from_toml(text))
-    print(*[getattr(history, name).to_pylist() for name in sys.argv[1:]])
-"""
-
-
-@pytest.mark.slow
-def test_same_in_another_process_with_another_hash_seed():
-    edges = {"grouping": {"kind": "order", "count": 3}, "rounds": 2, "backhaul": WIRE}
-    tables = {"learning": DIGITS, "selector": PAUSE, "privacy": PRIVACY, "rounds": {"count": 4, "late": "stale"}}
-    chosen = [scenario({**edges, "merging": merging}, **tables) for merging in ("synchronous", "asynchronous")]
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", SCRIPT, *TABLES],
-        input="# next\n".join(one.to_toml() for one in chosen),
-        env={**os.environ, "PYTHONHASHSEED": "77"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for one, there in zip(chosen, done.stdout.splitlines(), strict=True):
-        history = simulate(one)
-        assert there == " ".join(str(getattr(history, name).to_pylist()) for name in TABLES)
-        assert history.evaluations.num_rows == 5
 
 
 def test_one_edge_learns_what_a_flat_server_does_bit_by_bit():

@@ -12,35 +12,23 @@ from fedsim.learning import MLP, FedAvg, LocalTraining, TrainingSetup
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.streams import Streams
 from tests.support.plain_learner import LAYOUT, HalfWay
+from tests.support.short_runs import DIGITS
 from tests.support.tiny_images import Tiny
 
 SIZES = [40, 0, 30, 0, 20, 10]
 IDLE = [1, 3]
-SCENARIO = f"""
-name = "some-without-data"
-[crowd]
-clients = 6
-[learning]
-data = {{ kind = "digits", train_limit = 240 }}
-split = {{ kind = "sizes", samples = {SIZES} }}
-model = {{ kind = "mlp", hidden = [] }}
-local = {{ learning_rate = 0.05 }}
-allow_empty = true
-[network]
-kind = "latency"
-downlink = {{ kind = "shifted-exponential", shift_s = 0.01, scale_s = 0.1 }}
-uplink = {{ kind = "shifted-exponential", shift_s = 0.01, scale_s = 0.1 }}
-[rounds]
-count = 3
-[selector]
-kind = "all"
-[results]
-audit = true
-"""
+SCENARIO = DIGITS.replace(
+    {
+        "learning.split": {"kind": "sizes", "samples": SIZES},
+        "learning.allow_empty": True,
+        "selector": "all",
+        "results.audit": True,
+    }
+)
 
 
 def scenario(changes: dict[str, Any]) -> Scenario:
-    return Scenario.from_toml(SCENARIO).replace(changes)
+    return SCENARIO.replace(changes)
 
 
 def test_they_are_refused_unless_they_are_allowed() -> None:

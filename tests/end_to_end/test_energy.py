@@ -145,24 +145,6 @@ def test_sizes_are_not_guessed_where_nothing_is_learned(learning, energy, networ
     scenario(learning=known, devices=devices, network=network)
 
 
-def test_a_battery_round_trips_and_is_set_on_the_command_line():
-    chosen = scenario()
-    assert Scenario.from_toml(chosen.to_toml()) == chosen
-    changed = chosen.replace({"devices.energy.capacity_j": 0.3})
-    assert changed.devices.energy.capacity_j == 0.3
-    assert changed.digest() != chosen.digest()
-    assert chosen.replace({"devices.energy": "none"}).devices.energy.build(3, None) is None
-
-
-def test_a_crowd_without_a_charger_ends_the_run_when_it_is_used_up():
-    battery = {**BATTERY, "charge_w": 0.0, "idle_w": 0.0}
-    history = simulate(scenario(devices={"energy": battery}, rounds={**scenario().rounds.model_dump(), "count": 500}))
-    assert history.rounds.num_rows < 500
-    spent_j = history.participations.group_by("client").aggregate([("energy_j", "sum")])["energy_j_sum"].to_numpy()
-    assert np.all(spent_j <= 0.15 + 1e-12)
-    assert np.all(spent_j >= 0.05 * 0.15 - 0.02 * 0.15 - 1e-12)
-
-
 def test_an_audited_run_keeps_its_accounts_in_the_folder(tmp_path):
     history = run(scenario(), tmp_path / "audited")
     check(read_run(tmp_path / "audited"))

@@ -12,9 +12,9 @@ from fedsim.errors import ScenarioError
 from fedsim.learning import MemoryStore, Work
 from fedsim.results import read_summary, recording, report, rows
 from fedsim.simulation import Simulation
+from tests.support.run_folders import stopped
 from tests.support.tiny_targets import TinyTargets
 
-EVENTS = ("participations", "rounds", "clients")
 SCENARIO = Scenario(
     name="evaluated",
     crowd={"clients": 8},
@@ -34,21 +34,6 @@ SERVERS = {
     "asynchronous": {"rounds.policy": {"kind": "fedbuff", "concurrency": 4, "buffer": 2}},
     "edges": {"rounds.edges": {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}, "selector.cohort": 2},
 }
-
-
-@pytest.mark.parametrize("server", SERVERS)
-def test_the_first_model_is_evaluated_at_0_s_and_nothing_else_differs(server):
-    scenario = SCENARIO.replace(SERVERS[server])
-    history, without = simulate(scenario), simulate(scenario.replace({"results.evaluate_start": False}))
-    first = history.evaluations.slice(0, 1).to_pylist()[0]
-    assert (first["round"], first["time_s"], first["model_version"]) == (0, 0.0, 0)
-    assert history.evaluations.slice(1).to_pylist() == without.evaluations.to_pylist()
-    for name in EVENTS:
-        assert getattr(history, name).equals(getattr(without, name))
-    learner = Simulation(scenario).context.learner
-    assert (first["accuracy"], first["loss"]) == pytest.approx(
-        (learner.evaluate(learner.initial()).accuracy, learner.evaluate(learner.initial()).loss)
-    )
 
 
 def test_a_run_about_timing_alone_evaluates_nothing():
@@ -148,13 +133,7 @@ def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it
 def test_a_run_that_was_cut_off_goes_on_with_evaluations_of_clients(tmp_path, monkeypatch):
     monkeypatch.setattr(recording, "draw", lambda *_, **__: None)
     scenario = SCENARIO.replace({"results.evaluate_clients": 1})
-
-    def stop(progress):
-        if progress.round == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(scenario, tmp_path / "run", store=False, on_round=stop)
+    stopped(scenario, tmp_path / "run", 2, store=False)
     so_far = read_run(tmp_path / "run")
     assert so_far.column("evaluations", "round").tolist() == [0, 1, 2]
     assert sorted(set(so_far.column("client_evaluations", "round").tolist())) == [0, 1, 2]

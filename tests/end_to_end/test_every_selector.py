@@ -48,12 +48,6 @@ def test_it_selects_and_the_model_learns(kind):
     assert history.column("evaluations", "accuracy")[-1] > 0.3
 
 
-@pytest.mark.parametrize("kind", by_family(SELECTORS))
-def test_it_selects_in_a_run_about_timing_only(kind):
-    learning = {"kind": "none", "model_bits": 1e5, "samples_per_client": 100}
-    assert run(kind, learning=learning).rounds.num_rows == 8
-
-
 ASKING = [kind for kind in sorted(SELECTORS.builtin) if hasattr(SELECTORS.load(kind), "probe")]
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.devices import AVAILABILITIES
-from fedsim.network import NETWORKS
 from tests.support.families import by_default, by_family, module
 from tests.support.options import NETWORK_OPTIONS
 
@@ -45,14 +44,6 @@ def check(history):
         assert row["end_s"] - row["start_s"] <= 30.0 + 1e-6
 
 
-@pytest.mark.parametrize("kind", by_family(NETWORKS, module))
-def test_every_network_carries_a_run_twice_the_same(kind):
-    chosen = scenario(network={"kind": kind, **NETWORK_OPTIONS.get(kind, {})})
-    history = simulate(chosen)
-    check(history)
-    assert history.participations.equals(simulate(chosen).participations)
-
-
 RADIOS = list(itertools.product(["cell", "urban-macro", "nb-iot"], ["dedicated", "shared"]))
 
 
@@ -75,16 +66,6 @@ def test_moving_clients_of_a_graph_with_a_radio_carry_a_run_twice_the_same(cell,
     assert history.participations.equals(simulate(scenario(network=network)).participations)
 
 
-UPLINKS = ["dedicated", "equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan"]
-PAIRS = list(itertools.product(["dedicated", "equal", "multicast"], UPLINKS))
-
-
-@pytest.mark.parametrize(("downlink", "uplink"), by_default(PAIRS, PAIRS[:: len(UPLINKS) - 1]))
-def test_every_pair_of_sharing_rules_carries_a_run(downlink, uplink):
-    network = {"kind": "cell", "downlink": {"sharing": downlink}, "uplink": {"sharing": uplink}}
-    check(simulate(scenario(network=network)))
-
-
 @pytest.mark.parametrize("kind", by_family(AVAILABILITIES, module))
 def test_every_availability_law_carries_a_run(kind, tmp_path):
     (tmp_path / "intervals.csv").write_text(INTERVALS)
@@ -96,17 +77,3 @@ def test_every_availability_law_carries_a_run(kind, tmp_path):
     candidates = history.column("rounds", "candidates")
     assert np.all((candidates >= 1) & (candidates <= 12))
     assert np.all(history.column("rounds", "selected") == np.minimum(candidates, 4))
-
-
-def test_selecting_more_clients_costs_time_on_a_shared_uplink_and_none_on_a_dedicated_one():
-    means = {}
-    for sharing in ("dedicated", "equal"):
-        for cohort in (2, 12):
-            bare = {"access": "none", "fading": "none", "shadowing_sigma_db": 0.0}
-            network = {"kind": "cell", **bare, "uplink": {"sharing": sharing}}
-            chosen = scenario(
-                network=network, devices={"compute": "zero"}, selector={"kind": "uniform", "cohort": cohort}
-            )
-            means[sharing, cohort] = simulate(chosen).column("participations", "uplink_s").mean()
-    assert means["dedicated", 12] == pytest.approx(means["dedicated", 2], rel=0.3)
-    assert means["equal", 12] > 3 * means["equal", 2]

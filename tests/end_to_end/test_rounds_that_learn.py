@@ -52,14 +52,6 @@ def test_partial_work_is_whole_batches_on_the_clock_and_in_training():
     np.testing.assert_allclose(work * 8, np.round(work * 8), atol=1e-12)
 
 
-@pytest.mark.parametrize("rule", ["deadline-stale", "fedbuff", "k-fastest-drop"])
-def test_only_updates_that_are_used_are_trained(rule):
-    simulation = Simulation(scenario(rule))
-    history = simulation.run()
-    used = np.isin(history.column("participations", "fate"), ["used", "stale-used"])
-    assert simulation.context.learner.trainings == np.count_nonzero(used) < used.size
-
-
 def test_who_trains_again_from_the_same_version_learns_in_another_order():
     """A single client fills a buffer of two, always from one version: both updates are trained, and they differ."""
     one = {"crowd.clients": 1, "selector.cohort": 1, "rounds.policy.concurrency": 1}

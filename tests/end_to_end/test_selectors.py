@@ -44,11 +44,3 @@ def test_what_a_method_needs_arrives(method):
         assert set(reports.measured) == set(method.needs)
         for column in reports.measured.values():
             np.testing.assert_array_equal(np.isfinite(column), reports.delivered)
-
-
-@pytest.mark.parametrize("kind", ["fedsuv", "oort", "oort-fedscale"])
-def test_a_run_without_learning(kind):
-    scenario = SCENARIO.replace(
-        {"learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 50}, "selector.kind": kind}
-    )
-    assert simulate(scenario).rounds.num_rows == 6

@@ -3,28 +3,11 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from tests.support.short_runs import DIGITS, losses
 
-SCENARIO = """
-name = "momentum"
-[crowd]
-clients = 6
-[learning]
-data = { kind = "digits", train_limit = 240 }
-split = "equal"
-model = { kind = "mlp", hidden = [] }
-local = { learning_rate = 0.05 }
-server = { kind = "fedavgm", momentum = 0.8 }
-[network]
-kind = "latency"
-downlink = { kind = "shifted-exponential", shift_s = 0.01, scale_s = 0.1 }
-uplink = { kind = "shifted-exponential", shift_s = 0.01, scale_s = 0.1 }
-[rounds]
-count = 6
-[selector]
-kind = "uniform"
-cohort = 3
-"""
+SCENARIO = DIGITS.replace(
+    {"learning.split": "equal", "learning.server": {"kind": "fedavgm", "momentum": 0.8}, "rounds.count": 6}
+)
 BUFFER = {"rounds.policy": {"kind": "fedbuff", "concurrency": 4, "buffer": 2}}
 MIXING = {"rounds.policy": {"kind": "fedasync", "concurrency": 4}}
 SAFA = {"rounds.policy": {"kind": "safa", "share": 0.4, "max_wait_s": 1.0}, "selector": "all"}
@@ -36,13 +19,9 @@ EDGES = {
 }
 
 
-def losses(scenario: Scenario) -> list[float]:
-    return simulate(scenario).evaluations.column("loss").to_pylist()
-
-
 @pytest.mark.parametrize("changes", [{}, BUFFER, MIXING, SAFA, SCARCE], ids=["all", "buffer", "mixing", "safa", "few"])
 def test_runs_of_one_scenario_share_no_state(changes: dict[str, object]) -> None:
-    scenario = Scenario.from_toml(SCENARIO).replace(changes)
+    scenario = SCENARIO.replace(changes)
     first = losses(scenario)
     assert losses(scenario) == first
     plain = losses(scenario.replace({"learning.server": "fedavg"}))
@@ -52,7 +31,7 @@ def test_runs_of_one_scenario_share_no_state(changes: dict[str, object]) -> None
 
 
 def test_edge_servers_and_cloud_have_rules_of_their_own() -> None:
-    scenario = Scenario.from_toml(SCENARIO).replace(EDGES)
+    scenario = SCENARIO.replace(EDGES)
     both = losses(scenario)
     assert losses(scenario) == both
     cloud, edges, none = (
@@ -70,7 +49,7 @@ def test_edge_servers_and_cloud_have_rules_of_their_own() -> None:
 
 def test_a_cloud_that_mixes_each_model_as_it_comes_steps_with_what_it_would_mix_in() -> None:
     changes = {**EDGES, "rounds.edges.merging": "asynchronous", "learning.server": "fedavg"}
-    scenario = Scenario.from_toml(SCENARIO).replace(changes)
+    scenario = SCENARIO.replace(changes)
     assert losses(scenario) == losses(scenario)
     servers = ({"kind": "fedavgm", "momentum": 0.0}, "fedavg")
     still, none = (losses(scenario.replace({"rounds.edges.server": server})) for server in servers)
@@ -78,7 +57,7 @@ def test_a_cloud_that_mixes_each_model_as_it_comes_steps_with_what_it_would_mix_
 
 
 def test_one_edge_server_at_no_distance_is_a_flat_server() -> None:
-    flat = Scenario.from_toml(SCENARIO)
+    flat = SCENARIO
     alone = {"rounds.edges": {"grouping": {"kind": "order", "count": 1}, "backhaul": "none"}}
     assert losses(flat.replace(alone)) == losses(flat)
     # At the cloud the same rule sees the same updates.

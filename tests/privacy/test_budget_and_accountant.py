@@ -33,7 +33,6 @@ def test_the_paper_s_first_numbers():
     assert (0.003 / budget.term([1, 50, 100])).tolist() == pytest.approx([3.8e-3, 2.7e-2, 0.20], rel=0.02)
 
 
-@settings(deadline=None)
 @given(epsilon=EPSILONS, eta=st.floats(1e-3, 5.0), n=st.integers(1, 400))
 def test_terms_are_the_paper_s_and_add_up_to_what_is_leaked(epsilon, eta, n):
     budget = GeometricBudget(epsilon=epsilon, eta=eta)
@@ -45,7 +44,6 @@ def test_terms_are_the_paper_s_and_add_up_to_what_is_leaked(epsilon, eta, n):
     assert float(budget.leaked(n)) == pytest.approx(exact, rel=1e-12)
 
 
-@settings(deadline=None)
 @given(epsilon=EPSILONS, eta=ETAS, n=st.integers(0, 10**9))
 def test_what_is_leaked_rises_towards_the_budget_and_never_passes_it(epsilon, eta, n):
     budget = GeometricBudget(epsilon=epsilon, eta=eta)
@@ -54,7 +52,6 @@ def test_what_is_leaked_rises_towards_the_budget_and_never_passes_it(epsilon, et
     assert budget.leaked(0) == 0.0
 
 
-@settings(deadline=None)
 @given(epsilon=EPSILONS, eta=ETAS)
 def test_in_all_eternity_the_budget_is_spent(epsilon, eta):
     assert GeometricBudget(epsilon=epsilon, eta=eta).leaked(math.ceil(40 / eta)) == epsilon
@@ -81,7 +78,6 @@ def test_zeta_budgets_by_hand():
     np.testing.assert_allclose(budget.leaked([0, 1, 2]), [0, 60 / math.pi**2, 75 / math.pi**2], atol=1e-14)
 
 
-@settings(deadline=None)
 @given(epsilon=EPSILONS, power=st.floats(1.001, 8.0), n=st.integers(1, 300))
 def test_terms_of_a_zeta_budget_add_up_to_what_is_leaked_and_never_pass_the_budget(epsilon, power, n):
     budget = ZetaBudget(epsilon=epsilon, power=power)
@@ -147,7 +143,6 @@ def test_ten_thousand_releases_stay_within_the_budget(epsilon, eta):
     assert accountant.releases.tolist() == [10_000]
 
 
-@settings(deadline=None)
 @given(uploads=st.lists(st.integers(0, 4), max_size=60))
 def test_every_client_has_an_account_of_its_own(uploads):
     budget = GeometricBudget(epsilon=10.0, eta=0.1)
@@ -159,7 +154,6 @@ def test_every_client_has_an_account_of_its_own(uploads):
     np.testing.assert_allclose(accountant.spent, 10.0 * (1 - np.exp(-0.1 * counts)), rtol=1e-12, atol=1e-15)
 
 
-@settings(deadline=None)
 @given(
     uploads=st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=80),
     share=st.floats(0, 0.99),

@@ -72,14 +72,6 @@ def test_a_run_states_what_leaks_together_and_ends_before_the_limit(kind):
     assert set(history.column("participations", "epsilon").tolist()) == {1.0}
 
 
-def test_by_summation_the_same_run_spends_the_sum():
-    history = simulate(TIMING.replace({"privacy.composition": None, "rounds.count": 5}))
-    assert history.column("rounds", "largest_leakage").tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert [row["delta"] for row in history.releases.to_pylist() if row["client"] == 0] == pytest.approx(
-        [1e-6 * number for number in range(1, 6)]
-    )
-
-
 def test_numbers_beside_updates_are_added_to_what_is_composed():
     """A tenth of each term pays for the losses that Oort asks for: pure epsilon, which adds up."""
     history = simulate(TIMING.replace({"selector": {"kind": "oort", "cohort": 2}}))

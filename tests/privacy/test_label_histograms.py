@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -118,11 +118,6 @@ def test_a_cost_of_the_whole_budget_is_refused():
         seen(**{"privacy.label_histograms": {"kind": "laplace", "epsilon": 200.0}})
 
 
-def test_the_same_seed_twice_gives_the_same_noise_and_another_seed_another():
-    np.testing.assert_array_equal(seen()[0][0][0], seen()[0][0][0])
-    assert not np.isclose(seen(seed=1)[0][0][0], seen()[0][0][0]).all()
-
-
 def test_a_budget_without_an_end_needs_an_epsilon_of_its_own():
     unlimited = {"privacy.budget": {"kind": "unlimited", "epsilon": 2.0}}
     with pytest.raises(ScenarioError, match=r"label_histograms: a cost of inf epsilon .* state an epsilon"):
@@ -150,7 +145,6 @@ def test_a_randomiser_that_returns_no_histogram_is_named():
 COUNTS = arrays(np.int64, st.integers(1, 6), elements=st.integers(0, 50))
 
 
-@settings(deadline=None)
 @given(counts=COUNTS, epsilon=st.sampled_from([0.0, 1e-320, 0.5, 20.0, 1e12]), seed=st.integers(0, 99))
 def test_shares_are_at_least_0_and_add_up_to_1(counts, epsilon, seed):
     for part in (LaplaceShares(), LaplaceCounts(), ExactHistograms()):

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import zeta
 
 from fedsim import Scenario, simulate
+from tests.support.families import by_default
 
 CLIENTS, ROUNDS = 6, 18
 SYNCHRONOUS = {
@@ -138,14 +139,8 @@ def check(changes):
 QUICK = [name for number, name in enumerate(CASES) if number % 6 == 0]
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", by_default(sorted(CASES), QUICK))
 def test_no_client_leaks_more_than_its_budget(name):
-    check(CASES[name])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(CASES) - set(QUICK)))
-def test_no_client_leaks_more_than_its_budget_under_any_other_rule(name):
     check(CASES[name])
 
 

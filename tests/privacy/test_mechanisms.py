@@ -48,7 +48,6 @@ def test_noise_is_laplace_with_sensitivity_over_epsilon(mechanism, sensitivity, 
     assert abs(lag) < 5 / math.sqrt(SAMPLE)
 
 
-@settings(deadline=None)
 @given(update=FLOAT32, clip=st.floats(1e-3, 1e3))
 def test_l1_norm_is_clipped_and_the_direction_kept(update, clip):
     sent = noiseless(L1ClippedLaplace(clip=clip), update).astype(np.float64)
@@ -59,7 +58,6 @@ def test_l1_norm_is_clipped_and_the_direction_kept(update, clip):
         np.testing.assert_allclose(sent, share * update.astype(np.float64), rtol=1e-6, atol=clip * 1e-20 + 1e-20)
 
 
-@settings(deadline=None)
 @given(update=FLOAT32, delta_f=st.floats(1e-4, 10.0))
 def test_coordinates_are_clamped(update, delta_f):
     sent = noiseless(CoordinateClampLaplace(delta_f=delta_f), update)
@@ -143,7 +141,6 @@ def test_exempt_coordinates_do_not_count_towards_the_norm():
     np.testing.assert_allclose(clipped, update / 1000.5, rtol=1e-6)
 
 
-@settings(deadline=None)
 @given(update=FLOAT32, exempt=st.booleans(), bound=st.floats(1e-3, 1e3))
 def test_what_is_clipped_is_the_release_without_its_noise(update, exempt, bound):
     buffers = np.arange(update.size) % 3 == 0
@@ -167,7 +164,6 @@ def test_defaults_say_what_the_kinds_promise():
     assert CoordinateClampLaplace(delta_f=1.0).exempt_buffers is True
 
 
-@settings(deadline=None)
 @given(update=FLOAT32, epsilon=st.sampled_from([0.0, 5e-324, 1e-300, 1e-40, 1.0]))
 def test_every_release_is_a_finite_float32_vector(update, epsilon):
     before = update.copy()

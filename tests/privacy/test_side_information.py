@@ -76,12 +76,6 @@ def test_by_default_no_number_leaves_a_client_as_it_is():
     assert not history.notes
 
 
-def test_without_numbers_the_update_has_the_whole_term():
-    history = simulate(SCENARIO)
-    first = history.participations.to_pandas().query("round == 1").epsilon
-    assert first.to_numpy() == pytest.approx(FIRST)
-
-
 def test_every_answer_to_a_question_for_losses_is_charged():
     """Of 12 clients 8 are asked and 4 take part: a tenth of the term for each answer, nine tenths for each update."""
     history = simulate(
@@ -208,23 +202,6 @@ class Lying(Component):
 def test_a_randomiser_that_returns_no_number_is_named():
     with pytest.raises(PartError, match=r"Lying\.release returned nan"):
         simulate(SCENARIO.replace({"selector": Curious(), "privacy.side_information": Lying()}))
-
-
-def test_the_same_seed_twice_gives_the_same_noise():
-    for first, second in zip(told()[0], told()[0], strict=True):
-        for name in Curious.needs:
-            np.testing.assert_array_equal(first[name], second[name])
-
-
-@pytest.mark.parametrize("policy", ["synchronous", "fedbuff"])
-def test_a_client_whose_budget_is_spent_is_no_candidate(policy):
-    rounds = {"policy": {"kind": "fedbuff", "buffer": 2, "concurrency": 4}} if policy == "fedbuff" else {}
-    budget = {"kind": "uniform", "epsilon": 12.0, "releases": 3}
-    history = simulate(SCENARIO.replace({"privacy.budget": budget, "rounds": {"count": 30, **rounds}, "seed": 3}))
-    sent = history.participations.to_pandas()
-    assert sorted(sent.groupby("client").size()) == [3] * 12
-    assert "the privacy budget of each client is spent" in " ".join(history.notes)
-    assert history.column("rounds", "largest_leakage")[-1] == 12.0
 
 
 @pytest.mark.parametrize("policy", ["synchronous", "fedbuff"])

@@ -5,38 +5,26 @@ import random
 import pyarrow as pa
 import pytest
 
-from fedsim import Scenario, load_model, read_run, run
+from fedsim import load_model, read_run, run
 from fedsim.errors import RunError
 from fedsim.results import read_summary
 from fedsim.results.tables import read_parquet
+from tests.support.run_folders import stopped
+from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 
-SCENARIO = Scenario(
-    name="damaged",
-    crowd={"clients": 6},
-    learning={"model": {"kind": "mlp", "hidden": [4]}},
-    network="pause-two-speed",
-    devices={"compute": "zero"},
-    rounds={"count": 6},
-    selector={"kind": "uniform", "cohort": 3},
-)
+SCENARIO = TIMING.replace({"learning": {"model": {"kind": "mlp", "hidden": [4]}}, "rounds.count": 6})
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """Return a finished and an interrupted run."""
     base = tmp_path_factory.mktemp("damage")
-
-    def stop(progress):
-        if progress.round == 4:
-            raise KeyboardInterrupt
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fedsim.results.recording.draw", lambda *_, **__: None)
         run(SCENARIO, base / "finished", store=False)
-        with pytest.raises(KeyboardInterrupt):
-            run(SCENARIO, base / "interrupted", store=False, on_round=stop)
+        stopped(SCENARIO, base / "interrupted", 4, store=False)
     return base
 
 
@@ -77,17 +65,11 @@ FILES = [
 ]
 
 
+@pytest.mark.parametrize("number", [8, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("status", "name"), FILES)
-def test_a_turned_bit_changes_no_value_in_silence(status, name, folders):
+def test_turned_bits_change_no_value_in_silence(status, name, number, folders):
     folder = folders / status
-    assert silent(folder / name, lambda: content(folder), 8, name) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("status", "name"), FILES)
-def test_many_turned_bits_change_no_value_in_silence(status, name, folders):
-    folder = folders / status
-    assert silent(folder / name, lambda: content(folder), 500, name) == 0
+    assert silent(folder / name, lambda: content(folder), number, name) == 0
 
 
 def test_pages_of_parquet_have_checksums_of_their_own(folders):

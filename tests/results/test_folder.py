@@ -2,37 +2,31 @@
 
 import hashlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from fedsim import Scenario, read_run, run, simulate
+from fedsim import Scenario, read_run, run
 from fedsim.errors import RunError
 from fedsim.history.schema import FORMAT_VERSION
 from fedsim.history.schema import TABLES as SCHEMAS
 from fedsim.results.folder import RunFolder
 from tests.support.run_folders import rewrite
+from tests.support.short_runs import TIMING
 
-TABLES = {
-    "name": "small",
-    "crowd": {"clients": 6},
-    "learning": {
-        "model": {"kind": "mlp", "hidden": [8]},
-        "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
-    },
-    "privacy": {"budget": {"kind": "geometric", "epsilon": 50.0}, "mechanism": {"kind": "laplace-l1", "clip": 1.0}},
-    "network": {"kind": "pause-two-speed"},
-    "devices": {"compute": "zero"},
-    "rounds": {"count": 4},
-    "selector": {"kind": "uniform", "cohort": 3},
-}
-SCENARIO = Scenario(**TABLES)
+SCENARIO = TIMING.replace(
+    {
+        "learning": {
+            "model": {"kind": "mlp", "hidden": [8]},
+            "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
+        },
+        "privacy": {
+            "budget": {"kind": "geometric", "epsilon": 50.0},
+            "mechanism": {"kind": "laplace-l1", "clip": 1.0},
+        },
+        "rounds.count": 4,
+    }
+)
 
 
 def test_a_finished_run_holds_everything(tmp_path):
@@ -99,44 +93,6 @@ def test_runs_of_objects_that_cannot_be_told_apart_do_not_replace_each_other(tmp
     with pytest.raises(RunError, match="replace that run with --force"):
         run(SCENARIO.replace({"selector": Secretive(3)}), tmp_path / "run")
     assert read_run(tmp_path / "run").column("rounds", "selected").tolist() == [3] * 4
-
-
-def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
-    (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(RunError, match="holds no run"):
-        run(SCENARIO, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
-def test_an_interrupted_run_keeps_its_rounds(tmp_path):
-    def interrupt(progress):
-        if progress.round == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(SCENARIO, tmp_path / "run", on_round=interrupt)
-    assert read_run(tmp_path / "run").rounds.num_rows == 3
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "interrupted"
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_a_killed_run_leaves_a_readable_folder(tmp_path):
-    (tmp_path / "long.toml").write_text(SCENARIO.replace({"rounds.count": 10**6}).to_toml())
-    command = [sys.executable, "-m", "fedsim", "run", "long.toml", "--out", "run", "--quiet"]
-    with subprocess.Popen(command, cwd=tmp_path) as process:  # noqa: S603
-        deadline = time.monotonic() + 60
-        state = tmp_path / "run" / "run.json"
-        while time.monotonic() < deadline:
-            if state.exists() and json.loads(state.read_text())["rounds"] > 0:
-                break
-            time.sleep(0.05)
-        process.send_signal(signal.SIGKILL)
-    history = read_run(tmp_path / "run")
-    rounds = history.rounds.num_rows
-    assert rounds > 0
-    expected = simulate(SCENARIO.replace({"rounds.count": rounds}))
-    np.testing.assert_array_equal(history.column("rounds", "end_s"), expected.column("rounds", "end_s"))
-    assert history.evaluations.equals(expected.evaluations), "what was written is what happened"
 
 
 @pytest.mark.parametrize(

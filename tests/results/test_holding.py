@@ -6,24 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from fedsim import Scenario, read_run, run
+from fedsim import read_run, run
 from fedsim.errors import RunError
 from fedsim.history.schema import FORMAT_VERSION
 from fedsim.results import places, recording, status_of
 from fedsim.results.manifest import ALWAYS
-from tests.support.run_folders import files_of, rewrite, state_of
+from tests.support.run_folders import files_of, rewrite, state_of, stopped
+from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 
-OLD = Scenario(
-    name="old",
-    crowd={"clients": 6},
-    learning="none",
-    network="pause-two-speed",
-    devices={"compute": "zero"},
-    rounds={"count": 5},
-    selector={"kind": "uniform", "cohort": 3},
-)
+OLD = TIMING.replace({"rounds.count": 5})
 NEW = OLD.replace({"rounds.count": 4, "selector.cohort": 2})
 OWN = ("notes.txt", "photograph.png", "mine.parquet", "mine.arrows", ".draft.part", "models/mine.safetensors")
 
@@ -36,15 +29,6 @@ def put_own(folder):
 
 def assert_own(folder):
     assert {name: (folder / name).read_text() for name in OWN} == dict.fromkeys(OWN, "mine")
-
-
-def stopped(of, folder, after, **options):
-    def stop(progress):
-        if progress.round == after:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(of, folder, on_round=stop, **options)
 
 
 def entries(folder):

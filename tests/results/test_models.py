@@ -8,24 +8,23 @@ import torch
 from safetensors import numpy as files
 from torch import nn
 
-from fedsim import Component, Scenario, load_model, read_run, run, simulate
+from fedsim import Component, load_model, read_run, run, simulate
 from fedsim.errors import RunError
 from fedsim.learning import DATASETS, MODELS
 from fedsim.results import models
+from tests.support.run_folders import stopped
+from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 
-SCENARIO = Scenario(
-    name="models",
-    crowd={"clients": 6},
-    learning={
-        "model": {"kind": "mlp", "hidden": [8]},
-        "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
-    },
-    network="pause-two-speed",
-    devices={"compute": "zero"},
-    rounds={"count": 4},
-    selector={"kind": "uniform", "cohort": 3},
+SCENARIO = TIMING.replace(
+    {
+        "learning": {
+            "model": {"kind": "mlp", "hidden": [8]},
+            "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
+        },
+        "rounds.count": 4,
+    }
 )
 
 
@@ -60,12 +59,7 @@ def test_the_final_model_is_the_one_that_was_evaluated_last(tmp_path):
 
 
 def test_each_nth_model_is_kept_and_a_replay_leaves_it(tmp_path):
-    def stop(progress):
-        if progress.round == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(SCENARIO, tmp_path / "run", save_models=2, on_round=stop)
+    stopped(SCENARIO, tmp_path / "run", 3, save_models=2)
     with pytest.raises(RunError, match=r"not finished; there are models after the rounds 2"):
         load_model(tmp_path / "run")
     made = (tmp_path / "run" / models.model_of_round(2)).stat().st_mtime_ns

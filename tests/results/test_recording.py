@@ -1,6 +1,5 @@
 """A run whose folder can no longer be written ends with an error, and what it has written stays."""
 
-import errno
 import shutil
 
 import pytest
@@ -8,21 +7,11 @@ import pytest
 from fedsim import read_run, run, simulate
 from fedsim.errors import RunError
 from fedsim.history import spool
-from fedsim.results import saver, state, status_of
+from fedsim.results import state, status_of
+from tests.support.run_folders import full
 from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
-
-
-@pytest.fixture
-def every_round(monkeypatch):
-    """Put every round on disk at once."""
-    monkeypatch.setattr(saver, "_SECONDS_BETWEEN_WRITES", 0.0)
-    monkeypatch.setattr(saver, "_SHARE_OF_TIME_WRITING", 1e9)
-
-
-def full(*_, **__):
-    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.usefixtures("every_round")

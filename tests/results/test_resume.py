@@ -20,7 +20,7 @@ from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
 from tests.support.interrupts import heard
 from tests.support.kills import Warmed
-from tests.support.run_folders import files_of, rewrite, state_of
+from tests.support.run_folders import files_of, rewrite, state_of, stopped
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 
@@ -198,17 +198,6 @@ class BrokenError(Exception):
     """What an analysis of the user's may raise."""
 
 
-def stopped(folder, of, after, error):
-    """Run a scenario up to an error after a round."""
-
-    def stop(progress):
-        if progress.round == after:
-            raise error
-
-    with pytest.raises(type(error)):
-        run(of, folder, on_round=stop)
-
-
 @pytest.mark.parametrize(
     ("error", "status", "cause"),
     [
@@ -220,7 +209,7 @@ def stopped(folder, of, after, error):
 )
 def test_what_ended_a_run_is_in_its_state_and_it_goes_on(error, status, cause, tmp_path):
     of, lines = scenario("deadline"), []
-    stopped(tmp_path / "run", of, 3, error)
+    stopped(of, tmp_path / "run", 3, error)
     state = state_of(tmp_path / "run")
     assert (state["status"], state["rounds"]) == (status, 3)
     assert status_of(tmp_path / "run") == status
@@ -257,7 +246,7 @@ def test_a_replay_that_gives_other_rows_is_refused_and_changes_nothing(tmp_path)
     """The folder's state is changed to that of a scenario with another deadline, as another release might act."""
     of = scenario("deadline")
     other = of.replace({"rounds.policy.deadline_s": 0.71})
-    stopped(tmp_path / "run", of, 5, KeyboardInterrupt())
+    stopped(of, tmp_path / "run", 5)
     kept = read_run(tmp_path / "run")
     versions = {**state_of(tmp_path / "run")["versions"], "numpy": "1.0"}
     rewrite(tmp_path / "run", digest=other.digest(), versions=versions)
@@ -271,7 +260,7 @@ def test_a_replay_that_gives_other_rows_is_refused_and_changes_nothing(tmp_path)
 
 def test_a_replay_that_ends_earlier_is_refused(tmp_path):
     of = scenario("synchronous")
-    stopped(tmp_path / "run", of, 5, KeyboardInterrupt())
+    stopped(of, tmp_path / "run", 5)
     shorter = of.replace({"rounds.count": 3})
     rewrite(tmp_path / "run", digest=shorter.digest())
     with pytest.raises(RunError, match="the replay has ended after"):
@@ -280,7 +269,7 @@ def test_a_replay_that_ends_earlier_is_refused(tmp_path):
 
 
 def test_a_stream_that_is_cut_is_noticed(tmp_path):
-    stopped(tmp_path / "run", scenario("deadline"), 5, KeyboardInterrupt())
+    stopped(scenario("deadline"), tmp_path / "run", 5)
     stream = tmp_path / "run" / "rounds.arrows"
     stream.write_bytes(stream.read_bytes()[:-100])
     with pytest.raises(RunError, match=r"rounds\.arrows"):
@@ -291,12 +280,7 @@ def test_a_stream_that_is_cut_is_noticed(tmp_path):
 
 def test_a_run_goes_on_with_the_executor_that_it_began_with(tmp_path, monkeypatch):
     of = scenario("synchronous", learning=LEARNING, rounds={"count": 2})
-
-    def stop(_):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(of, tmp_path / "run", on_round=stop, executor="sequential")
+    stopped(of, tmp_path / "run", 1, executor="sequential")
     monkeypatch.setenv("FEDSIM_EXECUTOR", "processes")
     run(of, tmp_path / "run")
     assert state_of(tmp_path / "run")["executor"]["kind"] == "sequential"
@@ -310,12 +294,7 @@ class Other(SequentialExecutor):
 
 def test_an_executor_of_the_users_own_is_not_imported_for_a_file(tmp_path):
     of = scenario("synchronous", learning=LEARNING, rounds={"count": 2})
-
-    def stop(_):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(of, tmp_path / "run", on_round=stop, executor=Other)
+    stopped(of, tmp_path / "run", 1, executor=Other)
     with pytest.raises(RunError, match=r"begun with the executor '.*:Other'.*--executor"):
         run(of, tmp_path / "run")
     rows = tmp_path / "run" / "evaluations.arrows"

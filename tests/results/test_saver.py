@@ -1,6 +1,5 @@
 """A disk that is full for a moment does not end a run, and one that stays full does."""
 
-import errno
 from pathlib import Path
 
 import pytest
@@ -9,19 +8,10 @@ from fedsim import read_run, run, simulate
 from fedsim.errors import WriteError
 from fedsim.history import Recorder, growing, spool
 from fedsim.results import saver, status_of
+from tests.support.run_folders import full
 from tests.support.short_runs import TIMING
 
-pytestmark = pytest.mark.usefixtures("no_figures")
-
-
-@pytest.fixture(autouse=True)
-def _every_round(monkeypatch):
-    monkeypatch.setattr(saver, "_SECONDS_BETWEEN_WRITES", 0.0)
-    monkeypatch.setattr(saver, "_SHARE_OF_TIME_WRITING", 1e9)
-
-
-def full(*_, **__):
-    raise OSError(errno.ENOSPC, "No space left on device")
+pytestmark = pytest.mark.usefixtures("no_figures", "every_round")
 
 
 @pytest.mark.parametrize(("where", "name"), [(spool.Spool, "_write"), (Path, "write_text"), (Path, "write_bytes")])

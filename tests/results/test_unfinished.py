@@ -7,6 +7,7 @@ from fedsim import read_run, run, simulate
 from fedsim.cli import app
 from fedsim.results import report
 from fedsim.results.state import shortfall
+from tests.support.run_folders import stopped
 from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
@@ -27,12 +28,7 @@ class BrokenError(Exception):
     ],
 )
 def test_report_plot_and_history_say_what_is_missing_and_why(error, words, tmp_path, monkeypatch):
-    def stop(progress):
-        if progress.round == 3:
-            raise error
-
-    with pytest.raises(type(error)):
-        run(TIMING, tmp_path / "run", on_round=stop)
+    stopped(TIMING, tmp_path / "run", 3, error)
     assert shortfall(tmp_path / "run") == read_run(tmp_path / "run").unfinished == words
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")

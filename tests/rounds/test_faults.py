@@ -506,7 +506,7 @@ def test_a_server_that_crashes_while_it_asks_loses_the_answers():
         (0, 3.5, 0, "restart"),
         (6.5, 14.5, 2, "enough"),
     ]
-    probes = [(row["client"], row["outcome"], row["end_s"]) for row in history.probes.to_pylist()]
+    probes = rows(history.probes, "client", "outcome", "end_s")
     assert probes == [(0, "delivered", 3), (1, "late", 3.5), (0, "delivered", 9.5), (1, "delivered", 10.5)]
 
 
@@ -544,10 +544,7 @@ def test_a_cloud_that_crashes_takes_its_edge_servers_with_it():
         (0, 6, 5, 4, 1, 0, "restart"),
         (8, 16.5, 5, 5, 0, 1, "enough"),
     ]
-    edge_rounds = [
-        tuple(row[name] for name in ("edge", "round", "start_s", "end_s", "ended_by"))
-        for row in history.edge_rounds.to_pylist()
-    ]
+    edge_rounds = rows(history.edge_rounds, "edge", "round", "start_s", "end_s", "ended_by")
     assert edge_rounds == [
         (0, 1, 0.75, 4.75, "enough"),
         (1, 1, 0.75, 6, "restart"),
@@ -561,9 +558,7 @@ def test_a_cloud_that_crashes_takes_its_edge_servers_with_it():
         (1, 1, 3, 3.75, "wasted-unmerged"),
         (1, 1, 4, 6, "wasted-late"),
     ]
-    visits = [
-        (row["round"], row["edge"], row["end_s"], row["uplink_bits"]) for row in history.edge_participations.to_pylist()
-    ]
+    visits = rows(history.edge_participations, "round", "edge", "end_s", "uplink_bits")
     assert visits == [(None, 0, 5.5, 1), (None, 1, 6, 0), (2, 0, 13.5, 1), (2, 1, 16.5, 1)]
 
 
@@ -585,9 +580,11 @@ def test_an_asynchronous_cloud_continues_from_its_last_model():
         (13.5, 16.5, 3, "enough"),
     ]
     assert rows(history.rounds, "selected", "late")[1] == (3, 1)
-    started = [(row["client"], row["start_s"], row["start_version"]) for row in history.participations.to_pylist()]
+    started = rows(history.participations, "client", "start_s", "start_version")
     assert (0, 8.75, 1) in started
     assert (4, 8.75, 1) in started
+    visits = rows(history.edge_participations, "edge", "start_s", "end_s")
+    assert [visit for visit in visits if visit[2] == 6] == [(0, 5.5, 6), (1, 0, 6)]
 
 
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
@@ -601,7 +598,7 @@ def test_edge_servers_that_ask_their_clients_crash_in_the_middle_of_it(merging):
         server_restart=restart(4.0, down_s=2.0),
         count=2,
     )
-    asked = [(row["client"], row["outcome"], row["end_s"]) for row in history.probes.to_pylist()][:5]
+    asked = rows(history.probes, "client", "outcome", "end_s")[:5]
     assert sorted(asked) == [
         (0, "delivered", 3.75),
         (1, "late", 4),

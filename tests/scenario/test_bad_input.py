@@ -119,37 +119,3 @@ def test_wrong_values_are_refused(what, tmp_path, monkeypatch, capsys):
     for words in said:
         assert words in message
     assert len(message.splitlines()) <= 4, "a paragraph, not a page"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["run", "missing.toml"], "missing.toml: cannot be read"),
-        (["check", "."], "cannot be read"),
-        (["run", "wrong.toml"], "crowd.clients"),
-        (["check", "latin.toml"], "not UTF-8"),
-        (["check", "good.toml", "--set", "nonsense"], "is not of the form"),
-        (["check", "good.toml", "--set", "rounds.cuont=3"], "did you mean 'count'"),
-        (["check", "good.toml", "--set", "rounds.count.deep=3"], "rounds.count is 2, which is no table"),
-        (["plot", "no-such-run"], "holds no run"),
-        (["list", "selector"], "did you mean 'selectors'"),
-        (["data", "mnits"], "there is no data set 'mnits'"),
-        (["run", "good.toml", "--out", "good.toml"], "is a file"),
-        (["run", "good.toml", "--set", "learning.data=mnist", "--data-dir", "empty"], "fedsim data mnist --download"),
-        (["run"], "Missing argument"),
-    ],
-)
-def test_the_command_line_refuses_with_exit_code_2_and_no_traceback(arguments, said, tmp_path, monkeypatch, capsys):
-    (tmp_path / "good.toml").write_text(GOOD)
-    (tmp_path / "wrong.toml").write_text(GOOD.replace("clients = 10", "clients = -1"))
-    (tmp_path / "latin.toml").write_bytes('name = "café"'.encode("latin-1"))
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["fedsim", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code == 2
-    printed = capsys.readouterr()
-    assert said in " ".join(printed.err.split())
-    assert "Traceback" not in printed.err + printed.out
-    assert not (tmp_path / "runs").exists(), "nothing is written before everything is checked"

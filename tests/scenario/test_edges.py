@@ -175,7 +175,6 @@ class Halves(Grouping):
     what: str
 
     def edges_of(self, links, expected_s):
-        """Return something wrong."""
         return {"gap": expected_s * 0 + 1, "short": expected_s[1:], "below": expected_s * 0 - 1}[self.what].astype(int)
 
 

@@ -1,7 +1,11 @@
 """The state of a run folder, as tests read and change it."""
 
+import errno
 import json
 
+import pytest
+
+from fedsim import run
 from fedsim.results.state import STATE, seal
 
 
@@ -20,3 +24,20 @@ def files_of(folder):
     """Return the content of every file that must not depend on how often the run was killed."""
     names = [path for path in folder.iterdir() if path.suffix in {".parquet", ".safetensors", ".toml"}]
     return {path.name: path.read_bytes() for path in [*names, folder / "summary.json"]}
+
+
+def full(*_, **__):
+    """Fail as a full disk does."""
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def stopped(of, folder, after, error=None, **options):
+    """Run a scenario until an error, by default an interrupt, is raised after a round."""
+    error = error or KeyboardInterrupt()
+
+    def stop(progress):
+        if progress.round == after:
+            raise error
+
+    with pytest.raises(type(error)):
+        run(of, folder, on_round=stop, **options)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from fedsim import Scenario
+from fedsim import Scenario, simulate
 
 LEARNING: Final = """
 name = "short"
@@ -27,6 +27,7 @@ TIMING: Final = Scenario(
 )
 """Eight rounds about times alone."""
 
+<<<<<<< HEAD
 
 def of_learning(learning: Any, *, clients: int = 4, rounds: int = 1, cohort: int | None = 2, **tables: Any) -> Scenario:
     """Return a short scenario of this learning; without the size of a cohort all clients take part."""
@@ -39,3 +40,24 @@ def of_learning(learning: Any, *, clients: int = 4, rounds: int = 1, cohort: int
         selector="all" if cohort is None else {"kind": "uniform", "cohort": cohort},
         **tables,
     )
+=======
+_LAW: Final = {"kind": "shifted-exponential", "shift_s": 0.01, "scale_s": 0.1}
+DIGITS: Final = Scenario(
+    name="short",
+    crowd={"clients": 6},
+    learning={
+        "data": {"kind": "digits", "train_limit": 240},
+        "model": {"kind": "mlp", "hidden": []},
+        "local": {"learning_rate": 0.05},
+    },
+    network={"kind": "latency", "downlink": _LAW, "uplink": _LAW},
+    rounds={"count": 3},
+    selector={"kind": "uniform", "cohort": 3},
+)
+"""Three rounds of six clients that learn from forty digits each over links of random latency."""
+
+
+def losses(scenario: Scenario) -> list[float]:
+    """Return the losses of a run's evaluations."""
+    return simulate(scenario).evaluations.column("loss").to_pylist()
+>>>>>>> w-tr

@@ -1,4 +1,4 @@
-"""Draws the import graph of a package and measures the house.
+"""Draws the import graph of a package: rooms, arrows between them, and what is wrong with them.
 
     python tests/tools/house.py fedsim.rounds fedsim.network     # rooms, arrows, upward arrows, circles
 
@@ -10,7 +10,6 @@ import argparse
 import importlib.util
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
@@ -61,11 +60,6 @@ def show_graph(package: str) -> None:
         print(f"  {room} -> {below or '-'}")
     print(f"  upward or sideways: {', '.join(f'{a} -> {b}' for a, b in upward) or 'none'}{'' if layers else ' known'}")
     print(f"  circles: {'; '.join(', '.join(circle) for circle in circles) or 'none'}")
-
-
-def sources() -> Iterator[tuple[str, Path]]:
-    for path in sorted(home().rglob("*.py")):
-        yield str(path.parent.relative_to(home().parent)), path
 
 
 def main() -> None:

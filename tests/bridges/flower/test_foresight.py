@@ -103,8 +103,6 @@ def quiet_app(metrics):
 
 
 def seconds_of_work(kind, metrics, **options):
-    """Return the seconds of work of a message."""
-
     def do(grid, context):
         grid.send_and_receive([ask(grid, node, kind) for node in grid.get_node_ids()])
 

@@ -31,14 +31,6 @@ def test_the_folder_is_that_of_a_run(tmp_path):
     assert report(read_run(tmp_path / "run"))
 
 
-def test_the_same_calls_write_the_same_tables(tmp_path):
-    for name in ("one", "other"):
-        play(tmp_path / name)
-    for table in ("participations", "rounds", "evaluations"):
-        one, other = ((tmp_path / name / f"{table}.parquet").read_bytes() for name in ("one", "other"))
-        assert one == other
-
-
 def test_it_is_not_replayed(tmp_path):
     """Neither a scenario goes on with it, nor another testbed; replaced it may be."""
     play(tmp_path / "run", rounds=1)

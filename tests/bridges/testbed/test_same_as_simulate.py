@@ -60,7 +60,6 @@ def test_the_cross_of_policies_and_networks(network):
 
 
 def crossed(network, policy, **tables):
-    """Return a scenario of a network and a policy."""
     return Scenario(
         **{
             "name": "crossed",
@@ -131,11 +130,6 @@ def _files(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("_files")
-def test_random_scenarios():
-    compare_random(itertools.count(), 10)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_files")
-def test_many_random_scenarios():
-    compare_random(itertools.count(2_000), 10)
+@pytest.mark.parametrize("first", [0, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_random_scenarios(first):
+    compare_random(itertools.count(first), 10)

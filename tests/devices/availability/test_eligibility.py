@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.devices import Always, Bernoulli
@@ -76,7 +76,6 @@ stretches = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 30)), max_size
     st.sampled_from([-0.5, 0.0, 0.25, 2.0]),
     st.integers(0, 150),
 )
-@settings(deadline=None)
 def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, time_s):
     """The conditions change at multiples of a quarter of a second only (4 J at 0.25 W take 16 s, and so on)."""
     rows = [[(start, min(start + length, 100)) for start, length in row] for row, _ in lines]
@@ -116,32 +115,3 @@ def test_some_clients_only():
         assert drawn.next_s(7.0, round_, some)[0] == (7.0 if here[some].any() else math.inf)
         first_s = min([charged_s for charged_s, comes in ((30.0, here[1]), (35.0, here[2])) if comes], default=math.inf)
         assert both.next_s(7.0, round_, some)[0] == first_s
-
-
-@pytest.mark.parametrize("kind", ["always", "bernoulli", "markov"])
-def test_answers_are_functions_of_their_arguments(kind):
-    """Of 40 clients three are charged; most draws of them are repeated, and no call changes another answer."""
-    laws = {
-        "always": Always(),
-        "bernoulli": Bernoulli(probability=0.1, retry_s=2.0),
-        "markov": Markov(mean_on_s=3.0, mean_off_s=30.0),
-    }
-    clients = np.arange(40)
-
-    def fresh():
-        return charged(laws[kind].build(40, Streams(3)), batteries([60.0, 55.0, 50.0] + [1.0] * 37, least=50.0))
-
-    asked_often, repeated = fresh(), 0
-    for number in range(1, 40):
-        time_s = 7.0 * number
-        before = asked_often.available(clients, time_s, number)
-        start_s, draw = asked_often.next_s(time_s, number)
-        repeated += draw != number
-        np.testing.assert_array_equal(asked_often.available(clients, time_s, number), before)
-        assert asked_often.available(clients, start_s, draw).any()
-        assert asked_often.next_s(start_s, draw) == (start_s, draw)
-        assert fresh().next_s(time_s, number) == (start_s, draw)
-        np.testing.assert_array_equal(
-            fresh().available(clients, start_s, draw), asked_often.available(clients, start_s, draw)
-        )
-    assert (repeated > 20) == (kind == "bernoulli")

@@ -109,14 +109,6 @@ def test_without_hours_no_client_follows_them():
     assert free["share of time online, mean"] == pytest.approx(0.084, abs=0.004)
 
 
-def test_a_clients_comings_do_not_depend_on_the_crowd():
-    small, large = Flash().build(40, Streams(5)), Flash().build(60, Streams(5))
-    some = np.array([31, 8, 22])
-    for time_s in (0.0, 1e5, 7e5):
-        for mine, other in zip(small.state(some, time_s), large.state(some, time_s), strict=True):
-            np.testing.assert_array_equal(mine, other)
-
-
 def test_never_is_never():
     law = Flash(never_share=1.0).build(50, Streams(2))
     assert law.next_s(0.0, 1)[0] == math.inf

@@ -10,6 +10,26 @@ from fedsim.learning.executors.optimizers import optimizer_of
 from fedsim.learning.models.flat_module import FlatModule
 
 
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_sgd_makes_the_steps_of_torch(momentum: float) -> None:
+    flat = FlatModule(nn.Linear(7, 5))
+    reference = nn.Parameter(flat.parameters.detach().clone())
+    torchs = torch.optim.SGD([reference], lr=0.3, momentum=momentum)
+    ours = optimizer_of(LocalTraining(learning_rate=0.3, momentum=momentum), flat)
+    generator = torch.Generator().manual_seed(1)
+    ours.start({})
+    for step in range(6):
+        slope = torch.randn(40, generator=generator)
+        flat.gradient.copy_(slope)
+        reference.grad = slope
+        torchs.step()
+        ours.step()
+        if step == 2:
+            ours.start(ours.state())
+        assert torch.equal(flat.parameters, reference)
+    assert sorted(ours.state()) == (["momentum_buffer"] if momentum else [])
+
+
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_states_have_the_order_of_the_model(optimizer: str) -> None:
     """Two flat modules, one with its channels last, keep one and the same state."""

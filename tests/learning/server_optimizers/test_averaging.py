@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.arrays import Vector
+from fedsim.errors import ContractError
 from fedsim.learning import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer, ServerState
 from fedsim.learning.lineage.handles import ModelHandle
 from tests.support.asking import aggregated
@@ -173,6 +174,17 @@ class Writes(ServerOptimizer):
         return model + update, self.kept
 
 
+class Shortened(FedAvgM):
+    def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+        return model[:1], state
+
+
+class InPlace(FedAvgM):
+    def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+        model += update
+        return model, state
+
+
 def test_a_state_is_kept_as_it_was_returned() -> None:
     learner, _ = half_way_learner(TARGETS, server=Writes())
     first = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
@@ -182,3 +194,19 @@ def test_a_state_is_kept_as_it_was_returned() -> None:
     assert (before.server_state["steps"], second.server_state["steps"]) == (1, 2)
     with pytest.raises(ValueError, match="read-only"):
         second.server_state["steps"][...] = 0
+
+
+def test_steps_that_break_the_contract_are_refused() -> None:
+    for rule, error, message in (
+        (Shortened(), ContractError, r"Shortened\.step returned .* of shape \(1,\)\n  allowed: .* of shape \(2,\)"),
+        (InPlace(), ContractError, "failed with ValueError: .*read-only"),
+    ):
+        learner, _ = half_way_learner(TARGETS, server=rule)
+        model = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
+        with pytest.raises(error, match=message):
+            learner.vector(model)
+
+
+def test_rules_are_named_in_scenarios() -> None:
+    assert SERVER_OPTIMIZERS.make({"kind": "fedavgm", "momentum": 0.5}) == HALF
+    assert SERVER_OPTIMIZERS.make("fedavg") == FedAvg()

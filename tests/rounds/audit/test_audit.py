@@ -5,19 +5,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from fedsim import Scenario, simulate
 from fedsim.devices import EnergyDemand
 from fedsim.errors import AuditError, FedsimError
 from fedsim.history import Outcome
 from fedsim.network.medium.spectrum import SpectrumBook
-from fedsim.rounds import Deadline
 from fedsim.rounds.audit import audit, energy
 from fedsim.rounds.audit.audit import USES, Audit, check_book
 from fedsim.rounds.audit.refusal import refuse
-from tests.support.worlds import Sequence, batteries, serve
+from tests.support.worlds import batteries
 
 BOOK = SpectrumBook(carried=10.0, received=6.0, lost=3.0, under_way=1.0, most=12.0, presence_s=7.0, sojourn_s=7.0)
 
@@ -261,59 +257,3 @@ def test_every_rule_of_energy_is_planted(monkeypatch):
     planted |= {"its energy does not add up over the run", "its charge does not fall by what was spent"}
     assert len(rules) == 9
     assert set(rules) == planted
-
-
-def test_a_client_with_two_participations_at_once_is_refused():
-    """It ended at 11.5 s, and starts again at 8 s."""
-    checks = check(ended_round())
-    again = ended_round()
-    again.start_s, again.ended_s = 8.0, again.ended_s + 3.0
-    again.now_s, again.client = 15.0, np.array([0, 2])
-    checks.check(8, again)
-    again.spent_s[1, 0] += 0.5
-    again.client = np.array([1, 2])
-    with pytest.raises(AuditError, match="round 9, client 1"):
-        checks.check(9, again)
-
-
-times = st.floats(0.0, 5.0)
-
-
-@given(st.lists(st.tuples(times, times, times, times), min_size=2, max_size=6), st.floats(0.1, 15.0))
-@settings(deadline=None, max_examples=100)
-def test_planned_waits_pass_the_audit_whatever_is_cut(lines, deadline_s):
-    down, work, up, leaves = map(list, zip(*lines, strict=True))
-    cohorts = [np.arange(len(lines)), np.arange(0, len(lines), 2), np.arange(1, len(lines))]
-    history, *_ = serve(
-        Deadline(deadline_s=deadline_s),
-        down,
-        work,
-        up,
-        leaves_s=[value * 3 for value in leaves],
-        selector=Sequence(cohorts),
-        count=3,
-    )
-    spent = sum(history.column("participations", name) for name in ("downlink_s", "compute_s", "uplink_s"))
-    lasted = history.column("participations", "end_s") - history.column("participations", "start_s")
-    np.testing.assert_allclose(spent, lasted, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("network", "deadline_s"),
-    [("pause-two-speed", 0.5), ({"kind": "cell"}, 0.5), ({"kind": "cell", "uplink": {"sharing": "equal"}}, 1.4)],
-)
-def test_runs_pass_their_audit(network, deadline_s):
-    history = simulate(
-        Scenario(
-            name="audited",
-            crowd={"clients": 30},
-            learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
-            network=network,
-            devices={"dropout": {"kind": "hazard", "rate_per_s": 0.3}},
-            rounds={"count": 10, "policy": {"kind": "deadline", "deadline_s": deadline_s}},
-            selector={"kind": "uniform", "cohort": 12},
-            results={"audit": True},
-        )
-    )
-    outcomes = history.rounds.select(["delivered", "late", "dropped"]).to_pandas().sum()
-    assert (outcomes > 0).all()

@@ -146,7 +146,6 @@ class Odd(Component):
     requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, positions_m, streams):
-        """Return its links."""
         return OddLinks(len(positions_m))
 
 
@@ -157,19 +156,16 @@ class OddLinks(Links):
         self.clients = clients
 
     def downlink_s(self, client, draw, start_s, bits):
-        """Return zeros."""
         return np.zeros(client.size)
 
     uplink_s = downlink_s
 
     def expected_downlink_s(self, bits):
-        """Return zeros."""
         return np.zeros(self.clients)
 
     expected_uplink_s = expected_downlink_s
 
     def describe(self):
-        """Return one rate for all."""
         return LinkFacts(rate_bps=np.ones(2))
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fedsim.devices import Batteries, EnergyDemand
+from fedsim.devices import EnergyDemand
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import AuditError, ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
@@ -280,11 +280,6 @@ def test_availability_and_charge_must_meet():
     assert history.column("rounds", "start_s").tolist() == [25.0]
 
 
-def test_without_batteries_the_column_is_zero():
-    history, *_ = serve(WaitForAll(), [2], [4], [8])
-    assert history.column("participations", "energy_j").tolist() == [0.0]
-
-
 def test_finalizing_clients_one_by_one_is_finalizing_all_at_once(monkeypatch):
     def run():
         power = batteries([40.0, 9.0, 15.0], **PRICES, gain_w=0.1)
@@ -300,35 +295,12 @@ def test_finalizing_clients_one_by_one_is_finalizing_all_at_once(monkeypatch):
     assert run().equals(together)
 
 
-def forget(self, client, charge_j, time_s, original=Batteries.end):
-    original(self, client, charge_j + 1.0, time_s)
-
-
 def overcharge(self, members, done, emptied, spent_s, original=EnergyDemand.spent_j):
     return original(self, members, done, emptied, spent_s) * 1.01
 
 
-def charge_at_work(self, client, time_s, bits, samples, compute_s, *allocated, original=Batteries.begin):
-    draw = original(self, client, time_s, bits, samples, compute_s, *allocated)
-    return EnergyDemand(draw.client, draw.charge_j + 0.1, draw.cost_j, draw.samples)
-
-
-def forget_the_work(self, client, time_s, bits, samples, compute_s, *allocated, original=Batteries.begin):
-    draw = original(self, client, time_s, bits, samples, compute_s, *allocated)
-    return EnergyDemand(draw.client, draw.charge_j, draw.cost_j * [[1.0], [0.0], [1.0]], draw.samples)
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "fault"),
-    [
-        (Batteries, "end", forget),
-        (EnergyDemand, "spent_j", overcharge),
-        (Batteries, "begin", charge_at_work),
-        (Batteries, "begin", forget_the_work),
-    ],
-)
-def test_the_audit_refuses_energy_that_does_not_add_up(place, name, fault, monkeypatch):
-    monkeypatch.setattr(place, name, fault)
+def test_the_audit_refuses_energy_that_does_not_add_up(monkeypatch):
+    monkeypatch.setattr(EnergyDemand, "spent_j", overcharge)
     with pytest.raises(AuditError, match=r"round 1, client \d: its? .*: its battery held"):
         serve(Deadline(deadline_s=50), [2, 2], [4, 4], [8, 8], batteries=batteries([40.0, 9.0], **PRICES))
 

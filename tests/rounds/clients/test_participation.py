@@ -109,26 +109,6 @@ def test_milestones_come_with_the_delivery_that_reaches_them():
     assert late.processed, "a milestone that is passed is triggered at once"
 
 
-def test_records_of_a_whole_cohort_are_those_of_its_members():
-    participations, _ = run([(1.0, 2.0, 0.5, math.inf), (1.0, 1.0, 1.0, 1.5), (0.25, 0.0, 2.0, math.inf)], math.inf)
-    client = np.array([7, 3, 5])
-    whole = participations.records(client, np.arange(3))
-    for i in range(3):
-        one = participations.records(client, np.array([i]))
-        for name in (
-            "client",
-            "ended_s",
-            "spent_s",
-            "queue_s",
-            "sent_bits",
-            "outcome",
-            "cut_in",
-            "emptied",
-            "energy_j",
-        ):
-            np.testing.assert_array_equal(getattr(one, name)[..., 0], getattr(whole, name)[..., i])
-
-
 def awaited(lines, stops_s, asks, *, all_awaited):
     """Return the participations of clients for whom a server waits, and when a count of them, asked late, is there."""
     env, reached = Environment(initial_time=1.0), []

@@ -110,22 +110,6 @@ def test_a_cell_is_asked_once_a_round_and_answers_as_for_each_client_alone(monke
             assert row["uplink_s"] == pytest.approx(alone_s[0], abs=1e-9)
 
 
-def test_a_duration_is_computed_once():
-    env, asked = simpy.Environment(), []
-
-    def duration_of(member, starts_s):
-        asked.append((member.tolist(), starts_s.tolist()))
-        return starts_s * 2
-
-    deferred = DeferredUplinks(env, [1.0, 2.0, 3.0], duration_of)
-    deferred.downlink_ended(0, 1.0)
-    deferred.downlink_ended(2, 3.0)
-    assert [deferred.duration_s(2), deferred.duration_s(0)] == [6.0, 2.0]
-    deferred.downlink_ended(1, 2.0)
-    assert deferred.duration_s(1) == 4.0
-    assert asked == [([0, 2], [1.0, 3.0]), ([1], [2.0])]
-
-
 def test_an_uplink_waits_for_its_downlink_to_know_when_it_ends():
     """Client 0's downlink promises to say when it ends, and does not know yet: client 1 is asked about alone."""
 

@@ -2,34 +2,18 @@
 
 import numpy as np
 import pytest
-import simpy
 
 from fedsim.devices import Always, Bernoulli
 from fedsim.errors import ScenarioError
-from fedsim.history import Recorder
 from fedsim.rounds import (
-    ClientContext,
     Deadline,
     Edges,
-    Hierarchy,
-    Knowledge,
-    ServerContext,
     WaitForAll,
-    Workload,
 )
-from fedsim.rounds.audit.audit import Audit
-from fedsim.rounds.clients.dispatch import Dispatcher
-from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.late import Stale
-from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from tests.support.stories import rows
 from tests.support.worlds import (
-    CountingLearner,
-    Everybody,
-    FixedCompute,
-    FixedDropout,
-    FixedLinks,
     available_in,
     batteries,
     serve,
@@ -39,7 +23,6 @@ ZEROS = np.zeros(2)
 
 
 def edges(merging, edge=(0, 1), **options):
-    """Return edge servers with clients as given."""
     return Edges(**{"grouping": {"kind": "given", "edge": edge}, "merging": merging, "backhaul": "none", **options})
 
 
@@ -180,65 +163,3 @@ def test_each_edge_draws_availability_until_a_client_is_available(merging):
     assert history.rounds.num_rows == 40
     assert np.all(np.abs((starts_s - np.round(starts_s)) % 1.0) < 1e-9)
     assert set(history.column("edge_rounds", "edge")) == {0, 1}
-
-
-LOST = {
-    "synchronous": [(1, 0.0, 6.0, "wasted-late")],
-    "asynchronous": [(0, 4.0, 6.0, "wasted-late"), (1, 0.0, 6.0, "wasted-late")],
-}
-
-
-@pytest.mark.parametrize("merging", LOST)
-def test_a_cloud_that_is_stopped_goes_on_from_its_last_model(merging):
-    """Stopped at 6 s: a synchronous cloud in its first round, an asynchronous one in its second; both go on at 7 s.
-
-    Participations take 4 and 7 s. The model that edge server 0 had brought to the synchronous cloud at 4 s is lost.
-    """
-    env, recorder, learner = simpy.Environment(), Recorder("test"), CountingLearner(np.full(2, 10))
-    links, work_s = FixedLinks(ZEROS, ZEROS), np.array([4.0, 7.0])
-    availability = Always().build(2, Streams(0))
-    context = ServerContext(
-        clients=ClientContext(
-            streams=Streams(0),
-            links=links,
-            compute=FixedCompute(work_s),
-            availability=availability,
-            dropout=FixedDropout([np.inf] * 2),
-            workload=Workload(learner),
-        ),
-        streams=Streams(0),
-        availability=availability,
-        learner=learner,
-        selector=SelectorPort.of(Everybody()),
-        policy=WaitForAll(),
-        knowledge=Knowledge(learner.samples, None, None),
-    )
-    hierarchy = Hierarchy.of(edges(merging), links, work_s, Everybody)
-    cloud = Cloud(env, context, hierarchy, Dispatcher(env, context.clients), recorder, Audit(2, None))
-
-    def serving(first):
-        try:
-            for number in range(first, 9):
-                yield from cloud.run_round(number, env.now)
-        except simpy.Interrupt:
-            yield from cloud.shutdown()
-
-    process = env.process(serving(1))
-    env.run(until=6.0)
-    before = cloud.model.version
-    assert before == (0 if merging == "synchronous" else 1)
-    process.interrupt()
-    env.run(until=7.0)
-    assert not process.is_alive
-    assert cloud.model.version == before
-    env.process(serving(before + 1))
-    env.run(until=14.5)
-    history = recorder.history()
-    found = rows(history.participations, "client", "start_s", "end_s", "fate")
-    assert [row for row in found if row[2] == 6.0] == LOST[merging]
-    visits = rows(history.edge_participations, "round", "edge", "start_s", "end_s")
-    assert [row for row in visits if row[0] is None] == [
-        (None, 0, *((0.0, 4.0) if merging == "synchronous" else (4.0, 6.0))),
-        (None, 1, 0.0, 6.0),
-    ]
-    assert rows(history.rounds, "end_s", "model_version")[-1] == (14.0, 1 if merging == "synchronous" else 3)

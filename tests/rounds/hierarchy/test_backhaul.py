@@ -7,7 +7,7 @@ import simpy
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
 from fedsim.rounds import BACKHAULS
-from fedsim.rounds.hierarchy.backhaul import BACKHAUL, NoBackhaul, ThroughNetwork, Wire
+from fedsim.rounds.hierarchy.backhaul import BACKHAUL, ThroughNetwork, Wire
 from tests.support.stories import rows
 from tests.support.worlds import FixedLinks
 
@@ -43,10 +43,6 @@ def test_a_backhaul_of_ones_own_is_told_edge_and_direction():
     for edge, up in ((1, True), (0, False)):
         assert carry(edge, up).sent_bits() == 0.0
     assert asked == [(1, True), (0, False)]
-
-
-def test_one_place_has_no_transfers():
-    assert NoBackhaul().open(simpy.Environment(), FixedLinks([], []), None, 10.0) is None
 
 
 def test_a_network_of_clients_alone_carries_no_models():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim import Component, Scenario, simulate
+from fedsim import Component
 from fedsim.learning import FedAvg, FedAvgM
-from fedsim.rounds import CLOUD_RULES, Edges, WaitForAll
+from fedsim.rounds import Edges, WaitForAll
 from fedsim.rounds.hierarchy.cloud_rules import CloudRule
 from tests.support.worlds import CountingLearner, serve
 
@@ -51,14 +51,6 @@ class Waiting(CloudRule):
     waits_for_all = True
 
 
-def test_every_rule_states_whether_the_cloud_waits():
-    assert {kind: CLOUD_RULES.load(kind).waits_for_all for kind in CLOUD_RULES.builtin} == {
-        "asynchronous": False,
-        "fedat": False,
-        "synchronous": True,
-    }
-
-
 class Asked(CountingLearner):
     """Keeps the versions of the models between which servers step, and the cloud's optimiser."""
 
@@ -83,28 +75,3 @@ def test_the_cloud_steps_to_the_mean_and_edge_servers_keep_their_state():
     assert steps == [(0, 2, momentum), (2, 4, momentum)]
     assert fetches == [(0, 0), (0, 0), (2, 2), (2, 2)]
     assert edges().server == FedAvg()
-
-
-def losses(**options):
-    history = simulate(
-        Scenario(
-            name="momentum",
-            crowd={"clients": 4},
-            learning={"data": {"kind": "digits"}, "server": options.get("server", "fedavg")},
-            network="pause-two-speed",
-            selector={"kind": "uniform", "cohort": 3},
-            rounds={"count": 4, "edges": options.get("edges")},
-        )
-    )
-    return history.column("evaluations", "loss")
-
-
-def test_the_cloud_above_a_single_edge_server_is_a_flat_server_with_the_same_optimiser():
-    momentum, one = (
-        {"kind": "fedavgm", "momentum": 0.5},
-        {"grouping": {"kind": "order", "count": 1}, "backhaul": "none"},
-    )
-    flat = losses(server=momentum)
-    assert losses(edges=one | {"server": momentum}) == pytest.approx(flat, rel=1e-4)
-    assert losses(server=momentum, edges=one).tolist() == flat.tolist()
-    assert losses(edges=one)[-1] != pytest.approx(flat[-1], rel=1e-2)

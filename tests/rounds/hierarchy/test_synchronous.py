@@ -18,7 +18,6 @@ SAMPLES = np.array([10, 30, 20, 20, 20])
 
 
 def edges(edge=(0, 0, 1, 1, 1), **options):
-    """Return edge servers with clients as given."""
     return Edges(**{"grouping": {"kind": "given", "edge": edge}, "backhaul": "none", **options})
 
 

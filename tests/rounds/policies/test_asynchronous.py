@@ -363,18 +363,6 @@ def test_patience_begins_anew_with_every_delivery(monkeypatch):
     assert rows(history.participations, "client", "outcome").count((1, "late")) > 4
 
 
-def test_every_selection_in_a_round_has_luck_of_its_own():
-    class Lucky(Everybody):
-        def select(self, view, rng):
-            lucks.append((view.round, rng.random()))
-            return super().select(view, rng)[: view.wanted]
-
-    lucks = []
-    serve(FedBuff(buffer=6, concurrency=2), *THREE, count=2, selector=Lucky())
-    assert max([number for number, _ in lucks].count(number) for number in (1, 2)) > 2
-    assert len({luck for _, luck in lucks}) == len(lucks)
-
-
 def test_giving_up_for_ever_is_refused(monkeypatch):
     """Both need 3 s and are given 2 s."""
     monkeypatch.setattr(refill, "PATIENCE", 20)

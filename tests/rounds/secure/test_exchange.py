@@ -252,16 +252,3 @@ def test_edge_servers_have_steps_of_their_own():
     assert {(row["edge"], row["client"]) for row in rows} == {(0, 0), (0, 1), (1, 2), (1, 3)}
     # Two clients at each: one other, so that shares have 512 bits.
     assert {row["uplink_bits"] for row in rows if row["step"] == "share-keys"} == {512.0}
-
-
-def test_the_same_seed_gives_the_same_steps():
-    noisy = CONSTANT_RATE.replace(
-        {
-            "network.sigma": 1.0,
-            "devices.dropout": {"kind": "hazard", "rate_per_s": 0.005},
-            "rounds.policy": {"kind": "deadline", "deadline_s": 100.0},
-        }
-    )
-    first, second = simulate(noisy), simulate(noisy)
-    assert first.secure_steps.equals(second.secure_steps)
-    assert first.rounds.equals(second.rounds)

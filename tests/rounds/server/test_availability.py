@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Knowledge, WaitForAll
@@ -45,15 +45,6 @@ def test_the_server_waits_until_somebody_is_there():
     assert [view.client.tolist() for view in selector.views] == [[0], [1], [1]]
 
 
-def test_leaving_in_mid_task_is_a_dropout_at_that_instant():
-    there = available_in([(0, 4)], [(0, 1000)])
-    history, _, learner, _ = serve(Deadline(deadline_s=10), [1, 1], [2, 2], [3, 3], presence=there)
-    gone, kept = history.participations.to_pylist()
-    assert (gone["outcome"], gone["cut_in"], gone["end_s"]) == ("dropped", "uplink", 4.0)
-    assert kept["outcome"] == "delivered"
-    assert [client for _, client, _, _ in learner.asked] == [1]
-
-
 def test_the_earlier_of_dropout_and_leaving_counts_and_a_tie_is_delivered():
     there = available_in([(0, 4)], [(0, 4)], [(0, 6)])
     history, _, _, _ = serve(
@@ -87,16 +78,6 @@ def scenario(**tables):
             **tables,
         }
     )
-
-
-def test_a_whole_run_with_clients_that_come_and_go():
-    history = simulate(scenario())
-    candidates, selected = (history.column("rounds", name) for name in ("candidates", "selected"))
-    assert np.all(selected == np.minimum(5, candidates))
-    assert candidates.min() >= 1
-    assert candidates.max() < 12
-    assert history.column("rounds", "dropped").sum() > 0
-    assert history.rounds.equals(simulate(scenario()).rounds)
 
 
 def test_a_policy_that_waits_for_everyone_does_not_fit_clients_that_leave():

@@ -103,40 +103,29 @@ def test_it_is_a_plain_look_at_all_clients(policy, presence, compared):
     assert len(set(compared)) > 1
 
 
-@pytest.mark.parametrize("policy", ["stale", "fedbuff"])
-def test_so_it_is_at_edge_servers(policy, compared):
-    edges = {
-        "rounds.edges": {"grouping": {"kind": "order", "count": 3}, "backhaul": "none"},
-        "rounds.count": 15,
-    }
-    simulate(scenario(policy, "markov", **edges))
-    assert len(set(compared)) > 3
+EDGES = {"rounds.edges": {"grouping": {"kind": "order", "count": 3}, "backhaul": "none"}, "rounds.count": 15}
+BATTERIES_AND_FAILURES = {
+    "devices.energy": {
+        "kind": "battery",
+        "capacity_j": 0.5,
+        "initial_from": 0.2,
+        "compute_w": 0.1,
+        "transmit_j_per_bit": 2e-7,
+        "charge_w": 0.1,
+        "idle_w": 0.01,
+        "least_charge": 0.3,
+    },
+    "rounds.faults": {
+        "client_crash": {"mean_up_s": 6.0, "mean_down_s": 2.0},
+        "server_restart": {"mean_up_s": 5.0, "down_s": 0.3},
+    },
+}
 
 
 @pytest.mark.parametrize("policy", ["stale", "fedbuff"])
-def test_so_it_is_with_batteries_and_failures(policy, compared):
-    simulate(
-        scenario(
-            policy,
-            "markov",
-            **{
-                "devices.energy": {
-                    "kind": "battery",
-                    "capacity_j": 0.5,
-                    "initial_from": 0.2,
-                    "compute_w": 0.1,
-                    "transmit_j_per_bit": 2e-7,
-                    "charge_w": 0.1,
-                    "idle_w": 0.01,
-                    "least_charge": 0.3,
-                },
-                "rounds.faults": {
-                    "client_crash": {"mean_up_s": 6.0, "mean_down_s": 2.0},
-                    "server_restart": {"mean_up_s": 5.0, "down_s": 0.3},
-                },
-            },
-        )
-    )
+@pytest.mark.parametrize("changes", [EDGES, BATTERIES_AND_FAILURES], ids=["edges", "batteries and failures"])
+def test_so_it_is_at_edge_servers_and_with_batteries_and_failures(policy, changes, compared):
+    simulate(scenario(policy, "markov", **changes))
     assert len(set(compared)) > 3
 
 

@@ -12,8 +12,7 @@ from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server.oracle import OracleKnowledge
-from fedsim.rounds.server.selection import answers_of
-from fedsim.selectors import Answers, OracleView, Probe
+from fedsim.selectors import OracleView, Probe
 from tests.support import lies
 from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Everybody, available_in, batteries, serve
@@ -45,10 +44,10 @@ def test_a_question_takes_down_work_and_up_before_the_cohort_is_sent():
         WaitForAll(), [1, 1, 1], [2, 2, 2], [0.5, 4, 9], selector=selector, learner=CountingLearner(np.full(3, 10))
     )
     assert history.probes is not None
-    assert [
-        (row["round"], row["client"], row["start_s"], row["end_s"], row["outcome"], row["downlink_bits"])
-        for row in history.probes.to_pylist()
-    ] == [(1, 0, 0.0, 3.5, "delivered", 1.0), (1, 1, 0.0, 7.0, "delivered", 1.0)]
+    assert rows(history.probes, "round", "client", "start_s", "end_s", "outcome", "downlink_bits") == [
+        (1, 0, 0.0, 3.5, "delivered", 1.0),
+        (1, 1, 0.0, 7.0, "delivered", 1.0),
+    ]
     assert history.column("participations", "start_s").tolist() == [7.0, 7.0]
     assert history.column("participations", "end_s").tolist() == [10.5, 14.0]
     assert history.column("rounds", "duration_s").tolist() == [14.0]
@@ -171,11 +170,9 @@ def test_whoever_is_asked_again_as_soon_as_it_has_come_back_late_pays_for_all_in
         batteries=batteries([100.0], receive=3.0, work_w=1.0, send=4.0),
         count=2,
     )
-    asked = [(row["start_s"], row["end_s"], row["energy_j"]) for row in history.probes.to_pylist()]
+    asked = rows(history.probes, "start_s", "end_s", "energy_j")
     assert asked == [(0, 4, 5), (8, 12, 5)]
-    took_part = [
-        (row["start_s"], row["end_s"], row["fate"], row["energy_j"]) for row in history.participations.to_pylist()
-    ]
+    took_part = rows(history.participations, "start_s", "end_s", "fate", "energy_j")
     assert took_part == [(4, 8, "stale-used", 9), (12, 13.75, "wasted-late", 3.75)]
     accounts = {name: column[0] for name, column in history.accounts.to_pydict().items()}
     assert accounts == {
@@ -264,17 +261,7 @@ def test_who_stays_is_there_at_the_beginning_and_until_the_end():
     ]
 
 
-def test_answers_of_those_that_have_left_since_are_not_shown():
-    answers = Answers(
-        client=ids(1, 4, 6), loss=np.array([1.0, 2.0, 3.0]), compute_s=np.zeros(3), uplink_s=np.array([7.0, 8.0, 9.0])
-    )
-    kept = answers_of(answers, SimpleNamespace(client=ids(0, 1, 6)))
-    assert (kept.client.tolist(), kept.loss.tolist(), kept.uplink_s.tolist()) == ([1, 6], [1.0, 3.0], [7.0, 9.0])
-
-
 class AskingAll(Asking):
-    """Asks every candidate."""
-
     def probe(self, view, rng):
         return Probe(client=view.client, asks="loss", up_bits=1.0)
 

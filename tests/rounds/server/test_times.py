@@ -126,13 +126,6 @@ def test_a_client_that_leaves_is_dropped_at_that_instant_and_the_server_waits_on
     assert (row["selected"], row["delivered"], row["late"], row["dropped"]) == (2, 1, 0, 1)
 
 
-def test_a_round_without_deliveries_leaves_the_model_and_costs_time():
-    history, _, learner, _ = serve(Deadline(deadline_s=1), [9], [9], [9], count=2)
-    assert learner.aggregated == []
-    assert history.column("rounds", "model_version").tolist() == [0, 0]
-    assert history.column("rounds", "end_s").tolist() == [1, 2]
-
-
 def test_privacy_is_charged_when_an_upload_starts():
     """Client 0 delivers, 1 is cut during its upload, 2 while it computes: the first two have leaked."""
     budget = GeometricBudget(epsilon=10.0, eta=0.04)
