@@ -27,7 +27,6 @@ TIMING: Final = Scenario(
 )
 """Eight rounds about times alone."""
 
-<<<<<<< HEAD
 
 def of_learning(learning: Any, *, clients: int = 4, rounds: int = 1, cohort: int | None = 2, **tables: Any) -> Scenario:
     """Return a short scenario of this learning; without the size of a cohort all clients take part."""
@@ -40,7 +39,8 @@ def of_learning(learning: Any, *, clients: int = 4, rounds: int = 1, cohort: int
         selector="all" if cohort is None else {"kind": "uniform", "cohort": cohort},
         **tables,
     )
-=======
+
+
 _LAW: Final = {"kind": "shifted-exponential", "shift_s": 0.01, "scale_s": 0.1}
 DIGITS: Final = Scenario(
     name="short",
@@ -60,4 +60,3 @@ DIGITS: Final = Scenario(
 def losses(scenario: Scenario) -> list[float]:
     """Return the losses of a run's evaluations."""
     return simulate(scenario).evaluations.column("loss").to_pylist()
->>>>>>> w-tr
