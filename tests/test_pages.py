@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
+from tests.support.families import by_default
 from tests.support.pages import LANGUAGES, PAGES, ROOT, Reader, blocks, prose
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
@@ -20,7 +21,11 @@ DOTTED = re.compile(r"\bfedsim(?:\.[A-Za-z_]\w*)+")
 GROUPS = re.compile(r"group `?fedsim\.\w+`?|fedsim\.\w+`? entry point|entry-points\.\"fedsim\.\w+\"")
 
 
-@every_page
+# The pages that a reader meets first in the default tier, all in the slow one.
+FIRST = [ROOT / "README.md", ROOT / "fedsim" / "README.md", ROOT / "fedsim" / "testing" / "own_parts" / "selector.md"]
+
+
+@pytest.mark.parametrize("page", by_default(PAGES, FIRST), ids=NAMES)
 def test_blocks_run(page, beside_scenarios):
     if "from flwr" in page.read_text():
         pytest.importorskip("flwr", reason="the extra 'flower' is not installed")

@@ -72,6 +72,7 @@ class Leaving(nn.Module):
         return self.layer(x.flatten(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["sequential", "processes"])
 def test_a_module_that_ends_the_process_has_failed(executor: str) -> None:
     scenario = Scenario(

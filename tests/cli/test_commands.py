@@ -200,6 +200,7 @@ def test_every_public_name_loads_and_is_listed():
         _ = fedsim.nonsense
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 def test_an_interrupted_run_says_where_its_rounds_are(folder):
     command = [FEDSIM, "run", "tiny.toml", "--set", "rounds.count=1000000"]

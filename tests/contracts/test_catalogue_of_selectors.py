@@ -7,7 +7,8 @@ from fedsim.testing import check_selector
 from tests.support.families import first_kinds
 from tests.support.options import SELECTOR_OPTIONS
 
-FIRST = first_kinds(SELECTORS)
+# Joint bandwidth solves a problem of convex optimisation in each round, which takes seconds.
+FIRST = [kind for kind in first_kinds(SELECTORS) if kind != "joint-bandwidth"]
 # The first options of a kind of each family by default, the others in the slow tier.
 CASES = [
     pytest.param(kind, options, id=f"{kind}-{i}", marks=[pytest.mark.slow] if i or kind not in FIRST else [])

@@ -29,6 +29,7 @@ def scenario(policy, rounds):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "rounds"), [({"kind": "fedbuff", "buffer": 5}, (20, 60)), ({"kind": "fedasync"}, (50, 250))]
 )
@@ -53,6 +54,7 @@ def test_an_asynchronous_audited_run_keeps_little_of_each_participation(policy, 
     assert (after - before) / (many - few) <= MOST_BYTES
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts open files as Linux tells them")
 def test_a_run_leaves_no_file_and_no_process_open():
     def left():

@@ -95,6 +95,7 @@ def test_late_clients_that_finish_are_out_of_reach_for_as_long_as_they_work():
 BUFFERS = [(10, 20, EXPONENTIAL), (1, 20, EXPONENTIAL), (7, 5, LOG_NORMAL), (3, 1, LOG_NORMAL), (25, 60, LOG_NORMAL)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("buffer", "concurrency", "uplink"), BUFFERS)
 def test_mean_staleness_of_fedbuff_by_littles_law(buffer, concurrency, uplink):
     """A model is made once in K arrivals, while concurrency - 1 others are at work, and each of them becomes one
@@ -130,6 +131,7 @@ def test_concurrency_is_kept_at_all_times(uplink):
     assert sojourns_s.sum() == pytest.approx(15 * history.column("rounds", "end_s")[-1], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_throughput_of_fedbuff():
     """By the loss of memory, arrivals from N at work are a Poisson process of rate N."""
     buffer, concurrency, count = 10, 20, 200

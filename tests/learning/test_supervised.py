@@ -55,6 +55,7 @@ def test_only_updates_that_are_used_are_ever_trained(make_learner: Maker) -> Non
     assert learner.trainings == 3
 
 
+@pytest.mark.slow
 def test_evaluation_settles_a_long_chain_in_order(make_learner: Maker) -> None:
     learner = make_learner(local={"max_batches": 1})
     model = rounds(learner, [[k % 6, (k + 1) % 6] for k in range(600)])

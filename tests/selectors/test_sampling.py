@@ -103,6 +103,7 @@ def test_importance_sampling_prescribes_weights_unless_samples_weigh():
     assert [weights is None for weights in prescribed] == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_importance_sampling_gives_what_the_server_asks_for_and_stays_unbiased():
     """Of more than it asks for the server would drop some, with their weights."""

@@ -26,6 +26,8 @@ STUDIES = {
 }
 WITHOUT_PICTURES = {"half_deliver.py", "validate_laws.py"}
 LONG = {
+    "cell_edge.py",
+    "cohort_size.py",
     "compare_selectors.py",
     "deadline_share.py",
     "deadline_whatif.py",
@@ -98,6 +100,7 @@ def test_scenario_runs_on_digits(file, baseline):
     assert history.evaluations.num_rows == (3 if learns else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("file", [path for path in FILES if path.stem.startswith(OWN_DATA)], ids=lambda path: path.stem)
 def test_paper_scenario_runs_on_its_own_data(file, data_dir):

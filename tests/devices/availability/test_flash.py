@@ -83,6 +83,7 @@ def test_what_is_published_of_the_sample(found, name):
     assert found[name] == pytest.approx(fact, rel=RELATIVE.get(name, 0.0), abs=ABSOLUTE.get(name, 0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_it_goes_on_like_that():
     """A fortnight later the clients' share of time online is the same, and no client's comings have changed."""
@@ -99,6 +100,7 @@ def test_it_goes_on_like_that():
     assert 0.25 < never.mean() < 0.35
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_without_hours_no_client_follows_them():
     """The share online is then the same at every hour; sessions stay about as long."""

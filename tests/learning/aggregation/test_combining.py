@@ -149,6 +149,7 @@ def test_updates_of_a_cohort_are_those_of_its_members() -> None:
     assert one_update(learner, start, 0, None, 1).digest == one_update(learner, start, 0).digest
 
 
+@pytest.mark.slow
 def test_bases_live_as_long_as_an_update_and_no_longer() -> None:
     learner, _ = half_way_learner(TARGETS, store=None)
     model = learner.initial()

@@ -98,6 +98,7 @@ def test_digest_depends_on_every_array() -> None:
     assert len(seen) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_published_sets_have_their_published_counts(data_dir: Path) -> None:
     mnist, fashion, cifar = MNIST().load(data_dir), FashionMNIST().load(data_dir), CIFAR10().load(data_dir)

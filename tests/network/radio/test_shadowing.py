@@ -55,6 +55,7 @@ def test_one_field_over_a_wide_area_has_the_sigma_and_the_correlation():
     assert np.corrcoef(here, there)[0, 1] == pytest.approx(math.exp(-0.5), abs=5 / math.sqrt(2500))
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("method", ["field", "exact"])
 def test_clients_in_buildings_are_correlated_over_a_distance_of_their_own(method):
@@ -83,6 +84,7 @@ def test_without_buildings_or_a_distance_for_them_nothing_differs():
     np.testing.assert_array_equal(moved, mixed[[4, 3]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["field", "exact"])
 def test_a_further_client_or_site_changes_nobody(method):
     place = np.random.default_rng(0).uniform(-500, 500, size=(3000, 2))

@@ -155,6 +155,7 @@ def declaring(seconds):
     return np.concatenate([np.outer(seconds, shares), np.ones((len(seconds), 1))], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("options", "features", "share"),

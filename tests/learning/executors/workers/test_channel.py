@@ -57,6 +57,7 @@ def test_closing_ends_a_receiver_on_either_side(ends: tuple[Channel, Channel]) -
     assert len(seen) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
 def test_descriptors_are_given_back(ends: tuple[Channel, Channel]) -> None:
     def sent() -> None:
