@@ -39,7 +39,7 @@ MEANING = {
     "calls of a round": "calls of their functions",
     "checks for None": "`is None` and `is not None` below fedsim/rounds without hierarchy, audit and secure",
     "most parameters": "of a constructor of a class that is no table of a scenario, itself not counted",
-    "pages": "lines of all pages (*.md)",
+    "pages": "lines of all pages (*.md), at the top and below fedsim, scenarios and tests",
     "test lines": "lines of the files of Python below tests",
     "default cases": "cases of `pytest`",
     "all cases": "cases of `pytest -m ''`",
@@ -179,7 +179,8 @@ def measure(checkout: Path, *, with_cases: bool, with_seconds: bool) -> dict[str
     trees = [ast.parse(text) for text in texts]
     told = [docstring_lines(tree) for tree in trees]
     files, calls = of_a_round(checkout)
-    pages = [page for page in checkout.rglob("*.md") if not any(part.startswith(".") for part in page.parts[1:])]
+    below = [checkout / name for name in ("fedsim", "scenarios", "tests")]
+    pages = [*checkout.glob("*.md"), *(page for folder in below for page in folder.rglob("*.md"))]
     found: dict[str, float] = {
         "lines": lines_of(paths),
         "code": sum(len(code_lines(text) - strings) for text, strings in zip(texts, told, strict=True)),

@@ -1,7 +1,8 @@
 """Rules for mutants that no test can kill: the changed program gives the same result for all inputs.
 
 A mutant is compared with its function as syntax trees. A rule looks at the places where the two differ, and at the
-calls around them. `tests/README.md` says why no result depends on what each rule names.
+calls around them: `strict` of `zip` only raises where lengths differ, which the lines before it exclude; `cast` ignores
+its type; and a message with ``XX`` around its words names the same field, value and what is allowed.
 """
 
 import ast
