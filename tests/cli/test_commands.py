@@ -70,7 +70,7 @@ class First:
 """
 
 
-@pytest.mark.parametrize("at", [".", "elsewhere"], ids=["beside", "current"])
+@pytest.mark.parametrize("at", [".", pytest.param("elsewhere", marks=pytest.mark.slow)], ids=["beside", "current"])
 def test_parts_are_found_beside_the_scenario_and_in_the_current_folder(folder, at):
     (folder / "elsewhere").mkdir()
     (folder / at / "own_parts.py").write_text(OWN_SELECTOR)

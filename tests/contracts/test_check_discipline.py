@@ -162,7 +162,8 @@ class Counting(EqualSharing):
         (Greedy, r"was given .* Hz s, more than its work|the medium did .* Hz s, but"),
         (Hasty, r"next_end said"),
         (Mistaken, r"next_end said that job \d+ ends next, but it has"),
-        (Forgetful, r"join changed the work done for job"),
+        # A rule that fails late: the whole trial runs before.
+        pytest.param(Forgetful, r"join changed the work done for job", marks=pytest.mark.slow),
         (Strict, r"Strict.leave of a job that is not present failed with KeyError"),
         (Silent, r"in_service did not name it"),
         (Lingering, r"in_service named job \d+, which is not present"),

@@ -81,6 +81,7 @@ def test_with_every_rule_a_run_repeats_and_a_shorter_one_is_resumed(rule: str, m
     assert not plain.equals(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", [{"kind": "qsgd", "levels": 7}, {"kind": "top-k", "share": 0.05}])
 def test_every_executor_trains_what_is_compressed(compression: object) -> None:
     chosen = scenario(**{"learning.compression": compression, "rounds.count": 3})

@@ -135,7 +135,7 @@ def test_a_table_with_other_columns_is_refused(change, problem, tmp_path):
         read_run(tmp_path / "run")
 
 
-@pytest.mark.parametrize("unfinished", [True, False])
+@pytest.mark.parametrize("unfinished", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("version", "words"),
     [

@@ -141,7 +141,10 @@ def test_under_every_rule_and_every_fault_each_participation_has_a_fate(policy, 
 
 
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
-@pytest.mark.parametrize("policy", [POLICIES[0], POLICIES[4]], ids=lambda policy: policy["kind"])
+@pytest.mark.parametrize(
+    "policy",
+    [pytest.param(POLICIES[0], id="deadline"), pytest.param(POLICIES[4], id="fedbuff", marks=pytest.mark.slow)],
+)
 def test_edge_servers_run_under_every_fault(policy, merging):
     edges = {
         "grouping": {"kind": "order", "count": 4},
