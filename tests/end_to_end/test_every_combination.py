@@ -124,4 +124,7 @@ def test_a_share_of_all_combinations_runs_without_a_violation(network, kind):
 @pytest.mark.parametrize("network", sorted(NETWORKS))
 @pytest.mark.parametrize("kind", sorted({*FIRST, "fixed-ratio"}))
 def test_every_combination_runs_without_a_violation(network, kind):
-    assert {"used", "stale-used", "wasted-late"} <= check(network, kind, rules())
+    fates = check(network, kind, rules())
+    assert {"used", "wasted-late"} <= fates
+    # Selectors that draw samples are refused beside most rules that use stale updates.
+    assert "stale-used" in fates or kind in DRAWING
