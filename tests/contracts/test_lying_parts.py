@@ -278,6 +278,7 @@ LIES = [
     ("availability opening of NaN", opening(returning((np.nan, 1))), "next_s returned nan"),
     ("availability opening of -1", opening(returning((-1.0, 1))), r"next_s returned -1\.0"),
     ("availability draw of 1.5", opening(returning((0.0, 1.5))), r"next_s returned 1\.5"),
+    ("availability draw of 0", opening(returning((0.0, 0))), r"next_s returned 0\n  allowed: a whole number of at least 1"),
     ("availability opening alone", opening(returning(0.0)), r"next_s returned 0\.0"),
     ("energy law a text", devices("energy", building(returning("full"), may_run_empty=False, requires=frozenset())), "returned 'full'"),
     numbers("spread law", spread, Fixed, "factor"),

@@ -181,6 +181,7 @@ def test_a_share_of_each_term_pays_for_numbers():
     assert accountant.charge_numbers(0) == (pytest.approx(0.25 * first), 1)
     assert accountant.charge_numbers(0) == (pytest.approx(0.25 * first * math.exp(-0.04)), 2)
     assert accountant.spent[0] == pytest.approx(first * (1 + 0.25 * math.exp(-0.04)))
+    assert (accountant.releases.dtype.kind, accountant.numbers.dtype.kind) == ("i", "i")
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0, math.nan])

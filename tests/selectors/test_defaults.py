@@ -84,7 +84,18 @@ REFUSED = [
     ("refl", {"harmonics": 10**7}),
     ("refl", {"harmonics": 501}),
     ("sa-pause", {"iterations": 0, "kappa": 0.0, "zeta": 0.0}),
-    ("tifl", {"credits": 0, "tiers": 0, "interval": 0, "tries": 0, "policy": "quick", "timeout_s": 0.0}),
+    (
+        "tifl",
+        {
+            "improvement": "most",
+            "credits": 0,
+            "tiers": 0,
+            "interval": 0,
+            "tries": 0,
+            "policy": "quick",
+            "timeout_s": 0.0,
+        },
+    ),
 ]
 
 

@@ -51,3 +51,8 @@ def test_a_cohort_that_is_too_large_is_cut_at_random_and_later_draws_of_a_round_
     assert selector.chosen == [drawn("selection", *key[1:]).random() for key in cut]
     assert streams.names == promised(selection)
     assert np.all(np.diff([key[1] for key in cut]) >= 0)
+
+
+def test_repeated_draws_of_a_round_are_counted_from_its_first():
+    draws = selection._Draws()
+    assert [draws.keys(number) for number in (1, 1, 1, 2, 2)] == [(1,), (1, 1), (1, 2), (2,), (2, 1)]
