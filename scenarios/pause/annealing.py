@@ -129,8 +129,8 @@ def quality(search: Search, met: list[State], marks: list[int], seeds: int) -> a
     for state in met:
         terms = state.terms
         exact = terms.energy(best_cohort(terms.latency, terms.bonus, terms.m))
-        luck = np.random.default_rng(0)
-        sets = [luck.choice(terms.client.size, terms.m, replace=False) for _ in range(100)]
+        rng = np.random.default_rng(0)
+        sets = [rng.choice(terms.client.size, terms.m, replace=False) for _ in range(100)]
         scale = exact - float(np.mean([terms.energy(members) for members in sets]))
         for seed in range(seeds):
             began = time.process_time()

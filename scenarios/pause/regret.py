@@ -82,11 +82,11 @@ def settings() -> list[Setting]:
 
 def follow(setting: Setting, policy: str, rounds: int, seed: int) -> Run:
     """Play a policy and ask the Genie in every round what it would have done."""
-    genie, luck = setting.genie(), np.random.default_rng(seed)
+    genie, rng = setting.genie(), np.random.default_rng(seed)
     sums = np.zeros((rounds, 4))
     for row, played in zip(sums, play(setting.policies()[policy](), setting.crowd, rounds, seed), strict=True):
         terms = genie.terms(played.view)
-        sets = np.sort(genie.search(terms, luck)), played.members
+        sets = np.sort(genie.search(terms, rng)), played.members
         best, own = (terms.reward(members, setting.crowd.expected_smallest(members)) for members in sets)
         lost = terms.energy(sets[0]) - terms.energy(sets[1])
         row[:] = best - own, lost, own, np.array_equal(*sets)
