@@ -1,12 +1,10 @@
 """The commands ``fedsim run`` and ``fedsim check``, which take a scenario."""
 
-import contextlib
 import signal
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
 
 import typer
 
@@ -14,6 +12,9 @@ from fedsim.cli.options import DataDir, one_path
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError
 from fedsim.inputs.plugins import imported_plugins, without_plugins
+
+if TYPE_CHECKING:
+    from fedsim.rounds import Progress
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", callback=one_path, help="A scenario in TOML.")]
 Assignments = Annotated[
@@ -76,14 +77,19 @@ def run(
             typer.echo(f"fedsim: {path}: {code.unreadable}; this run counts as another one in every process", err=True)
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
+
+    def after_round(progress: "Progress") -> None:
+        interrupts.raise_lost()
+        bar.show(progress)
+
     try:
-        with _asked_to_end(), RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
+        with _Interrupts() as interrupts, RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
             run_scenario(
                 scenario,
                 folder,
                 data_dir=data_dir,
                 replace=force,
-                on_round=bar.show,
+                on_round=after_round,
                 executor=executor,
                 device=device,
                 precision=cast(Any, precision),
@@ -137,18 +143,36 @@ def _tell(said: str) -> None:
     typer.echo(f"fedsim: {said}", err=True)
 
 
-@contextlib.contextmanager
-def _asked_to_end() -> Iterator[None]:
-    """Let SIGTERM, which batch systems send before they kill, interrupt a run as Ctrl-C does."""
+class _Interrupts:
+    """Let Ctrl-C, and SIGTERM that batch systems send before they kill, end a run at once or after the round.
 
-    def interrupt(number: int, _frame: object) -> None:
-        raise KeyboardInterrupt(signal.Signals(number).name)
+    An exception that a signal raises can be lost: NumPy drops it while it looks for attributes of an operand, Python
+    while it frees an object.
+    """
 
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self._interrupt: KeyboardInterrupt | None = None
+
+    def __enter__(self) -> Self:
+        heeded = [number for number in self.SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._raise) for number in heeded}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def raise_lost(self) -> None:
+        """Raise the interrupt that came, if one did: the run goes on only where it was lost."""
+        if self._interrupt is not None:
+            raise self._interrupt
+
+    def _raise(self, number: int, _frame: object) -> None:
+        name = () if number == signal.SIGINT else (signal.Signals(number).name,)
+        self._interrupt = KeyboardInterrupt(*name)
+        raise self._interrupt
 
 
 def _by(error: KeyboardInterrupt) -> str:

@@ -217,6 +217,38 @@ def test_an_interrupted_run_says_where_its_rounds_are(folder):
     assert json.loads(state.read_text())["status"] == "interrupted"
 
 
+INTERRUPTED_WHILE_AN_OBJECT_IS_FREED = """
+import signal
+
+class Freed:
+    def __del__(self):
+        signal.raise_signal(signal.{name})
+
+class Selector:
+    calls = 0
+
+    def select(self, view, rng):
+        self.calls += 1
+        if self.calls == 2:
+            Freed()
+        return view.client[:2]
+
+    def observe(self, reports):
+        pass
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_interrupt_that_is_lost_ends_the_run_after_its_round(name, code, folder):
+    """Python ignores what is raised while an object is freed, NumPy what is raised while it looks for attributes."""
+    (folder / "parts.py").write_text(INTERRUPTED_WHILE_AN_OBJECT_IS_FREED.format(name=name))
+    command = [FEDSIM, "run", "tiny.toml", "--set", "selector=parts:Selector", "--set", "learning=none"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, preexec_fn=heard)  # noqa: S603
+    assert done.returncode == code
+    state = json.loads((folder / "runs" / "tiny" / "run.json").read_text())
+    assert (state["status"], state["rounds"]) == ("interrupted", 2)
+
+
 def wait_until(true, timeout_s=60.0):
     end = time.monotonic() + timeout_s
     while not true() and time.monotonic() < end:
