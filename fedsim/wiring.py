@@ -37,7 +37,7 @@ from fedsim.rounds import (
 from fedsim.rounds.aggregation.weightings import WEIGHTING
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.budget_left import BudgetLeft
-from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
@@ -67,18 +67,18 @@ def build_server(
 ) -> Server:
     """Return the server process of a run, on a clock of its own."""
     env = Clock()
-    dispatcher = Dispatcher(env, context.clients)
+    clients = Clients(env, context.clients)
     checks = None
     if audit:
         checks = Audit(
-            context.learner.samples.size, dispatcher.medium, context.clients.batteries, context.clients.links
+            context.learner.samples.size, clients.run.medium, context.clients.batteries, context.clients.links
         )
         recorder.accounts = checks.accounts
     runner: RoundRunner
     if hierarchy is None:
-        runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks), decisions=decisions)
+        runner = Coordinator(env, context, clients, RoundLog(recorder, context, checks), decisions=decisions)
     else:
-        runner = Cloud(env, context, hierarchy, dispatcher, recorder, checks)
+        runner = Cloud(env, context, hierarchy, clients, recorder, checks)
     return Server(env, context, runner, stopping, recorder, plan or EvaluationPlan(), on_round)
 
 
@@ -154,6 +154,7 @@ def build_context(
         may_leave=scenario.devices.availability.may_leave,
         devices_up=devices_up,
         links_up=links_up,
+        least_work=LATE_RULE.checked(scenario.rounds.late).least_share,
     )
     return ServerContext(
         clients=clients_context,

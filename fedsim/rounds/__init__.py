@@ -30,9 +30,9 @@ from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
 
 if TYPE_CHECKING:
-    from fedsim.rounds.clients.assignment import Workload
     from fedsim.rounds.clients.context import ClientContext
     from fedsim.rounds.clients.expected_times import ExpectedTimes
+    from fedsim.rounds.clients.workload import Workload
     from fedsim.rounds.server.context import ServerContext
     from fedsim.rounds.server.evaluations import EvaluationPlan
     from fedsim.rounds.server.knowledge import Knowledge
@@ -49,7 +49,7 @@ else:
             "Server": "fedsim.rounds.server.server",
             "ServerContext": "fedsim.rounds.server.context",
             "StoppingCriteria": "fedsim.rounds.server.server",
-            "Workload": "fedsim.rounds.clients.assignment",
+            "Workload": "fedsim.rounds.clients.workload",
         },
     )
 

@@ -20,10 +20,10 @@ from fedsim.learning.timing_only import NoLearning
 from fedsim.network.distributions import Zero
 from fedsim.network.latency import LatencyNetwork
 from fedsim.rounds.aggregation.rules import AggregationRule
-from fedsim.rounds.clients.assignment import Workload
+from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.clients.context import ClientContext
-from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.clients.workload import Workload
 from fedsim.rounds.policies.contracts import RoundPolicy, Running
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
@@ -159,7 +159,7 @@ class _Play(Examination):
             knowledge=Knowledge(learner.samples, None),
         )
         log = RoundLog(Recorder("check"), context, None)
-        self._coordinator = Coordinator(self.env, context, Dispatcher(self.env, context.clients), log)
+        self._coordinator = Coordinator(self.env, context, Clients(self.env, context.clients), log)
 
     def ends(self) -> list[tuple[float, RoundEnd]]:
         """Return when each round has ended, and by what."""

@@ -267,7 +267,7 @@ class Arrival:
 
 
 def _columns(run: CohortRun, places: IntArray) -> dict[str, NDArray[Any]]:
-    members, size = run.participations, places.size
+    members, plan, size = run.participations, run.participations.plan, places.size
     ended = members.ended[places]
 
     def known(values: FloatArray) -> FloatArray:
@@ -285,12 +285,12 @@ def _columns(run: CohortRun, places: IntArray) -> dict[str, NDArray[Any]]:
         "staleness": np.where(run.served_round[places] == NO_VALUE, NO_VALUE, run.staleness[places]),
         "start_s": np.full(size, float(members.start_s)),
         "end_s": members.ended_s[places],
-        "downlink_s": known(members.spent_s[0]),
-        "compute_s": known(members.spent_s[1]),
-        "queue_s": known(members.queue_s),
-        "uplink_s": known(members.spent_s[2]),
+        "downlink_s": known(plan.spent_s[0]),
+        "compute_s": known(plan.spent_s[1]),
+        "queue_s": known(plan.queue_s.sum(axis=0)),
+        "uplink_s": known(plan.spent_s[2]),
         "downlink_bits": known(down_bits),
         "uplink_bits": known(up_bits),
-        "energy_j": known(members.energy_j),
+        "energy_j": known(plan.columns.get("energy_j", np.zeros(plan.client.size))),
         "epsilon": run.charged(places),
     }

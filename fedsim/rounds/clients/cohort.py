@@ -12,7 +12,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
 from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
 from fedsim.learning import Drawn, Model, Release, Update
 from fedsim.privacy import PrivacyAccountant
-from fedsim.rounds.clients.participation import Participations
+from fedsim.rounds.clients.participations import Participations
 from fedsim.selectors import Cohort
 
 _ALL: Final = slice(None)

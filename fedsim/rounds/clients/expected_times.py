@@ -8,7 +8,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import ComputeTimes
 from fedsim.network import Links
-from fedsim.rounds.clients.assignment import Workload
+from fedsim.rounds.clients.workload import Workload
 
 _YEAR_S: Final = 365 * 86_400.0
 

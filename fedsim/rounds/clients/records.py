@@ -1,15 +1,16 @@
 """What participations that have ended have spent and sent, as the history and the audit take it."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices import EnergyDemand
-from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
+from fedsim.history.outcomes import NOT_CUT
 from fedsim.network.contracts import Links
-from fedsim.per_client import Values, at
+from fedsim.per_client import Values
+from fedsim.rounds.plan import Plan
 
 
 class ParticipationRecords(NamedTuple):
@@ -39,37 +40,32 @@ class ParticipationRecords(NamedTuple):
         arrived: BoolArray = self.cut_in == NOT_CUT
         return arrived
 
-    def of(self, part: IntArray) -> "ParticipationRecords":
-        demand = None if self.demand is None else self.demand.of(part)
-        return self._replace(
-            client=self.client[part],
-            bits=(at(self.bits[0], part), at(self.bits[1], part)),
-            ended_s=self.ended_s[part],
-            spent_s=self.spent_s[:, part],
-            queue_s=self.queue_s[part],
-            sent_bits=self.sent_bits[:, part],
-            outcome=self.outcome[part],
-            cut_in=self.cut_in[part],
-            planned_compute_s=self.planned_compute_s[part],
-            emptied=self.emptied[part],
-            energy_j=self.energy_j[part],
-            left_j=self.left_j[part],
-            demand=demand,
+    @classmethod
+    def of_plan(cls, plan: Plan, ended_s: FloatArray, now_s: float, part: IntArray | None) -> Self:
+        """Return the records of members of a cohort that have ended, of all where no part is given."""
+        some = slice(None) if part is None else part
+        size = plan.client.size
+        demand, none = plan.notes.get(EnergyDemand), np.zeros(size)
+        return cls(
+            plan.client[some],
+            plan.draw,
+            plan.links,
+            plan.start_s,
+            now_s,
+            (_some(plan.bits[0], some), _some(plan.bits[1], some)),
+            ended_s[some],
+            plan.spent_s[:, some],
+            plan.queue_s[:, some].sum(axis=0),
+            plan.sent_bits[:, some],
+            plan.outcome[some],
+            plan.cut_in[some],
+            (plan.compute_s * plan.work)[some],
+            plan.columns.get("emptied", np.zeros(size, dtype=bool))[some],
+            plan.columns.get("energy_j", none)[some],
+            plan.columns.get("left_j", none)[some],
+            demand if demand is None or part is None else demand.of(part),
         )
 
 
-def shares_done(
-    spent_s: FloatArray,
-    cut_in: NDArray[np.int8],
-    sent_bits: FloatArray,
-    planned_compute_s: FloatArray,
-    bits: tuple[Values, Values],
-) -> FloatArray:
-    """Return the share of each phase's bits or work that participations have done, shape (3, m)."""
-    done: FloatArray = ((cut_in == NOT_CUT) | (cut_in > np.arange(len(PHASES))[:, None])).astype(np.float64)
-    cut = (cut_in == COMPUTE) & (planned_compute_s > 0)
-    done[COMPUTE, cut] = spent_s[COMPUTE, cut] / planned_compute_s[cut]
-    for phase, sent, whole in zip((DOWNLINK, UPLINK), sent_bits, bits, strict=True):
-        if np.all(np.greater(whole, 0)):
-            done[phase] = sent / whole
-    return done
+def _some(values: Values, some: IntArray | slice) -> Values:
+    return values[some] if isinstance(values, np.ndarray) else values

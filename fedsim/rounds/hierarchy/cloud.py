@@ -15,7 +15,7 @@ from fedsim.history.outcomes import RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.learning import Model
 from fedsim.rounds.audit.audit import Audit
-from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.hierarchy.backhaul import BACKHAUL
 from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULE, EdgeStatus
 from fedsim.rounds.hierarchy.edge_server import EdgeCycle, EdgeServer
@@ -44,7 +44,7 @@ class Cloud:
         env: Environment,
         context: ServerContext,
         hierarchy: Hierarchy,
-        dispatcher: Dispatcher,
+        clients: Clients,
         recorder: Recorder,
         audit: Audit | None,
     ) -> None:
@@ -53,15 +53,14 @@ class Cloud:
         self.model: Model = context.learner.initial()
         settings = hierarchy.edges
         self._rule, self._optimizer = CLOUD_RULE.checked(settings.merging), settings.server
-        clients = context.clients
         carry = BACKHAUL.checked(settings.backhaul).open(
-            env, clients.links, dispatcher.medium, clients.workload.down_bits
+            env, clients.run.links, clients.run.medium, context.clients.workload.down_bits
         )
         self._edges = [
             EdgeServer(
                 env,
                 edge,
-                self._coordinator(edge, hierarchy, dispatcher, audit),
+                self._coordinator(edge, hierarchy, clients, audit),
                 settings.rounds,
                 self._rule.skips_idle_edges,
                 carry,
@@ -142,7 +141,7 @@ class Cloud:
             self._record(None, cycle, None, 0.0)
         self._processes, self._in_progress, self._back, self._queue = [], {}, [], []
 
-    def _coordinator(self, edge: int, hierarchy: Hierarchy, dispatcher: Dispatcher, audit: Audit | None) -> Coordinator:
+    def _coordinator(self, edge: int, hierarchy: Hierarchy, clients: Clients, audit: Audit | None) -> Coordinator:
         """Return what runs the rounds of an edge server; a single one has the random streams of a flat server."""
         context, member = replace(self.context, selector=hierarchy.selectors[edge]), None
         if len(hierarchy.members) > 1:
@@ -154,7 +153,7 @@ class Cloud:
                 selector=context.selector.at_edge(member, context.learner.samples),
             )
         log = RoundLog(self._log.recorder, context, audit, edge, self._log, member)
-        return Coordinator(self.env, context, dispatcher, log, member)
+        return Coordinator(self.env, context, clients, log, member)
 
     def _begin(self, edge: EdgeServer) -> EdgeCycle:
         cycle = self._in_progress[edge.number] = EdgeCycle(edge.number, self.model, self._aggregations, self.env.now)

@@ -11,11 +11,11 @@ from fedsim.arrays import IntArray
 from fedsim.clock import LastOfInstant, first_of
 from fedsim.history.outcomes import SecureStep
 from fedsim.per_client import Values, at, values_of
-from fedsim.rounds.clients.assignment import Assignment
+from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun
-from fedsim.rounds.clients.dispatch import Dispatcher
-from fedsim.rounds.clients.participation import Participations
+from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.plan import Plan
 from fedsim.rounds.secure.protocols import SECURE_AGGREGATION, SecureAggregation
 from fedsim.selectors import Cohort
 from fedsim.streams import Streams
@@ -81,8 +81,8 @@ class SecureParts:
         """Return the size of a masked update, given its size in clear."""
         return float(self.protocol.masked_bits(update_bits, self.most))
 
-    def masking(self, env: Environment, dispatcher: Dispatcher, log: StepLog) -> Masking:
-        return SecureExchange(env, dispatcher, log, self)
+    def masking(self, env: Environment, clients: Clients, log: StepLog) -> Masking:
+        return SecureExchange(env, clients, log, self)
 
 
 class SecureExchange(Masking):
@@ -92,8 +92,8 @@ class SecureExchange(Masking):
     the protocol's time, or until each client has responded or is lost.
     """
 
-    def __init__(self, env: Environment, dispatcher: Dispatcher, log: StepLog, parts: SecureParts) -> None:
-        self.env, self._dispatcher, self._log = env, dispatcher, log
+    def __init__(self, env: Environment, clients: Clients, log: StepLog, parts: SecureParts) -> None:
+        self.env, self._clients, self._log = env, clients, log
         self._protocol, self._mask_s = parts.protocol, parts.mask_s
         self._least = self._shared = self._availability_draw = self.unanswered = 0
 
@@ -151,36 +151,35 @@ class SecureExchange(Masking):
             if not self.unanswered:
                 over.succeed()
 
-        assignment = Assignment(
-            client=client,
-            number=number,
-            draw=SECURE_DRAWS * (1 + step) + number,
-            availability_s=self.env.now,
-            availability_draw=self._availability_draw,
+        plan = Plan(
+            client,
+            number,
+            SECURE_DRAWS * (1 + step) + number,
+            looked_s=self.env.now,
+            candidacy_draw=self._availability_draw,
             bits=bits,
             samples=np.zeros(client.size),
             compute_s=np.full(client.size, masks * at(self._mask_s, client)),
+            update=False,
             waits_for_all=self._protocol.wait_s is None,
             why_all="secure aggregation waits for every answer; choose a wait_s",
         )
-        asked = self._dispatcher.send(assignment, np.ones(client.size), None, ended)
+        asked = self._clients.send(plan, ended)
         try:
             if self._protocol.wait_s is None:
                 yield over
             else:
                 yield from first_of(self.env, over, LastOfInstant(self.env, self._protocol.wait_s))
         except Interrupt:
-            yield from self._close(number, step, client, asked)
+            yield from self._close(number, step, asked)
             raise
-        yield from self._close(number, step, client, asked)
+        yield from self._close(number, step, asked)
         return np.flatnonzero(asked.arrived)
 
-    def _close(
-        self, number: int, step: SecureStep, client: IntArray, asked: Participations
-    ) -> Generator[Event, Any, None]:
+    def _close(self, number: int, step: SecureStep, asked: Participations) -> Generator[Event, Any, None]:
         """Cancel clients that have not responded, and record what the step has cost."""
         if asked.cancel():
             yield self.env.timeout(0)
         self.unanswered = 0
-        self._dispatcher.finalize(client, asked)
-        self._log(number, step, asked.records(client))
+        self._clients.settle(asked)
+        self._log(number, step, asked.records())

@@ -10,8 +10,8 @@ from fedsim.devices import Batteries
 from fedsim.devices.contracts import ComputeTimes
 from fedsim.errors import PartError
 from fedsim.network import Links
-from fedsim.rounds.clients.assignment import Workload
 from fedsim.rounds.clients.expected_times import ExpectedTimes
+from fedsim.rounds.clients.workload import Workload
 from fedsim.rounds.server.energies import DeclaredEnergies
 
 Column = Callable[[IntArray, float], FloatArray]

@@ -18,11 +18,11 @@ from fedsim.measurements import NUMBERS
 from fedsim.network import Links
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.aggregation.weightings import cohort_weights
-from fedsim.rounds.clients.assignment import Assignment
+from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.clients.sampled_work import SampledWork, SampledWorks
 from fedsim.rounds.clients.widths import WidthChoice
+from fedsim.rounds.plan import Plan
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.roster import Roster
@@ -41,21 +41,20 @@ class CohortRuns:
         self,
         env: Environment,
         context: ServerContext,
-        dispatcher: Dispatcher,
+        clients: Clients,
         roster: Roster,
         buffer: UpdateBuffer,
         log: RoundLog,
         rule: AggregationRule,
         decisions: Decisions | None = None,
     ) -> None:
-        self.env, self.context, self._dispatcher = env, context, dispatcher
+        self.env, self.context, self._clients = env, context, clients
         self._roster, self._buffer, self._log, self._rule = roster, buffer, log, rule
         self._weights = context.weighting.of_clients(context.learner.samples, context.clients.streams)
         traits = context.policy.traits
         self.end_with_round = context.late.cancels and not traits.overlaps_rounds
         self._asynchronous = traits.concurrency is not None
         self._waits_for_all = not traits.tolerates_losses
-        self._least_share = context.late.least_share
         self._decisions = decisions
         self._sent = 0
         self._open: dict[CohortRun, None] = {}
@@ -95,35 +94,34 @@ class CohortRuns:
             hidden = context.clients.accountant is not None or context.secure is not None
             (down, up), samples = drew.bits(cohort.sampling, down, up, hidden=hidden), drew.samples
             run.drawn, run.silent = drew.drawn, None if hidden else drew.silent
-        shortens = self._least_share < 1.0 and limit_s < math.inf and not cohort.trained
         compute_s = samples if cohort.trained else context.clients.compute.duration_s(client, draw, samples)
         given = cohort.allocation or _NOTHING_GIVEN
         if given.cpu_frequency is not None:
             compute_s = compute_s / given.cpu_frequency
-        assignment = Assignment(
-            client=client,
-            number=number,
-            draw=draw,
-            availability_s=now_s if looked_s is None else looked_s,
-            availability_draw=availability_draw,
+        plan = Plan(
+            client,
+            number,
+            draw,
+            looked_s=now_s if looked_s is None else looked_s,
+            candidacy_draw=availability_draw,
             bits=(down, up),
             samples=samples,
             compute_s=compute_s,
+            work=run.work,
             deadline_s=now_s + limit_s,
-            least_share=1.0 if cohort.trained else self._least_share,
-            mean_uplink_s=self._mean_uplink_s(client, run.level) if shortens else None,
+            update=not cohort.trained,
             waits_for_all=self._waits_for_all and not self._limited,
             links=self._allocated(client, given),
             cpu_frequency=given.cpu_frequency,
             transmit_power_dbm=given.transmit_power_dbm,
         )
         on_end = None if self.end_with_round else partial(self._client_ended, run)
-        charge, accountant = None, context.clients.accountant
+        accountant = context.clients.accountant
         if accountant is not None:
             accountant.cohort_sent()
-            charge = partial(run.charge, accountant, not NUMBERS.isdisjoint(context.selector.needs))
+            plan.on_upload = partial(run.charge, accountant, not NUMBERS.isdisjoint(context.selector.needs))
         try:
-            run.participations = self._dispatcher.send(assignment, run.work, charge, on_end)
+            run.participations = self._clients.send(plan, on_end)
         except PartError as error:
             error.name_clients(client)
             raise
@@ -195,7 +193,7 @@ class CohortRuns:
         """Take in the updates of a round's own cohort, and mark its other members as late."""
         self._ended[run] = None
         if self.end_with_round:
-            self._dispatcher.finalize(run.cohort.client, run.participations)
+            self._clients.settle(run.participations)
             self._buffer.take(run, run.buffered)
         if not run.participations.all_delivered:
             run.late |= ~run.participations.arrived
@@ -226,7 +224,7 @@ class CohortRuns:
         final: Members = []
         for run in self._open:
             if self.end_with_round and run not in self._ended:
-                self._dispatcher.finalize(run.cohort.client, run.participations)
+                self._clients.settle(run.participations)
             run.decide(run.buffered, Fate.WASTED_UNMERGED)
             run.decide_lost()
             final.append((run, self._log.finalize(run)))
@@ -243,19 +241,10 @@ class CohortRuns:
             return None
         return WidthChoice(workload.widths, clients.links, clients.compute, workload)
 
-    def _mean_uplink_s(self, client: IntArray, level: IntArray | None) -> FloatArray:
-        return np.asarray(self._mean_uploads_s[0 if level is None else level, client])
-
-    @cached_property
-    def _mean_uploads_s(self) -> FloatArray:
-        """Mean duration of an upload of each client of the crowd with each width, shape (L, K)."""
-        clients = self.context.clients
-        return np.stack([clients.links.expected_uplink_s(bits) for bits in clients.workload.up_sizes.tolist()])
-
     def _client_ended(self, run: CohortRun, i: int, delivered: bool) -> None:
         """Record that a member of a cohort has delivered, or that it is lost, which the server does not see."""
         client = int(run.cohort.client[i])
-        self._dispatcher.finalize(run.cohort.client, run.participations, np.array([i]))
+        self._clients.settle(run.participations, np.array([i]))
         self._ended[run] = None
         # An asynchronous server waits for a lost client; a synchronous one finds it among the next candidates.
         if delivered or not self._asynchronous:

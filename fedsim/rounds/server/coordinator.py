@@ -16,8 +16,8 @@ from fedsim.clock import Waiting
 from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Model
+from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun
-from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.policies.contracts import POLICIES
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.secure.exchange import InClear
@@ -41,7 +41,7 @@ class Coordinator:
         self,
         env: Environment,
         context: ServerContext,
-        dispatcher: Dispatcher,
+        clients: Clients,
         log: RoundLog,
         member: IntArray | None = None,
         decisions: Decisions | None = None,
@@ -54,11 +54,11 @@ class Coordinator:
         self._rule = context.late.aggregation(context.learner) if rule is None else rule
         self._buffer = UpdateBuffer(context, self._rule)
         self._roster = Roster(env, self._clients, member)
-        self._runs = CohortRuns(env, context, dispatcher, self._roster, self._buffer, log, self._rule, decisions)
-        self._selection = Selection(env, context, self._roster, decisions)
-        self._prober = Prober(env, context, dispatcher, log)
+        self._runs = CohortRuns(env, context, clients, self._roster, self._buffer, log, self._rule, decisions)
+        self._selection = Selection(env, context, clients, self._roster, decisions)
+        self._prober = Prober(env, context, clients, log)
         secure = context.secure
-        self._masking = InClear() if secure is None else secure.masking(env, dispatcher, log.stepped)
+        self._masking = InClear() if secure is None else secure.masking(env, clients, log.stepped)
         self._refill = Refill(env, context, self._roster, self._selection, self._send_one, decisions)
         self._round: Round | None = None
         if decisions is not None:

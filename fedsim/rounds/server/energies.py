@@ -8,8 +8,8 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Batteries
 from fedsim.per_client import Values, at
-from fedsim.rounds.clients.assignment import Workload
 from fedsim.rounds.clients.expected_times import ExpectedTimes
+from fedsim.rounds.clients.workload import Workload
 
 
 class DeclaredEnergies:

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.plan import Plan
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.energies import participation_j
 from fedsim.selectors import OracleView, RoundView
 
 
-def with_future(context: ServerContext, view: RoundView, availability_draw: int) -> OracleView:
+def with_future(context: ServerContext, clients: Clients, view: RoundView, availability_draw: int) -> OracleView:
     if context.expected_duration_s is None:
         raise ValueError("an oracle needs the mean durations of participations; ServerContext has none")
     expected_duration_s = context.expected_duration_s[view.client]
     expected_duration_s.flags.writeable = False
-    future = OracleKnowledge(context, view, availability_draw)
+    future = OracleKnowledge(context, clients, view, availability_draw)
     return OracleView(
         **vars(view),
         expected_duration_s=expected_duration_s,
@@ -31,6 +33,7 @@ class OracleKnowledge:
     """The future of the candidates of one round, computed when it is asked for."""
 
     context: ServerContext
+    clients: Clients
     view: RoundView
     availability_draw: int
 
@@ -78,17 +81,17 @@ class OracleKnowledge:
         return stays
 
     def _draw_s(self, client: IntArray, draw: int) -> FloatArray:
-        context, now_s = self.context, np.full(client.size, self.view.time_s)
-        links, workload = context.clients.links, context.clients.workload
-        downlink_s = (
-            links.expected_downlink_s(workload.down_bits)[client]
-            if links.shared.down
-            else context.clients.downlink_s(client, draw, now_s, workload.down_bits)
+        context = self.context
+        workload = context.clients.workload
+        samples = workload.samples[client]
+        plan = Plan(
+            client,
+            self.view.round,
+            draw,
+            looked_s=self.view.time_s,
+            candidacy_draw=self.availability_draw,
+            bits=(workload.down_bits, workload.up_bits),
+            samples=samples,
+            compute_s=context.clients.compute.duration_s(client, draw, samples),
         )
-        compute_s = context.clients.compute.duration_s(client, draw, workload.samples[client])
-        uplink_s = (
-            links.expected_uplink_s(workload.up_bits)[client]
-            if links.shared.up
-            else context.clients.uplink_s(client, draw, now_s + downlink_s + compute_s, workload.up_bits, compute_s)
-        )
-        return np.stack([downlink_s, compute_s, uplink_s])
+        return self.clients.phases_s(plan)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Generator, Mapping
-from functools import cached_property
 from typing import Any, Final, cast
 
 import numpy as np
@@ -13,9 +12,9 @@ from fedsim.clock import LastOfInstant, first_of
 from fedsim.errors import SelectorError
 from fedsim.learning import Model, Release
 from fedsim.privacy import PrivacyAccountant
-from fedsim.rounds.clients.assignment import Assignment
-from fedsim.rounds.clients.dispatch import Dispatcher
-from fedsim.rounds.clients.participation import Participations
+from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.clients.participations import Participations
+from fedsim.rounds.plan import Plan
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.selectors import Answers, Probe, RandomizedResponse
@@ -41,8 +40,8 @@ class Prober:
     for the probe's time, or until each client has responded or is lost, which the server notices on an open connection.
     """
 
-    def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, log: RoundLog) -> None:
-        self.env, self.context, self._dispatcher, self._log = env, context, dispatcher, log
+    def __init__(self, env: Environment, context: ServerContext, clients: Clients, log: RoundLog) -> None:
+        self.env, self.context, self._clients, self._log = env, context, clients, log
         self._number = self._before = self._draw = self.unanswered = 0
 
     def ask(self, number: int, model: Model, probe: Probe, availability_draw: int) -> Generator[Event, Any, Answers]:
@@ -54,12 +53,12 @@ class Prober:
         workload = context.clients.workload
         asks_loss = probe.asks == "loss"
         samples = self._samples(probe)
-        assignment = Assignment(
-            client=client,
-            number=number,
-            draw=draw,
-            availability_s=self.env.now,
-            availability_draw=availability_draw,
+        plan = Plan(
+            client,
+            number,
+            draw,
+            looked_s=self.env.now,
+            candidacy_draw=availability_draw,
             bits=(workload.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
             samples=samples,
             compute_s=(
@@ -67,6 +66,7 @@ class Prober:
                 if probe.asks in _WITHOUT_WORK
                 else context.clients.compute.duration_s(client, draw, samples)
             ),
+            update=False,
             waits_for_all=probe.wait_s is None,
             why_all="the selector's question waits for every answer; choose a wait_s",
         )
@@ -97,12 +97,13 @@ class Prober:
         charges: Callable[[int], None] | None = charge if private else None
         if probe.response is not None and accountant is not None:
             charges = self._sizes_charged(probe, accountant, sizes)
-        if probe.wait_s is None and charges is None and self._none_is_lost:
+        plan.on_upload = charges
+        if probe.wait_s is None and charges is None and self._clients.none_is_lost:
             # The last response is the one event that counts.
-            asked = self._dispatcher.send(assignment, np.ones(client.size))
+            asked = self._clients.send(plan)
             over = asked.delivered(client.size)
         else:
-            asked = self._dispatcher.send(assignment, np.ones(client.size), charges, ended)
+            asked = self._clients.send(plan, ended)
         try:
             if probe.wait_s is None:
                 yield over
@@ -113,13 +114,6 @@ class Prober:
             raise
         yield from self._close(number, sent, client, asked, releases, sizes)
         return self._answers(probe, number, model, client, np.flatnonzero(asked.arrived), releases)
-
-    @cached_property
-    def _none_is_lost(self) -> bool:
-        """Whether every client responds after a time that is known in advance."""
-        clients = self.context.clients
-        parts = self._dispatcher.medium, clients.devices_up, clients.links_up, clients.batteries
-        return all(part is None for part in parts) and not clients.may_leave and not clients.dropout.possible
 
     def _sizes_charged(
         self, probe: Probe, accountant: PrivacyAccountant, sizes: dict[int, float]
@@ -166,11 +160,11 @@ class Prober:
         if asked.cancel():
             yield self.env.timeout(0)
         self.unanswered = 0
-        self._dispatcher.finalize(client, asked)
+        self._clients.settle(asked)
         epsilon = np.zeros(client.size)
         epsilon[list(releases)] = [release.epsilon for release in releases.values()]
         epsilon[list(sizes)] = list(sizes.values())
-        self._log.probed(number, sent, asked.records(client), epsilon)
+        self._log.probed(number, sent, asked.records(), epsilon)
 
     def _answers(
         self,

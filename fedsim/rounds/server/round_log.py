@@ -68,7 +68,7 @@ class RoundLog:
         rows = run.take_decided()
         if rows.size:
             part = rows if rows.size < run.fate.size else None
-            records = run.participations.records(run.cohort.client, part)
+            records = run.participations.records(part)
             self.recorder.add_participations(self._columns(run, part, records))
             if run.releases:
                 self._add_releases(run, [i for i in rows.tolist() if i in run.releases])

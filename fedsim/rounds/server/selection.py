@@ -13,6 +13,7 @@ from simpy import Environment, Event
 
 from fedsim.arrays import IntArray
 from fedsim.errors import SelectorError
+from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.server.candidates import CandidateSet
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.decisions import Asked, Decisions, Wish
@@ -29,10 +30,15 @@ class Selection:
     """Selects among the available and idle clients of a server."""
 
     def __init__(
-        self, env: Environment, context: ServerContext, roster: Roster, decisions: Decisions | None = None
+        self,
+        env: Environment,
+        context: ServerContext,
+        clients: Clients,
+        roster: Roster,
+        decisions: Decisions | None = None,
     ) -> None:
         self.env, self.context, self._roster, self.selector = env, context, roster, context.selector
-        self.candidates = 0
+        self.candidates, self._clients = 0, clients
         self.looked_s = self._looked_at_s = 0.0
         self.limit_s: float | None = None
         self._decisions = decisions
@@ -206,7 +212,8 @@ class Selection:
             return None
         knowledge, now_s, limit_s = self.context.knowledge, self.env.now, self.limit_s
         if self.selector.oracle:
-            return with_future(self.context, knowledge.view(number, now_s, candidates.everyone(), size, limit_s), draw)
+            view = knowledge.view(number, now_s, candidates.everyone(), size, limit_s)
+            return with_future(self.context, self._clients, view, draw)
         if candidates.complete and self._roster.whole_crowd:
             return knowledge.view(number, now_s, None, size, limit_s)
         return knowledge.view_of(number, now_s, candidates, size, limit_s)

@@ -1,15 +1,12 @@
-"""What a cohort is sent to do: a message down, local work, a message up."""
+"""Bits and samples of one participation: a message down, local work, a message up."""
 
-import math
 from collections.abc import Callable, Collection
-from typing import NamedTuple
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning import Learner
 from fedsim.measurements import forward_passes, numbers_up
-from fedsim.network import Links
 from fedsim.per_client import Values
 from fedsim.units import BITS_PER_FLOAT32
 
@@ -39,29 +36,3 @@ class Workload:
         if self.widths is None or level is None or not level.any():
             return self.down_bits, self.up_bits, samples
         return self.down_sizes[level], self.up_sizes[level], samples * self.widths.flops[level]
-
-
-class Assignment(NamedTuple):
-    """A message down, local work and a message up, for each of the n members of a cohort.
-
-    ``draw`` is the key of the participations' random numbers: the number of the round if no client is sent twice in it.
-    ``compute_s`` and ``samples`` are those of the whole work, and ``deadline_s`` is an instant, inf for none. Work is
-    shortened to meet it, down to ``least_share``. ``cpu_frequency`` is a share of the full clock frequency.
-    """
-
-    client: IntArray
-    number: int
-    draw: int
-    availability_s: float
-    availability_draw: int
-    bits: tuple[Values, Values]
-    samples: FloatArray
-    compute_s: FloatArray
-    deadline_s: float = math.inf
-    least_share: float = 1.0
-    mean_uplink_s: FloatArray | None = None
-    waits_for_all: bool = False
-    why_all: str = "the policy waits for every client; choose one with a deadline"
-    links: Links | None = None
-    cpu_frequency: FloatArray | None = None
-    transmit_power_dbm: FloatArray | None = None

@@ -1,0 +1,126 @@
+"""The clients of one run: what sends cohorts, and asks the list of effects."""
+
+import math
+from typing import Final
+
+import numpy as np
+from simpy import Environment
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.errors import ScenarioError
+from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
+from fedsim.rounds.clients.context import ClientContext
+from fedsim.rounds.clients.participations import OnEnd, Participations
+from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.plan import Plan
+from fedsim.rounds.run import Run
+
+_INFINITE: Final = int(np.array(math.inf).view(np.uint64))
+
+
+class Clients:
+    """The clients of one run."""
+
+    def __init__(self, env: Environment, context: ClientContext) -> None:
+        self.env, self.context = env, context
+        self.run = Run(env, context.streams, context.links, context.compute, context.workload.samples.size)
+        bits = context.workload.down_bits
+        if self.run.medium is not None:
+            # Whether the downlink and the uplink of each client carry nothing, shape (2, K).
+            self._unreachable = np.isinf(
+                [context.links.expected_downlink_s(bits), context.links.expected_uplink_s(bits)]
+            )
+        self.effects: Effects = context.effects
+        starts = frozenset[int]().union(*[effect.starts for effect in self.effects])
+        phases = range(len(PHASES))
+        self.on_clock = tuple(self.run.shared[phase] or phase in starts for phase in phases)
+        self.known = next((phase for phase in phases if self.on_clock[phase]), len(PHASES))
+        for effect in self.effects:
+            effect.begin(self.run)
+        having = self.effects.having
+        self.planning, self.changing, self.waiting = having("plan"), having("due"), having("wait_s")
+        self.limiting, self.passing, self.settling = having("limit"), having("passed"), having("settle")
+        self.plain = not (self.changing or self.waiting or self.limiting or self.passing)
+
+    @property
+    def none_is_lost(self) -> bool:
+        """Whether every client responds after a time that is known in advance."""
+        return self.run.medium is None and not any(effect.may_end for effect in self.effects)
+
+    def send(self, plan: Plan, on_end: OnEnd | None = None) -> Participations:
+        """Send a cohort now; ``on_end`` is called at the end of each participation."""
+        return Participations(self, plan, on_end)
+
+    def time(self, plan: Plan, phase: int, members: IntArray, due_s: FloatArray) -> FloatArray:
+        """Find how long a phase over own links takes that is due at some instants, and return when it will be over.
+
+        Members are in ascending order.
+        """
+        every = members if members.size < plan.client.size else slice(None)
+        plan.begun_s[phase, every] = due_s
+        self.prepare(plan, phase, members)
+        if not self.waiting:
+            plan.spent_s[phase, every] = took_s = self.run.seconds(plan, phase, every, due_s)
+            return due_s + took_s
+        took_s = plan.setup_s[phase, members] + self.run.seconds(plan, phase, members, plan.flows_s(phase, members))
+        plan.spent_s[phase, members] = took_s
+        return due_s + (plan.queue_s[phase, members] + took_s)
+
+    def prepare(self, plan: Plan, phase: int, members: IntArray) -> None:
+        """Let effects change a phase that is due, and note the waits before it, one after the other."""
+        for effect in self.changing:
+            effect.due(plan, phase, members)
+        for effect in self.waiting:
+            wait_s, setup_s = effect.wait_s(plan, phase, members)
+            plan.queue_s[phase, members] += wait_s
+            plan.setup_s[phase, members] += setup_s
+
+    def phases_s(self, plan: Plan) -> FloatArray:
+        """Return the seconds of each phase of a cohort that would start now, shape (3, n); means on a shared medium."""
+        plan.begin(float(self.env.now))
+        links, due_s = self.run.links, np.full(plan.client.size, plan.start_s)
+        for phase, expected_s in enumerate((links.expected_downlink_s, None, links.expected_uplink_s)):
+            if expected_s is not None and self.run.shared[phase]:
+                plan.spent_s[phase] = expected_s(float(np.max(plan.bits[phase // 2])))[plan.client]
+                due_s = due_s + plan.spent_s[phase]
+            else:
+                due_s = self.time(plan, phase, plan.everyone, due_s)
+        return plan.queue_s + plan.spent_s
+
+    def settle(self, participations: Participations, members: IntArray | None = None) -> None:
+        """Let the effects take note of members that have ended, by default of all."""
+        participations.count_bits()
+        if self.settling:
+            plan = participations.plan
+            plan.end_s = participations.ended_s
+            for effect in self.settling:
+                effect.settle(plan, plan.everyone if members is None else members)
+
+    def refuse_times(self, plan: Plan, phases: slice, members: IntArray | slice = slice(None)) -> None:
+        """Refuse negative durations of phases that are planned, and a wait without limit for one that never ends."""
+        times_s = plan.spent_s[phases, members]
+        if not times_s.size:
+            return
+        # Bits ascend from 0 to inf, and those of negative numbers and NaN are above them.
+        highest = np.maximum.reduce(times_s.view(np.uint64), axis=None)
+        if highest < _INFINITE or (highest == _INFINITE and not plan.waits_for_all):
+            return
+        never = plan.waits_for_all & np.isinf(times_s)
+        self._refuse(plan, phases, members, ~(times_s >= 0) | never, never)
+
+    def refuse_unreachable(self, plan: Plan) -> None:
+        """Refuse a wait without limit for a shared medium that carries nothing to or from a client."""
+        if self.run.medium is not None and plan.waits_for_all:
+            never = np.zeros((len(PHASES), plan.client.size), dtype=bool)
+            for way, phase in enumerate((DOWNLINK, UPLINK)):
+                never[phase] = self.run.shared[phase] & self._unreachable[way, plan.client]
+            self._refuse(plan, slice(None), slice(None), never, never)
+
+    def _refuse(self, plan: Plan, phases: slice, members: IntArray | slice, wrong: BoolArray, never: BoolArray) -> None:
+        for row, i in np.argwhere(wrong).tolist():
+            times_s, client = plan.spent_s[phases, members], plan.client[members]
+            why = plan.why_all if never[row, i] else "times are at least 0"
+            raise ScenarioError(
+                f"round {plan.number}: the {PHASES[(phases.start or 0) + row]} of client {client[i]} would take "
+                f"{times_s[row, i]} s; {why}"
+            )

@@ -1,0 +1,495 @@
+"""A cohort's participations on the clock: arithmetic where times are known, an event each elsewhere.
+
+The phases of a whole cohort are planned at once, as arrays. A client has one pending event, the end of its present
+wait, and no process of its own; consecutive phases of known duration are one wait. If the server waits for all clients,
+and nothing else depends on one of them, the last end is the only event. A participation has one of three outcomes:
+delivered, late (the server stopped waiting and cancelled it) or dropped (the client is lost). The server cannot tell
+late from dropped; only the history can.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from simpy import Event
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
+from fedsim.clock import call_after, call_next
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
+from fedsim.network.transfers import Transfer
+from fedsim.per_client import of_one
+from fedsim.rounds.clients.known_starts import KnownStarts
+from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.effects.contract import NEVER, Effect, Limit
+from fedsim.rounds.plan import Plan
+
+if TYPE_CHECKING:
+    from fedsim.rounds.clients.clients import Clients
+
+# Plain integers: assigned to an array several times faster than members of an enumeration.
+_LATE: Final = int(Outcome.LATE)
+_DROPPED: Final = int(Outcome.DROPPED)
+_END: Final = len(PHASES)
+_SLACK_ULPS: Final = 8
+OnEnd = Callable[[int, bool], None]
+"""Called with a client's position, and whether it has delivered, at the end of its participation."""
+
+
+class Stop(NamedTuple):
+    """Where a member ends early: in a phase, so many seconds after it was due, by an effect."""
+
+    phase: int
+    after_s: float
+    cause: Effect
+
+
+class Participations:
+    """The participations of the n clients of a cohort; its plan says what has become of them."""
+
+    def __init__(self, clients: "Clients", plan: Plan, on_end: OnEnd | None = None) -> None:
+        self._clients, self.run, self.plan, self.env, self._on_end = clients, clients.run, plan, clients.env, on_end
+        size = plan.client.size
+        run, now_s = clients.run, float(clients.env.now)
+        self.start_s = now_s
+        self._delivered, self._in_flight = 0, size
+        self._milestones: dict[int, Event] = {}
+        self._ends_s = [math.nan] * size
+        self._known_ends_s: FloatArray | None = None
+        # Of each member: phases of the present wait, its start, the event of its end, and how many phases are planned.
+        self._first, self._until, self._began_s = [DOWNLINK] * size, [DOWNLINK] * size, [now_s] * size
+        self._awaited: list[Event | None] = [None] * size
+        self._planned = [clients.known] * size
+        self._stops: dict[int, Stop] = {}
+        self._on_air: dict[int, Transfer] = {}
+        self._cuts: list[tuple[int, int, float, float]] = []
+        plan.begin(now_s)
+        for effect in clients.planning:
+            effect.plan(plan)
+        self._starts = KnownStarts() if run.shared[DOWNLINK] and not clients.on_clock[UPLINK] else None
+        if clients.known:
+            self._plan(DOWNLINK, clients.known, plan.everyone, filled(size, now_s))
+            clients.refuse_times(plan, slice(0, clients.known))
+        else:
+            plan.spent_s[COMPUTE] = run.seconds(plan, COMPUTE, slice(None), plan.begun_s[COMPUTE])
+            clients.refuse_times(plan, slice(COMPUTE, UPLINK))
+        clients.refuse_unreachable(plan)
+        # Seconds that each phase of each member takes, waits included; inf where unknown.
+        self._takes_s: list[list[float]] = (plan.queue_s + plan.spent_s if clients.waiting else plan.spent_s).tolist()
+        self._one_wait = clients.known == _END and plan.on_upload is None and not self._stops
+        self._whole_s: list[float] = plan.whole_s().tolist() if self._one_wait else []
+        # The event of the last end, as long as nothing depends on the others.
+        self._shared: Event | None = None
+        if self._one_wait and on_end is None and plan.waits_for_all and plan.deadline_s == math.inf:
+            self._shared = call_after(self.env, max(self._whole_s, default=0.0), self._end_by_now)
+            self._awaited, self._until = [self._shared] * size, [_END] * size
+        else:
+            call_next(self.env, self._begin)
+
+    # What is known so far.
+
+    @property
+    def size(self) -> int:
+        return len(self._awaited)
+
+    @property
+    def all_delivered(self) -> bool:
+        if self._shared is not None:
+            self._end_by_now()
+        return self._delivered == len(self._awaited)
+
+    @property
+    def ended_s(self) -> FloatArray:
+        """Instant at which each participation ended; NaN for those in flight."""
+        self._end_by_now()
+        if self._known_ends_s is None:
+            self._known_ends_s = np.array(self._ends_s)
+        return self._known_ends_s
+
+    @property
+    def ended(self) -> BoolArray:
+        return ~np.isnan(self.ended_s)
+
+    @property
+    def arrived(self) -> BoolArray:
+        """Whether each message up has arrived, in time or not."""
+        uncut: BoolArray = self.plan.cut_in == NOT_CUT
+        return uncut if not self._in_flight else self.ended & uncut
+
+    @property
+    def outcome(self) -> Any:
+        return self.plan.outcome
+
+    @property
+    def sent_bits(self) -> FloatArray:
+        """Bits carried down and up, shape (2, n)."""
+        self.count_bits()
+        return self.plan.sent_bits
+
+    def count_bits(self) -> None:
+        """Work out the bits of transfers over own links that were cut short since the last call, all in one call."""
+        cuts, self._cuts = self._cuts, []
+        for phase in {phase for phase, *_ in cuts}:
+            member, start_s, elapsed_s = zip(*[rest for at, *rest in cuts if at == phase], strict=True)
+            members = np.array(member, dtype=np.int64)
+            carried = self.run.carried(self.plan, phase, members, np.array(start_s), np.array(elapsed_s))
+            sent_bits = self.plan.sent_bits
+            sent_bits[phase // 2, members] = np.minimum(carried, sent_bits[phase // 2, members])
+
+    def records(self, part: IntArray | None = None) -> ParticipationRecords:
+        """Return the records of participations that have ended, at some positions or of the whole cohort."""
+        self.count_bits()
+        return ParticipationRecords.of_plan(self.plan, self.ended_s, float(self.env.now), part)
+
+    def delivered(self, count: int) -> Event:
+        """Return the event that is triggered when a number of clients have delivered."""
+        if count not in self._milestones:
+            self._end_by_now()
+            if self._shared is not None and count != self.size:
+                self._wait_for_each()
+            self._milestones[count] = self.env.event()
+            if self._delivered >= count:
+                self._milestones[count].succeed()
+        return self._milestones[count]
+
+    def mark_late(self) -> None:
+        """Mark the participations in flight as late, without ending them."""
+        if self._in_flight:
+            self.plan.outcome[~self.ended] = _LATE
+
+    def cancel(self) -> bool:
+        """Cancel the participations in flight, as late; return whether there was any.
+
+        They end at this instant, before any other event of it.
+        """
+        self._end_by_now()
+        if not self._in_flight:
+            return False
+        self._shared = None
+        in_flight = [i for i, end_s in enumerate(self._ends_s) if math.isnan(end_s)]
+        self.plan.outcome[in_flight] = _LATE
+        call_next(self.env, partial(self._stop, in_flight))
+        return True
+
+    # Plans: a phase after the other, as far as times are known.
+
+    def _plan(self, first: int, until: int, members: IntArray, due_s: FloatArray) -> None:
+        """Plan phases of members, the first of which is due at some instants, over links of their own."""
+        for phase in range(first, until):
+            due_s = self._clients.time(self.plan, phase, members, due_s)
+        self._limit(first, until, members)
+
+    def _limit(self, first: int, until: int, members: IntArray) -> None:
+        """Find where members end early in phases that are planned."""
+        plan, clients = self.plan, self._clients
+        if not (clients.limiting or clients.passing):
+            return
+        for phase in range(first, until):
+            takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
+            first_s, causes = filled(members.size, NEVER), np.full(members.size, None)
+            for effect in clients.limiting:
+                if (limit := effect.limit(plan, phase, members)) is not None:
+                    stop_s = np.maximum(0.0, self._reached_s(phase, members, limit))
+                    sooner = (stop_s < first_s) & (stop_s < takes_s)
+                    first_s[sooner], causes[sooner] = stop_s[sooner] if np.ndim(stop_s) else stop_s, effect
+            stays = first_s == NEVER
+            for k in np.flatnonzero(~stays).tolist():
+                self._stops[int(members[k])] = Stop(phase, float(first_s[k]), causes[k])
+            members, takes_s = members[stays], takes_s[stays]
+            for effect in clients.passing:
+                ends = effect.passed(plan, phase, members)
+                if ends is not None and ends.any():
+                    for k in np.flatnonzero(ends).tolist():
+                        self._stops[int(members[k])] = Stop(phase, float(takes_s[k]), effect)
+                    members, takes_s = members[~ends], takes_s[~ends]
+
+    def _reached_s(self, phase: int, members: IntArray, limit: Limit) -> FloatArray:
+        """Return how many seconds after a phase of known duration was due a limit is reached."""
+        active_s = limit.active_s
+        if phase != COMPUTE and np.any(np.less(limit.bits, NEVER)):
+            active_s = np.minimum(active_s, self.run.seconds_to_carry(self.plan, phase, members, limit.bits))
+        reached_s: FloatArray = np.minimum(limit.after_s, self.plan.queue_s[phase, members] + active_s)
+        return reached_s
+
+    def _plan_late(self, i: int, phase: int) -> None:
+        """Plan the phases of member i whose start was not known before now."""
+        plan, now_s = self.plan, float(self.env.now)
+        if phase == UPLINK and self._starts is not None:
+            if math.isnan(plan.begun_s[UPLINK, i]):
+                ready = [(j, due_s) for j, due_s in self._starts.take(plan) if math.isnan(self._ends_s[j])]
+                members = np.array([j for j, _ in ready], dtype=np.int64)
+                self._clients.time(plan, UPLINK, members, np.array([due_s for _, due_s in ready]))
+                self._clients.refuse_times(plan, slice(UPLINK, _END), members)
+            self._limit(UPLINK, _END, np.array([i]))
+            until = _END
+        elif phase == COMPUTE and self._clients.plain:
+            until = UPLINK
+        else:
+            until = (
+                phase + 1
+                if self._starts is not None
+                else next((later for later in range(phase + 1, _END) if self._clients.on_clock[later]), _END)
+            )
+            members = np.array([i])
+            self._plan(phase, until, members, np.array([now_s]))
+            self._clients.refuse_times(plan, slice(phase, until), members)
+        self._planned[i] = until
+        for planned in range(phase, until):
+            self._takes_s[planned][i] = float(plan.queue_s[planned, i] + plan.spent_s[planned, i])
+        if phase == COMPUTE and self._starts is not None:
+            self._starts.announced.pop(i, None)
+            if math.isnan(plan.begun_s[UPLINK, i]):
+                self._starts.known[i] = now_s + self._takes_s[COMPUTE][i]
+
+    # Waits.
+
+    def _begin(self, _event: Event) -> None:
+        if self._one_wait:
+            self._until = [_END] * self.size
+            self._wait_for_each()
+            return
+        for i in range(self.size):
+            if math.isnan(self._ends_s[i]):
+                self._go_on(i, DOWNLINK)
+
+    def _wait_for_each(self) -> None:
+        """Wait for the end of each member, where none or the shared event is awaited."""
+        passed_s = self.env.now - self.start_s
+        for i, wait_s in enumerate(self._whole_s):
+            if self._awaited[i] is self._shared and math.isnan(self._ends_s[i]):
+                if wait_s > passed_s:
+                    self._awaited[i] = call_after(self.env, wait_s - passed_s, self._waited, i)
+                else:
+                    self._end(i, self.env.now, delivered=True)
+        self._shared = None
+
+    def _end_by_now(self, _event: Event | None = None) -> None:
+        """End the participations that share an event and whose wait is over, each at its own instant."""
+        shared, start_s, waits_s, now_s = self._shared, self.start_s, self._whole_s, self.env.now
+        if shared is None or now_s < start_s + min(waits_s, default=0.0):
+            return
+        size = len(waits_s)
+        if now_s < start_s + max(waits_s, default=0.0):
+            ends_s = [start_s + wait_s for wait_s in waits_s]
+            self._awaited = awaited = [None if end_s <= now_s else shared for end_s in ends_s]
+            self._delivered = delivered = awaited.count(None)
+            self._known_ends_s, self._in_flight = None, size - delivered
+            self._ends_s = [end_s if end_s <= now_s else math.nan for end_s in ends_s]
+            return
+        self._known_ends_s = start_s + np.array(waits_s)
+        self._awaited, self._shared = [None] * size, None
+        self._delivered, self._in_flight = size, 0
+        if size in self._milestones:
+            self._milestones[size].succeed()
+
+    def _go_on(self, i: int, phase: int) -> None:
+        """Begin a phase of member i, which is due now, and those after it whose times are known."""
+        if phase == _END:
+            self._end(i, self.env.now, delivered=True)
+            return
+        self._first[i], self._until[i], self._began_s[i] = phase, phase + 1, float(self.env.now)
+        if self.run.shared[phase]:
+            self._enter(i, phase)
+            return
+        if phase >= self._planned[i]:
+            self._plan_late(i, phase)
+        until = self._planned[i]
+        if self.plan.on_upload is not None:
+            if phase == UPLINK:
+                self._upload(i, self.plan.on_upload)
+                return
+            until = min(until, UPLINK)
+        self._until[i] = until
+        wait_s = sum([takes_s[i] for takes_s in self._takes_s[phase:until]])
+        stop = self._stops.get(i)
+        if stop is not None and stop.phase < until:
+            before_s = sum([takes_s[i] for takes_s in self._takes_s[phase : stop.phase]])
+            self._awaited[i] = call_after(self.env, before_s + stop.after_s, partial(self._stopped, i, stop))
+        # Phases of other members that start at this instant come before the next phase of this one.
+        elif wait_s > 0 or (self._starts is not None and until < _END):
+            self._awaited[i] = call_after(self.env, wait_s, self._waited, i)
+        else:
+            self._go_on(i, until)
+
+    def _upload(self, i: int, on_upload: Callable[[int], None]) -> None:
+        """Wait until the message up of member i begins over its own link, then for its end."""
+        queue_s, takes_s, stop = float(self.plan.queue_s[UPLINK, i]), self._takes_s[UPLINK][i], self._stops.get(i)
+
+        def flows(event: Event | None) -> None:
+            if event is None or self._awaited[i] is event:
+                on_upload(i)
+                if stop is not None:
+                    left_s = stop.after_s - queue_s
+                    self._awaited[i] = call_after(self.env, left_s, partial(self._stopped, i, stop))
+                elif takes_s > 0:
+                    self._awaited[i] = call_after(self.env, takes_s - queue_s, self._waited, i)
+                else:
+                    self._go_on(i, _END)
+
+        if queue_s == 0:
+            flows(None)
+        elif stop is not None and stop.after_s < queue_s:
+            self._awaited[i] = call_after(self.env, stop.after_s, partial(self._stopped, i, stop))
+        else:
+            self._awaited[i] = call_after(self.env, queue_s, flows)
+
+    def _waited(self, event: Event) -> None:
+        i: Any = event.value
+        if self._awaited[i] is event:
+            self._go_on(i, self._until[i])
+
+    def _stopped(self, i: int, stop: Stop, event: Event) -> None:
+        if self._awaited[i] is event:
+            self._drop(i, stop.cause, stop.phase)
+
+    # Phases over the shared medium.
+
+    def _enter(self, i: int, phase: int) -> None:
+        """Begin a phase over the shared medium, which is due now."""
+        plan, clients = self.plan, self._clients
+        if clients.plain:
+            self._send(i, phase, 0.0, ())
+            return
+        members = np.array([i])
+        plan.begun_s[phase, i] = self._began_s[i]
+        clients.prepare(plan, phase, members)
+        limits = [
+            (effect, limit) for effect in clients.limiting if (limit := effect.limit(plan, phase, members)) is not None
+        ]
+        for effect, limit in limits:
+            if (after_s := float(np.min(limit.after_s))) < NEVER:
+                call_after(self.env, max(0.0, after_s), partial(self._drop_in, i, phase, effect))
+        queue_s, setup_s = float(plan.queue_s[phase, i]), float(plan.setup_s[phase, i])
+        if queue_s > 0:
+            self._awaited[i] = call_after(self.env, queue_s, partial(self._queued, i, phase, setup_s, limits))
+        else:
+            self._send(i, phase, setup_s, limits)
+
+    def _queued(self, i: int, phase: int, setup_s: float, limits: Sequence[tuple[Effect, Limit]], event: Event) -> None:
+        if self._awaited[i] is event:
+            self._send(i, phase, setup_s, limits)
+
+    def _send(self, i: int, phase: int, setup_s: float, limits: Sequence[tuple[Effect, Limit]]) -> None:
+        """Start a transfer over the shared medium, of as many bits as its limits allow."""
+        plan, short = self.plan, None
+        if phase == UPLINK and plan.on_upload is not None:
+            plan.on_upload(i)
+        bits = of_one(plan.bits[phase // 2], i)
+        for effect, limit in limits:
+            if (least := float(np.min(limit.bits))) < bits:
+                bits, short = least, effect
+        transfer = self._on_air[i] = self.run.transfer(plan, phase, i, bits, setup_s)
+        ahead = transfer.announces_arrival and not (self._clients.changing or self._clients.waiting)
+        if ahead and self._starts is not None:
+            self._starts.announced[i] = transfer
+        for effect, limit in limits:
+            if (active_s := float(np.min(limit.active_s))) < NEVER:
+                self._look_after(active_s, i, transfer, effect, float(self.env.now), active_s)
+        self._awaited[i] = done = transfer.done
+        if done.callbacks is None:
+            self._carried(i, phase, short, done)
+        else:
+            done.callbacks.append(partial(self._carried, i, phase, short))
+
+    def _look_after(
+        self, delay_s: float, i: int, transfer: Transfer, effect: Effect, began_s: float, active_s: float
+    ) -> None:
+        call_after(self.env, delay_s, partial(self._look, i, transfer, effect, began_s, active_s))
+
+    def _look(self, i: int, transfer: Transfer, effect: Effect, began_s: float, active_s: float, _event: Event) -> None:
+        """End a transfer that has had its seconds on the air; one that has queued meanwhile has some left."""
+        if self._on_air.get(i) is not transfer:
+            return
+        left_s = active_s - (self.env.now - began_s - transfer.queued_s())
+        if left_s > _SLACK_ULPS * np.spacing(self.env.now):
+            self._look_after(left_s, i, transfer, effect, began_s, active_s)
+        else:
+            self._drop(i, effect, self._first[i])
+
+    def _carried(self, i: int, phase: int, short: Effect | None, event: Event) -> None:
+        if self._awaited[i] is not event:
+            return
+        if short is not None:
+            self._drop(i, short, phase)
+            return
+        self._leave_air(i, phase)
+        for effect in self._clients.passing:
+            ends = effect.passed(self.plan, phase, np.array([i]))
+            if ends is not None and ends[0]:
+                self.plan.outcome[i], self.plan.cause[i] = _DROPPED, effect
+                self._end_in(i, phase)
+                return
+        self._go_on(i, phase + 1)
+
+    def _leave_air(self, i: int, phase: int) -> None:
+        """Free the medium, however the transfer has ended, and record what was carried."""
+        transfer, plan = self._on_air.pop(i), self.plan
+        transfer.cancel()
+        if queued_s := transfer.queued_s():
+            plan.queue_s[phase, i] += queued_s
+        plan.spent_s[phase, i] = max(0.0, self.env.now - self._began_s[i] - plan.queue_s[phase, i])
+        plan.sent_bits[phase // 2, i] = transfer.sent_bits()
+
+    # Ends.
+
+    def _end(self, i: int, end_s: float, *, delivered: bool) -> None:
+        self._awaited[i] = self._known_ends_s = None
+        self._ends_s[i] = end_s
+        self._in_flight -= 1
+        if delivered:
+            self._delivered += 1
+            if self._delivered in self._milestones:
+                self._milestones[self._delivered].succeed()
+        if self._on_end is not None:
+            self._on_end(i, delivered)
+
+    def _drop_in(self, i: int, phase: int, cause: Effect, _event: Event) -> None:
+        """Drop a member that is still in a phase."""
+        if self._first[i] == phase and math.isnan(self._ends_s[i]):
+            self._drop(i, cause, phase)
+
+    def _drop(self, i: int, cause: Effect, phase: int) -> None:
+        self.plan.outcome[i], self.plan.cause[i] = _DROPPED, cause
+        self._cut(i, phase)
+
+    def _stop(self, members: list[int], _event: Event) -> None:
+        for i in members:
+            if math.isnan(self._ends_s[i]):
+                self._cut(i, None)
+
+    def _cut(self, i: int, ends_in: int | None) -> None:
+        """End the participation of member i now, in a phase of its present wait."""
+        phase = self._first[i]
+        if i in self._on_air:
+            self._leave_air(i, phase)
+        else:
+            elapsed_s = self.env.now - self._began_s[i]
+            while phase < self._until[i] - 1 and (
+                elapsed_s >= self._takes_s[phase][i] if ends_in is None else phase < ends_in
+            ):
+                elapsed_s = max(0.0, elapsed_s - self._takes_s[phase][i])
+                phase += 1
+            self._shorten(i, phase, elapsed_s)
+        self._end_in(i, phase)
+
+    def _end_in(self, i: int, phase: int) -> None:
+        """End the participation of member i, which has not passed a phase."""
+        plan, later = self.plan, phase + 1
+        plan.spent_s[later:, i] = plan.queue_s[later:, i] = plan.sent_bits[phase // 2 + 1 :, i] = 0.0
+        plan.begun_s[later:, i] = math.nan
+        plan.cut_in[i] = phase
+        self._end(i, self.env.now, delivered=False)
+
+    def _shorten(self, i: int, phase: int, elapsed_s: float) -> None:
+        """Note that a phase of member i over its own link, or a wait before one, was cut short."""
+        plan = self.plan
+        if queue_s := float(plan.queue_s[phase, i]):
+            plan.queue_s[phase, i] = waited_s = min(elapsed_s, queue_s)
+            elapsed_s -= waited_s
+        planned_s = plan.spent_s[phase, i]
+        plan.spent_s[phase, i] = min(elapsed_s, planned_s)
+        if self.run.shared[phase]:
+            plan.spent_s[phase, i] = plan.sent_bits[phase // 2, i] = 0.0
+        elif phase != COMPUTE and elapsed_s < planned_s:
+            self._cuts.append((phase, i, self.env.now - elapsed_s, elapsed_s))

@@ -1,0 +1,1 @@
+"""What changes how participations go, beside radio and work: one effect a file."""

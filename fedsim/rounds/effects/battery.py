@@ -1,0 +1,156 @@
+"""Batteries that pay for bits, for work and for time on the air, and end a participation when they are empty."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray, first_at_least
+from fedsim.devices import Batteries, EnergyDemand
+from fedsim.errors import ScenarioError
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
+from fedsim.per_client import Values
+from fedsim.rounds.effects.contract import NEVER, Effect, Limit
+from fedsim.rounds.plan import Plan
+from fedsim.rounds.run import Run
+
+_SLACK_ULPS: Final = 8
+
+
+class Battery(Effect):
+    """Each member pays phase by phase out of the charge with which it begins."""
+
+    def __init__(self, batteries: Batteries) -> None:
+        self._batteries = batteries
+
+    def begin(self, run: Run) -> None:
+        """Refuse a price of bits and a power in a shared direction: when a battery is empty would be known too late."""
+        self._run, prices = run, self._batteries.prices
+        for name, is_shared, per_bit_j, power_w in (
+            ("receive", run.shared[0], prices.receive_j_per_bit, prices.receive_w),
+            ("transmit", run.shared[2], prices.transmit_j_per_bit, prices.transmit_w),
+        ):
+            if is_shared and np.any((np.asarray(per_bit_j) > 0) & (np.asarray(power_w) > 0)):
+                raise ScenarioError(
+                    f"devices.energy: {name}_j_per_bit and {name}_w are both above 0, and clients share the direction; "
+                    "allowed: one of the two, or dedicated links"
+                )
+
+    def plan(self, plan: Plan) -> None:
+        demand = self._batteries.begin(
+            plan.client,
+            plan.start_s,
+            (plan.bits[0], plan.bits[1]),
+            plan.samples * plan.work,
+            plan.compute_s * plan.work,
+            plan.cpu_frequency,
+            plan.transmit_power_dbm,
+        )
+        plan.notes[EnergyDemand], plan.notes[self] = demand, demand.charge_j.copy()
+
+    def limit(self, plan: Plan, phase: int, members: IntArray) -> Limit | None:
+        """Return for how many seconds, or bits, the charge lasts; for both together in a known duration."""
+        demand, left_j = plan.notes[EnergyDemand], plan.notes[self][members]
+        if phase == COMPUTE:
+            self._price_work(plan, demand, members)
+        whole_s = plan.spent_s[phase, members]
+        cost_j, slack_j = demand.cost_j[phase, members], _SLACK_ULPS * np.spacing(demand.charge_j[members])
+        power_w = np.zeros(members.size) if demand.power_w is None else demand.power_w[phase, members]
+        if self._run.shared[phase]:
+            short = cost_j > left_j + slack_j
+            if not (short.any() or power_w.any()):
+                return None
+            share = np.divide(left_j, cost_j, out=np.ones(members.size), where=short)
+            lasts_s = np.divide(left_j + slack_j, power_w, out=np.full(members.size, NEVER), where=power_w > 0)
+            return Limit(active_s=lasts_s, bits=np.where(short, plan.bits_of(phase, members) * share, NEVER))
+        due_j = self._due_j(demand, phase, members, whole_s)
+        short = due_j > left_j + slack_j
+        if not short.any():
+            return None
+        share = np.divide(left_j, due_j, out=np.ones(members.size), where=short)
+        active_s = np.full(members.size, NEVER)
+        # A share of 0 takes no time, even of a phase of infinite duration.
+        with np.errstate(invalid="ignore"):
+            active_s[short] = np.where(share[short] > 0, share[short] * whole_s[short], 0.0)
+        curved = np.flatnonzero(short & (share > 0) & np.isfinite(whole_s))
+        if phase != COMPUTE and curved.size and not self._steady(plan, phase, members):
+            active_s[curved] = self._runs_out_s(plan, phase, members[curved], power_w[curved], left_j[curved])
+        return Limit(active_s=active_s)
+
+    def passed(self, plan: Plan, phase: int, members: IntArray) -> BoolArray | None:
+        """Pay for a whole phase; who cannot, for a phase without length, ends there."""
+        demand, left_j = plan.notes[EnergyDemand], plan.notes[self][members]
+        due_j = self._due_j(demand, phase, members, plan.spent_s[phase, members])
+        plan.notes[self][members] = np.maximum(left_j - due_j, 0.0)
+        if self._run.shared[phase]:
+            return None
+        empty: BoolArray = due_j > left_j + _SLACK_ULPS * np.spacing(demand.charge_j[members])
+        return empty
+
+    def settle(self, plan: Plan, members: IntArray) -> None:
+        """Pay for what was sent and done; a battery that has ended a participation is empty."""
+        demand: EnergyDemand = plan.notes[EnergyDemand]
+        if "energy_j" not in plan.columns:
+            plan.columns |= {"energy_j": np.zeros(plan.client.size), "left_j": np.zeros(plan.client.size)}
+            plan.columns["emptied"] = np.zeros(plan.client.size, dtype=bool)
+        client, ended_s, spent_s = plan.client[members], plan.end_s[members], plan.spent_s[:, members]
+        emptied = np.array([plan.cause.get(i) is self for i in members.tolist()], dtype=bool)
+        planned_s = (plan.compute_s * plan.work)[members]
+        bits = plan.bits_of(0, members), plan.bits_of(2, members)
+        done = _shares_done(spent_s, plan.cut_in[members], plan.sent_bits[:, members], planned_s, bits)
+        spent_j = demand.spent_j(members, done, emptied, spent_s)
+        self._batteries.end(client, demand.charge_j[members] - spent_j, ended_s)
+        plan.columns["energy_j"][members], plan.columns["emptied"][members] = spent_j, emptied
+        plan.columns["left_j"][members] = self._batteries.charge_j(client, ended_s)
+
+    def _price_work(self, plan: Plan, demand: EnergyDemand, members: IntArray) -> None:
+        """Price the work anew, which may have been shortened since the members began."""
+        shares = plan.work[members]
+        samples = plan.samples[members] * shares
+        if np.array_equal(samples, demand.samples[members]):
+            return
+        before = demand.samples[members]
+        kept = np.divide(samples, before, out=np.ones(members.size), where=before > 0)
+        demand.cost_j[COMPUTE, members] *= kept
+        demand.samples[members] = samples
+
+    def _steady(self, plan: Plan, phase: int, members: IntArray) -> bool:
+        """Return whether bits are carried in proportion to time: nothing is while a connection is set up."""
+        return self._run.links.steady and not plan.setup_s[phase, members].any()
+
+    def _due_j(self, demand: EnergyDemand, phase: int, members: IntArray, whole_s: FloatArray) -> FloatArray:
+        """Return the energy of whole phases; of unknown duration, that of their bits alone."""
+        due_j: FloatArray = demand.cost_j[phase, members]
+        if demand.power_w is not None:
+            due_j = due_j + demand.power_w[phase, members] * np.where(np.isinf(whole_s), 0.0, whole_s)
+        return due_j
+
+    def _runs_out_s(
+        self, plan: Plan, phase: int, members: IntArray, power_w: FloatArray, left_j: FloatArray
+    ) -> FloatArray:
+        """Return after how many seconds of set-up and transfer bits and seconds have cost what is left."""
+        bits, cost_j = plan.bits_of(phase, members), plan.notes[EnergyDemand].cost_j[phase, members]
+        per_bit_j = np.divide(cost_j, bits, out=np.zeros(members.size), where=bits > 0)
+        start_s = plan.begun_s[phase, members] + plan.queue_s[phase, members]
+        return first_at_least(
+            lambda at_s: per_bit_j * self._run.carried(plan, phase, members, start_s, at_s) + power_w * at_s,
+            left_j,
+            plan.spent_s[phase, members],
+        )
+
+
+def _shares_done(
+    spent_s: FloatArray,
+    cut_in: NDArray[np.int8],
+    sent_bits: FloatArray,
+    planned_compute_s: FloatArray,
+    bits: tuple[Values, Values],
+) -> FloatArray:
+    """Return the share of each phase's bits or work that participations have done, shape (3, m)."""
+    done: FloatArray = ((cut_in == NOT_CUT) | (cut_in > np.arange(len(PHASES))[:, None])).astype(np.float64)
+    cut = (cut_in == COMPUTE) & (planned_compute_s > 0)
+    done[COMPUTE, cut] = spent_s[COMPUTE, cut] / planned_compute_s[cut]
+    for phase, sent, whole in zip((DOWNLINK, UPLINK), sent_bits, bits, strict=True):
+        if np.all(np.greater(whole, 0)):
+            done[phase] = sent / whole
+    return done

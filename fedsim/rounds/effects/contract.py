@@ -1,0 +1,126 @@
+"""The contract of an effect, every member of which has a default that does nothing."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.rounds.plan import Plan
+from fedsim.rounds.run import Run
+
+NEVER: Final = np.inf
+
+
+class Limit(NamedTuple):
+    """How far members get in a phase, each of shape (m,) or one number; what is reached first ends a participation."""
+
+    after_s: FloatArray | float = NEVER
+    """Seconds since the phase was due, waits included."""
+    active_s: FloatArray | float = NEVER
+    """Seconds of work or on the air, waits left out."""
+    bits: FloatArray | float = NEVER
+    """Bits carried."""
+
+
+class Effect:
+    """One thing beside radio and work that changes how participations go.
+
+    A cohort is a `Plan`: arrays over its n members, which are named by their positions. Phases are 0, 1 and 2:
+    downlink, work, uplink. Phases whose times are known are asked about ahead, for all members at once; others when
+    they begin. So an answer depends on the plan and on the past alone. What must be asked at an instant stands in
+    `wait_s` of a phase in `starts`, or in `settle`.
+
+    The effects of a run are asked in one order: they change a plan in that order, and of two causes at one instant the
+    first counts.
+
+    Attributes
+    ----------
+    starts : phases of which `wait_s` is asked at the instant at which they are due, for each member alone
+    may_end : whether `limit` or `passed` may end participations, which a server that waits for all clients cannot have
+
+    Examples
+    --------
+    >>> class Detour(Effect):
+    ...     def wait_s(self, plan, phase, members):
+    ...         return 0.5 if phase == 2 else 0.0, 0.0
+    >>> Detour().wait_s(None, 2, np.array([0]))
+    (0.5, 0.0)
+    """
+
+    starts: ClassVar[frozenset[int]] = frozenset()
+    may_end: ClassVar[bool] = True
+
+    def begin(self, run: Run) -> None:
+        """Begin a run: keep what is needed of it, start processes on its clock.
+
+        Parameters
+        ----------
+        run : clock, links, medium and random streams of the run, and its number of clients
+        """
+
+    def plan(self, plan: Plan) -> None:
+        """Change sizes and work of a cohort that is about to start.
+
+        Parameters
+        ----------
+        plan : the cohort
+        """
+
+    def due(self, plan: Plan, phase: int, members: IntArray) -> None:
+        """Change a phase that is due for members at ``plan.begun_s[phase]``.
+
+        Parameters
+        ----------
+        plan, phase : the cohort, and 0, 1 or 2
+        members : positions, shape (m,)
+        """
+
+    def wait_s(self, plan: Plan, phase: int, members: IntArray) -> tuple[FloatArray | float, FloatArray | float]:
+        """Return the seconds before a phase of members: waiting, which costs nothing, and setting up, a part of it.
+
+        Parameters
+        ----------
+        plan, phase : the cohort, and 0, 1 or 2
+        members : positions, shape (m,); their phase begins at ``plan.flows_s(phase, members)`` as far as known
+
+        Returns
+        -------
+        waiting, setting up : seconds, each of shape (m,) or one number
+        """
+        return 0.0, 0.0
+
+    def limit(self, plan: Plan, phase: int, members: IntArray) -> Limit | None:
+        """Return how far members get in a phase that is due at ``plan.begun_s[phase]``; None without limit.
+
+        Parameters
+        ----------
+        plan, phase : the cohort, and 0, 1 or 2
+        members : positions, shape (m,)
+        """
+
+    def passed(self, plan: Plan, phase: int, members: IntArray) -> BoolArray | None:
+        """Take note that members have completed a phase, and return which of them end there; None for none.
+
+        Parameters
+        ----------
+        plan, phase : the cohort, and 0, 1 or 2
+        members : positions, shape (m,)
+        """
+
+    def settle(self, plan: Plan, members: IntArray) -> None:
+        """Take note of members that have ended, each at its ``plan.end_s``.
+
+        Parameters
+        ----------
+        plan : the cohort, with what has become of its members
+        members : positions, shape (m,)
+        """
+
+
+class Effects(tuple[Effect, ...]):
+    """The effects of a run in their order, and which of them have a say in what."""
+
+    def having(self, member: str) -> Sequence[Effect]:
+        """Return the effects that have a member of their own in place of the default."""
+        return [effect for effect in self if getattr(type(effect), member) is not getattr(Effect, member)]

@@ -1,0 +1,53 @@
+"""Link failures during participations: transfers in progress are lost, and uploads wait for their link."""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.clock import TIE_ULPS
+from fedsim.devices.availability.on_off import OnOffProcess
+from fedsim.history.outcomes import COMPUTE, UPLINK
+from fedsim.rounds.effects.contract import Effect, Limit
+from fedsim.rounds.plan import Plan
+
+_EPSILON: Final = float(np.finfo(np.float64).eps)
+
+
+class Outages(Effect):
+    """Each client's link works and fails in turn."""
+
+    def __init__(self, links_up: OnOffProcess) -> None:
+        self._up = links_up
+
+    def plan(self, plan: Plan) -> None:
+        """Note when each link fails, which works now."""
+        plan.notes[self] = plan.looked_s + self._up.state(plan.client, plan.looked_s)[1]
+
+    def wait_s(self, plan: Plan, phase: int, members: IntArray) -> tuple[FloatArray | float, float]:
+        """Let an upload that is due during an outage wait for its end."""
+        if phase != UPLINK:
+            return 0.0, 0.0
+        fails_s, due_s = plan.notes[self], plan.flows_s(phase, members)
+        waits_s = np.zeros(members.size)
+        for k in np.flatnonzero(fails_s[members] <= due_s).tolist():
+            i, since_s = int(members[k]), float(due_s[k])
+            back_s = since_s
+            while fails_s[i] <= back_s < math.inf:
+                works, left_s = self._up.state(plan.client[i : i + 1], back_s)
+                change_s = max(back_s + float(left_s[0]), math.nextafter(back_s, math.inf))
+                if works[0]:
+                    fails_s[i] = change_s
+                else:
+                    back_s = change_s
+            waits_s[k] = back_s - since_s
+        return waits_s, 0.0
+
+    def limit(self, plan: Plan, phase: int, members: IntArray) -> Limit | None:
+        """Lose a transfer with its link; one that ends at the instant of the failure has ended."""
+        if phase == COMPUTE:
+            return None
+        fails_s, due_s = plan.notes[self][members], plan.begun_s[phase, members]
+        ends_s = due_s + plan.queue_s[phase, members] + plan.spent_s[phase, members]
+        return Limit(after_s=np.where(ends_s > fails_s * (1.0 + TIE_ULPS * _EPSILON), fails_s - due_s, np.inf))

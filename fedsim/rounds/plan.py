@@ -1,0 +1,116 @@
+"""What the clients of one cohort are to do, and what has become of each, as arrays."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.history.outcomes import NOT_CUT, PHASES, Outcome
+from fedsim.network import Links
+from fedsim.per_client import Values
+
+_DELIVERED = int(Outcome.DELIVERED)
+
+
+class Plan:
+    """A message down, local work and a message up for each of the n members of a cohort, and what has become of each.
+
+    Members are named by their positions. Effects may change `bits`, `samples`, `compute_s` and `work` before a member
+    needs them.
+
+    Attributes
+    ----------
+    client : ids, shape (n,)
+    number, draw : round, and the key of the random numbers: the round too if no client is sent twice in it
+    looked_s, candidacy_draw : instant and draw for which the clients were found available
+    bits : sizes of the message down and of the message up, each one number or of shape (n,)
+    samples, compute_s : samples and seconds of the whole work, shape (n,)
+    work : share of the whole work that each member does, shape (n,)
+    deadline_s : instant after which nobody waits, inf for none; ``start_s`` is the instant at which the cohort is sent
+    update : whether the message up is an update, not a response to a question
+    waits_for_all, why_all : whether the server waits for everybody, and what else is allowed
+    links : of this cohort alone; None for those of the run
+    cpu_frequency, transmit_power_dbm : share of the full clock frequency, and radiated power; None for the usual
+    on_upload : called with a position when its message up begins
+    begun_s : instant at which each phase was due, shape (3, n); NaN where unknown
+    queue_s, setup_s, spent_s : seconds in each phase of waiting, of setting up, and of setting up and doing it, each of
+        shape (3, n); until a member ends, those planned, inf where unknown
+    sent_bits : bits carried down and up, shape (2, n); until a member ends, those planned
+    end_s, outcome, cut_in : end of each participation, how it ended, and the phase in which it was cut short
+    cause : by position, the effect that has ended a participation
+    notes : what each effect stores for this cohort
+    columns : what effects add to the records of participations, by name, each of shape (n,)
+    """
+
+    def __init__(
+        self,
+        client: IntArray,
+        number: int,
+        draw: int,
+        *,
+        looked_s: float,
+        candidacy_draw: int,
+        bits: tuple[Values, Values],
+        samples: FloatArray,
+        compute_s: FloatArray,
+        work: FloatArray | None = None,
+        deadline_s: float = math.inf,
+        update: bool = True,
+        waits_for_all: bool = False,
+        why_all: str = "the policy waits for every client; choose one with a deadline",
+        links: Links | None = None,
+        cpu_frequency: FloatArray | None = None,
+        transmit_power_dbm: FloatArray | None = None,
+        on_upload: Callable[[int], None] | None = None,
+    ) -> None:
+        self.client, self.number, self.draw = client, number, draw
+        self.looked_s, self.candidacy_draw = looked_s, candidacy_draw
+        self.bits, self.samples, self.compute_s = list(bits), samples, compute_s
+        self.work = np.ones(client.size) if work is None else work
+        self.deadline_s, self.update = deadline_s, update
+        self.waits_for_all, self.why_all = waits_for_all, why_all
+        self.links, self.cpu_frequency, self.transmit_power_dbm = links, cpu_frequency, transmit_power_dbm
+        self.on_upload = on_upload
+        self.start_s = math.nan
+        self.notes: dict[Any, Any] = {}
+        self.cause: dict[int, Any] = {}
+        self.columns: dict[str, NDArray[Any]] = {}
+
+    def begin(self, now_s: float) -> None:
+        """Start now, with nothing known of the phases yet."""
+        size = self.client.size
+        self.start_s = now_s
+        none = np.zeros((6, size))
+        self.queue_s, self.setup_s = none[:3], none[3:]
+        unknown = np.empty((len(PHASES) * 2, size))
+        self.begun_s, self.spent_s = unknown[:3], unknown[3:]
+        self.begun_s.fill(math.nan)
+        self.spent_s.fill(math.inf)
+        self.sent_bits = np.empty((2, size))
+        self.sent_bits[0], self.sent_bits[1] = self.bits
+        self.outcome = np.empty(size, dtype=np.int8)
+        self.cut_in: NDArray[np.int8] = np.empty(size, dtype=np.int8)
+        self.outcome.fill(_DELIVERED)
+        self.cut_in.fill(NOT_CUT)
+
+    @property
+    def everyone(self) -> IntArray:
+        """Positions of all members."""
+        return np.arange(self.client.size)
+
+    def bits_of(self, phase: int, members: IntArray) -> FloatArray:
+        """Return the size of each member's message in downlink or uplink."""
+        return np.broadcast_to(self.bits[phase // 2], self.client.shape)[members]
+
+    def flows_s(self, phase: int, members: IntArray) -> FloatArray:
+        """Return the instants at which members begin to work, or their bits to flow."""
+        flows_s: FloatArray = (self.begun_s + self.queue_s + self.setup_s)[phase, members]
+        return flows_s
+
+    def whole_s(self, members: IntArray | slice = slice(None)) -> FloatArray:
+        """Return the seconds of the three phases together, waits included; inf where unknown."""
+        whole_s: FloatArray = (self.queue_s + self.spent_s)[:, members].sum(axis=0)
+        return whole_s
