@@ -22,14 +22,15 @@ class Outages(Effect):
         self._up = links_up
 
     def plan(self, plan: Plan) -> None:
-        """Note when each link fails, which works now."""
-        plan.notes[self] = plan.looked_s + self._up.state(plan.client, plan.looked_s)[1]
+        """Note when each link fails, which works now: first, and once its upload has begun, shape (2, n)."""
+        fails_s = plan.looked_s + self._up.state(plan.client, plan.looked_s)[1]
+        plan.notes[self] = np.stack([fails_s, fails_s])
 
     def wait_s(self, plan: Plan, phase: int, members: IntArray) -> tuple[FloatArray | float, float]:
         """Let an upload that is due during an outage wait for its end."""
         if phase != UPLINK:
             return 0.0, 0.0
-        fails_s, due_s = plan.notes[self], plan.flows_s(phase, members)
+        fails_s, due_s = plan.notes[self][1], plan.flows_s(phase, members)
         waits_s = np.zeros(members.size)
         for k in np.flatnonzero(fails_s[members] <= due_s).tolist():
             i, since_s = int(members[k]), float(due_s[k])
@@ -48,6 +49,6 @@ class Outages(Effect):
         """Lose a transfer with its link; one that ends at the instant of the failure has ended."""
         if phase == COMPUTE:
             return None
-        fails_s, due_s = plan.notes[self][members], plan.begun_s[phase, members]
+        fails_s, due_s = plan.notes[self][phase // 2, members], plan.begun_s[phase, members]
         ends_s = due_s + plan.queue_s[phase, members] + plan.spent_s[phase, members]
         return Limit(after_s=np.where(ends_s > fails_s * (1.0 + TIE_ULPS * _EPSILON), fails_s - due_s, np.inf))
