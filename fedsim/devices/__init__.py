@@ -14,7 +14,7 @@ from typing import Annotated
 
 from fedsim.devices.availability.eligibility import Busy, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.independent import AVAILABILITIES, Always, Bernoulli
-from fedsim.devices.batteries import NEVER_EMPTY, Batteries, EnergyDemand, Prices
+from fedsim.devices.batteries import Batteries, EnergyDemand, Prices
 from fedsim.devices.compute import COMPUTE_TIMES, Rate, ZeroCompute
 from fedsim.devices.contracts import Availability, AvailabilityModel, ComputeTime, ComputeTimes, Dropout
 from fedsim.devices.dropout import DROPOUTS, Hazard, Never
@@ -28,7 +28,6 @@ __all__ = [
     "DROPOUTS",
     "ENERGIES",
     "HETEROGENEITY_LAWS",
-    "NEVER_EMPTY",
     "Always",
     "Availability",
     "AvailabilityModel",

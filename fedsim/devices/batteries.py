@@ -13,9 +13,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.per_client import Values, at
 from fedsim.units import db_to_linear
 
-NEVER_EMPTY: Final = 3
-"""In place of a phase: the battery lasts through all phases."""
-_SLACK_ULPS: Final = 8
+_PHASES: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,44 +82,6 @@ class EnergyDemand:
             power_dbm,
         )
 
-    def runs_empty(self, planned_s: FloatArray | None = None) -> tuple[IntArray, FloatArray]:
-        """Return the phase in which each battery runs empty, and the share of its energy that the charge covers.
-
-        A charge that falls short by rounding alone is enough.
-        """
-        left_j, due_j = self.charge_j, self.cost_j
-        if self.power_w is not None and planned_s is not None:
-            due_j = due_j + self.power_w * np.where(np.isinf(planned_s), 0.0, planned_s)
-        slack_j = _SLACK_ULPS * np.spacing(self.charge_j)
-        phase = np.full(self.client.size, NEVER_EMPTY)
-        share = np.ones(self.client.size)
-        for number, cost_j in enumerate(due_j):
-            short = (phase == NEVER_EMPTY) & (cost_j > left_j + slack_j)
-            share[short] = left_j[short] / cost_j[short]
-            phase[short] = number
-            left_j = np.maximum(left_j - cost_j, 0.0)
-        return phase, share
-
-    def radio_w(self, i: int, phase: int) -> float:
-        return 0.0 if self.power_w is None else float(self.power_w[phase, i])
-
-    def per_bit_j(self, i: int, phase: int, bits: float) -> float:
-        """Return the energy of a bit of a member's message of this size."""
-        return float(self.cost_j[phase, i]) / bits if bits > 0 else 0.0
-
-    def phase_j(self, i: int, phase: int, planned_s: float) -> float:
-        """Return the energy of a whole phase of a member; of unknown duration, inf, that of its bits alone."""
-        radio_w = self.radio_w(i, phase)
-        return float(self.cost_j[phase, i]) + (radio_w * planned_s if radio_w > 0 and planned_s < np.inf else 0.0)
-
-    def left_j(self, i: int, phase: int, spent_s: FloatArray) -> float:
-        """Return what is left of a member's charge after the phases before one, whose seconds are given."""
-        before = sum(self.phase_j(i, at, float(spent_s[at])) for at in range(phase))
-        return max(float(self.charge_j[i]) - before, 0.0)
-
-    def slack_j(self, i: int) -> float:
-        return _SLACK_ULPS * float(np.spacing(self.charge_j[i]))
-
     def spent_j(self, members: IntArray, done: FloatArray, emptied: BoolArray, spent_s: FloatArray) -> FloatArray:
         """Return the energy that members have spent, from the share of each phase that is done, shape (3, m)."""
         charge_j = self.charge_j[members]
@@ -183,7 +143,7 @@ class Batteries:
         """Begin a participation of each client, which lasts until `end`, and return its energy demand."""
         charge_j = self.charge_j(client, time_s)
         prices = self.prices.of(client)
-        cost_j = np.empty((NEVER_EMPTY, client.size))
+        cost_j = np.empty((_PHASES, client.size))
         cost_j[0] = prices.receive_j_per_bit * bits[0]
         if frequency is None:
             cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
@@ -192,7 +152,7 @@ class Batteries:
         cost_j[2] = prices.transmit_j_per_bit * bits[1]
         power_w = None
         if np.any(np.greater(prices.receive_w, 0)) or np.any(np.greater(prices.transmit_w, 0)):
-            power_w = np.zeros((NEVER_EMPTY, client.size))
+            power_w = np.zeros((_PHASES, client.size))
             power_w[0], power_w[2] = prices.receive_w, prices.transmit_w
             if transmit_power_dbm is not None:
                 power_w[2] = np.where(power_w[2] > 0, prices.sending_w(transmit_power_dbm), 0.0)

@@ -1,7 +1,6 @@
 """Energy: prices, charges that change by themselves, and where a battery runs empty."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
 
-from fedsim.devices import ENERGIES, NEVER_EMPTY, Devices, EnergyDemand
+from fedsim.devices import ENERGIES, Devices
 from fedsim.devices.energy import Battery
 from fedsim.errors import ScenarioError
 from fedsim.streams import Streams
@@ -164,62 +163,3 @@ def test_who_is_able_has_the_charge(charge_j, gain_w, least_j, time_s):
     held_j = power.charge_j(client, time_s)[0]
     if abs(held_j - least_j) > 1e-9:
         assert bool(power.charged(client, time_s)[0]) == (held_j > least_j)
-
-
-def test_where_a_battery_runs_empty_worked_by_hand():
-    """Costs 2, 4 and 8 J: 1 J lasts for half the downlink, 5 J for 3/4 of the work, 8 J for 1/4 of the uplink."""
-    charge = np.array([1.0, 2.0, 5.0, 6.0, 8.0, 14.0, 20.0])
-    draw = EnergyDemand(np.arange(7), charge, np.repeat([[2.0], [4.0], [8.0]], 7, axis=1), np.ones(7))
-    phase, share = draw.runs_empty()
-    assert phase.tolist() == [0, 1, 1, 2, 2, NEVER_EMPTY, NEVER_EMPTY]
-    assert share.tolist() == [0.5, 0.0, 0.75, 0.0, 0.25, 1.0, 1.0]
-
-
-def test_a_charge_that_falls_short_by_rounding_pays():
-    costs = np.array([[0.1], [0.2], [0.3]])
-    assert 0.1 + 0.2 + 0.3 > 0.6
-    draw = EnergyDemand(np.array([0]), np.array([0.6]), costs, np.ones(1))
-    assert draw.runs_empty()[0].tolist() == [NEVER_EMPTY]
-    assert draw.spent_j(np.array([0]), np.ones((3, 1)), np.array([False]), np.zeros((3, 1))).tolist() == [0.6], (
-        "never more than there is"
-    )
-    assert EnergyDemand(np.array([0]), np.array([0.6 - 1e-9]), costs, np.ones(1)).runs_empty()[0].tolist() == [2]
-
-
-@pytest.mark.parametrize(
-    ("charge_j", "costs_j", "phase"),
-    [
-        (0.3, [0.1, 0.1, 0.1], NEVER_EMPTY),
-        (1e6 + 0.1, [5e5, 5e5, 0.1], NEVER_EMPTY),
-        (1e6 + 0.1 - 1e-8, [5e5, 5e5, 0.1], 2),
-        (1e6, [1e6 + 1e-8, 0.0, 0.0], 0),
-        (1.0, [1.0 + 8 * 2.0**-52, 0.0, 0.0], NEVER_EMPTY),
-        (1.0, [1.0 + 9 * 2.0**-52, 0.0, 0.0], 0),
-    ],
-)
-def test_only_what_rounding_takes_is_forgiven(charge_j, costs_j, phase):
-    """0.3 - 0.1 - 0.1 is 2.8e-17 short of 0.1, and 1e6 + 0.1 - 1e6 2.3e-11, a fifth of the last digit of the charge.
-
-    1e-8 J are 86 times that digit. Eight units in the last place are forgiven, the eighth included.
-    """
-    draw = EnergyDemand(np.array([0]), np.array([charge_j]), np.array(costs_j)[:, None], np.ones(1))
-    assert draw.runs_empty()[0].tolist() == [phase]
-
-
-@given(st.integers(1, 60), st.lists(st.integers(0, 30), min_size=3, max_size=3))
-def test_a_battery_runs_empty_where_exact_arithmetic_says(charge, costs):
-    draw = EnergyDemand(np.array([0]), np.array([float(charge)]), np.array(costs, float)[:, None], np.ones(1))
-    (phase,), (share,) = draw.runs_empty()
-    left = Fraction(charge)
-    for number, cost in enumerate(costs):
-        if cost > left:
-            assert (phase, share) == (number, pytest.approx(float(left / cost)))
-            break
-        left -= cost
-    else:
-        assert phase == NEVER_EMPTY
-    done = np.array([[float(number < phase)] for number in range(3)])
-    if phase < NEVER_EMPTY:
-        done[phase] = share
-    spent = draw.spent_j(np.array([0]), done, np.array([phase < NEVER_EMPTY]), np.zeros((3, 1)))[0]
-    assert spent == pytest.approx(min(charge, sum(costs)))

@@ -304,6 +304,7 @@ def serve(
             batteries=batteries,
             devices_up=devices_up,
             links_up=links_up,
+            least_work=(late or Cancel()).least_share,
         ),
         streams=streams,
         availability=presence,

@@ -1,7 +1,7 @@
 """The clients of one run: what sends cohorts, and asks the list of effects."""
 
 import math
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from simpy import Environment
@@ -41,6 +41,10 @@ class Clients:
         self.planning, self.changing, self.waiting = having("plan"), having("due"), having("wait_s")
         self.limiting, self.passing, self.settling = having("limit"), having("passed"), having("settle")
         self.plain = not (self.changing or self.waiting or self.limiting or self.passing)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return the clients themselves: a copy of a view refers to the same run."""
+        return self
 
     @property
     def none_is_lost(self) -> bool:

@@ -18,7 +18,7 @@ class KnownStarts:
         self.announced: dict[int, Transfer] = {}
 
     def take(self, plan: Plan) -> list[tuple[int, float]]:
-        """Return the members whose uplinks can be timed, and the instants at which they are due, once each and in order."""
+        """Return the members whose uplinks can be timed, in order, and the instants at which they are due, once."""
         for i, downlink in list(self.announced.items()):
             if (arrives_s := downlink.arrives_s()) < math.inf:
                 self.known[i] = arrives_s + float(plan.compute_s[i] * plan.work[i])

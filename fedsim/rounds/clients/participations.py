@@ -38,11 +38,15 @@ OnEnd = Callable[[int, bool], None]
 
 
 class Stop(NamedTuple):
-    """Where a member ends early: in a phase, so many seconds after it was due, by an effect."""
+    """Where a member ends early: in a phase, so many seconds after it was due, by an effect.
+
+    Of a phase that is over, and is not passed, no more than some bits have been carried.
+    """
 
     phase: int
     after_s: float
     cause: Effect
+    most_bits: float
 
 
 class Participations:
@@ -187,22 +191,27 @@ class Participations:
             return
         for phase in range(first, until):
             takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
-            first_s, causes = filled(members.size, NEVER), np.full(members.size, None)
+            first_s, bits = filled(members.size, NEVER), filled(members.size, NEVER)
+            causes, tied = np.full((2, members.size), None)
             for effect in clients.limiting:
                 if (limit := effect.limit(plan, phase, members)) is not None:
                     stop_s = np.maximum(0.0, self._reached_s(phase, members, limit))
                     sooner = (stop_s < first_s) & (stop_s < takes_s)
-                    first_s[sooner], causes[sooner] = stop_s[sooner] if np.ndim(stop_s) else stop_s, effect
+                    first_s[sooner], causes[sooner] = stop_s[sooner], effect
+                    tied[(stop_s == takes_s) & np.equal(tied, None)] = effect
+                    bits = np.minimum(bits, limit.bits)
             stays = first_s == NEVER
             for k in np.flatnonzero(~stays).tolist():
-                self._stops[int(members[k])] = Stop(phase, float(first_s[k]), causes[k])
-            members, takes_s = members[stays], takes_s[stays]
+                self._stops[int(members[k])] = Stop(phase, float(first_s[k]), causes[k], NEVER)
             for effect in clients.passing:
-                ends = effect.passed(plan, phase, members)
+                passing = np.flatnonzero(stays)
+                ends = effect.passed(plan, phase, members[passing])
                 if ends is not None and ends.any():
-                    for k in np.flatnonzero(ends).tolist():
-                        self._stops[int(members[k])] = Stop(phase, float(takes_s[k]), effect)
-                    members, takes_s = members[~ends], takes_s[~ends]
+                    for k in passing[ends].tolist():
+                        cause = effect if tied[k] is None else tied[k]
+                        self._stops[int(members[k])] = Stop(phase, float(takes_s[k]), cause, float(bits[k]))
+                    stays[passing[ends]] = False
+            members = members[stays]
 
     def _reached_s(self, phase: int, members: IntArray, limit: Limit) -> FloatArray:
         """Return how many seconds after a phase of known duration was due a limit is reached."""
@@ -341,7 +350,7 @@ class Participations:
 
     def _stopped(self, i: int, stop: Stop, event: Event) -> None:
         if self._awaited[i] is event:
-            self._drop(i, stop.cause, stop.phase)
+            self._drop(i, stop.cause, stop)
 
     # Phases over the shared medium.
 
@@ -405,13 +414,13 @@ class Participations:
         if left_s > _SLACK_ULPS * np.spacing(self.env.now):
             self._look_after(left_s, i, transfer, effect, began_s, active_s)
         else:
-            self._drop(i, effect, self._first[i])
+            self._drop(i, effect)
 
     def _carried(self, i: int, phase: int, short: Effect | None, event: Event) -> None:
         if self._awaited[i] is not event:
             return
         if short is not None:
-            self._drop(i, short, phase)
+            self._drop(i, short)
             return
         self._leave_air(i, phase)
         for effect in self._clients.passing:
@@ -447,18 +456,18 @@ class Participations:
     def _drop_in(self, i: int, phase: int, cause: Effect, _event: Event) -> None:
         """Drop a member that is still in a phase."""
         if self._first[i] == phase and math.isnan(self._ends_s[i]):
-            self._drop(i, cause, phase)
+            self._drop(i, cause)
 
-    def _drop(self, i: int, cause: Effect, phase: int) -> None:
+    def _drop(self, i: int, cause: Effect, stop: Stop | None = None) -> None:
         self.plan.outcome[i], self.plan.cause[i] = _DROPPED, cause
-        self._cut(i, phase)
+        self._cut(i, stop)
 
     def _stop(self, members: list[int], _event: Event) -> None:
         for i in members:
             if math.isnan(self._ends_s[i]):
                 self._cut(i, None)
 
-    def _cut(self, i: int, ends_in: int | None) -> None:
+    def _cut(self, i: int, stop: Stop | None) -> None:
         """End the participation of member i now, in a phase of its present wait."""
         phase = self._first[i]
         if i in self._on_air:
@@ -466,11 +475,11 @@ class Participations:
         else:
             elapsed_s = self.env.now - self._began_s[i]
             while phase < self._until[i] - 1 and (
-                elapsed_s >= self._takes_s[phase][i] if ends_in is None else phase < ends_in
+                elapsed_s >= self._takes_s[phase][i] if stop is None else phase < stop.phase
             ):
                 elapsed_s = max(0.0, elapsed_s - self._takes_s[phase][i])
                 phase += 1
-            self._shorten(i, phase, elapsed_s)
+            self._shorten(i, phase, elapsed_s, stop)
         self._end_in(i, phase)
 
     def _end_in(self, i: int, phase: int) -> None:
@@ -481,15 +490,19 @@ class Participations:
         plan.cut_in[i] = phase
         self._end(i, self.env.now, delivered=False)
 
-    def _shorten(self, i: int, phase: int, elapsed_s: float) -> None:
+    def _shorten(self, i: int, phase: int, elapsed_s: float, stop: Stop | None) -> None:
         """Note that a phase of member i over its own link, or a wait before one, was cut short."""
         plan = self.plan
-        if queue_s := float(plan.queue_s[phase, i]):
-            plan.queue_s[phase, i] = waited_s = min(elapsed_s, queue_s)
-            elapsed_s -= waited_s
-        planned_s = plan.spent_s[phase, i]
+        queue_s, planned_s = float(plan.queue_s[phase, i]), plan.spent_s[phase, i]
+        plan.queue_s[phase, i] = waited_s = min(elapsed_s, queue_s)
+        elapsed_s -= waited_s
         plan.spent_s[phase, i] = min(elapsed_s, planned_s)
         if self.run.shared[phase]:
             plan.spent_s[phase, i] = plan.sent_bits[phase // 2, i] = 0.0
-        elif phase != COMPUTE and elapsed_s < planned_s:
-            self._cuts.append((phase, i, self.env.now - elapsed_s, elapsed_s))
+        elif phase != COMPUTE:
+            # A stop is known beyond the resolution of the clock.
+            active_s = elapsed_s if stop is None else max(0.0, stop.after_s - queue_s)
+            if active_s < planned_s:
+                self._cuts.append((phase, i, self.env.now - elapsed_s, active_s))
+            elif stop is not None:
+                plan.sent_bits[phase // 2, i] = min(plan.sent_bits[phase // 2, i], stop.most_bits)

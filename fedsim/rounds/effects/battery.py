@@ -75,6 +75,9 @@ class Battery(Effect):
         curved = np.flatnonzero(short & (share > 0) & np.isfinite(whole_s))
         if phase != COMPUTE and curved.size and not self._steady(plan, phase, members):
             active_s[curved] = self._runs_out_s(plan, phase, members[curved], power_w[curved], left_j[curved])
+        instant = short & (whole_s == 0)
+        if phase != COMPUTE and instant.any():
+            return Limit(active_s=active_s, bits=np.where(instant, share * plan.bits_of(phase, members), NEVER))
         return Limit(active_s=active_s)
 
     def passed(self, plan: Plan, phase: int, members: IntArray) -> BoolArray | None:

@@ -8,7 +8,7 @@ from fedsim.errors import AuditError, ScenarioError
 from fedsim.network.contracts import Links
 from fedsim.rounds import Deadline
 from fedsim.rounds.audit import carried
-from fedsim.rounds.clients.context import ClientContext
+from fedsim.rounds.run import Run
 from tests.support.worlds import FixedLinks, serve
 
 
@@ -31,9 +31,10 @@ def in_a_cell(**changes):
     return simulate(Scenario(name="cut", **{**tables, **changes}))
 
 
-def linear(self, client, draw, start_s, elapsed_s, bits, silent_s=None, _links=None):
+def linear(self, plan, phase, members, start_s, elapsed_s):
     """Return the bits as they would be at a constant rate."""
-    return Links.carried_bits(self.links, client, draw, start_s, elapsed_s, bits, up=silent_s is not None)
+    bits = plan.bits[phase // 2]
+    return Links.carried_bits(self.links, plan.client[members], plan.draw, start_s, elapsed_s, bits, up=phase == 2)
 
 
 def test_cut_transfers_of_a_cell_pass_and_bits_in_proportion_to_time_are_refused(monkeypatch):
@@ -41,7 +42,7 @@ def test_cut_transfers_of_a_cell_pass_and_bits_in_proportion_to_time_are_refused
     cut = table[table["cut_in"].isin(["downlink", "uplink"])]
     assert len(cut) > 5
     assert (cut["uplink_bits"] < 2e5).any()
-    monkeypatch.setattr(ClientContext, "carried_bits", linear)
+    monkeypatch.setattr(Run, "carried", linear)
     with pytest.raises(
         AuditError, match=r"it has not carried what its link carried: \d+\.\d* bits of its (up|down)link in"
     ):
@@ -52,7 +53,7 @@ def test_cut_transfers_of_a_cell_pass_and_bits_in_proportion_to_time_are_refused
 
 @pytest.mark.parametrize("wrong", [0.5, 1.5])
 def test_too_few_and_too_many_bits_are_refused_on_links_of_constant_rate(wrong, monkeypatch):
-    def false(self, *arguments, original=ClientContext.carried_bits):
+    def false(self, *arguments, original=Run.carried):
         return original(self, *arguments) * wrong
 
     def run():
@@ -60,7 +61,7 @@ def test_too_few_and_too_many_bits_are_refused_on_links_of_constant_rate(wrong, 
 
     rows = run().participations.to_pandas()
     assert rows["uplink_bits"].tolist() == [0.25, 0.25]
-    monkeypatch.setattr(ClientContext, "carried_bits", false)
+    monkeypatch.setattr(Run, "carried", false)
     with pytest.raises(AuditError, match="it has not carried what its link carried"):
         run()
 

@@ -12,7 +12,7 @@ from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMa
 from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.clients.clients import Clients
 from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Pipe, Sequence, batteries, serve
 
@@ -280,18 +280,18 @@ def test_availability_and_charge_must_meet():
     assert history.column("rounds", "start_s").tolist() == [25.0]
 
 
-def test_finalizing_clients_one_by_one_is_finalizing_all_at_once(monkeypatch):
+def test_settling_clients_one_by_one_is_settling_all_at_once(monkeypatch):
     def run():
         power = batteries([40.0, 9.0, 15.0], **PRICES, gain_w=0.1)
         return serve(Deadline(deadline_s=15), [2] * 3, [4] * 3, [8] * 3, batteries=power, count=3)[0].participations
 
-    together, original = run(), Dispatcher.finalize
+    together, original = run(), Clients.settle
 
-    def one_by_one(self, client, round_):
-        for i in reversed(range(round_.outcome.size)):
-            original(self, client, round_, np.array([i]))
+    def one_by_one(self, round_):
+        for i in reversed(range(round_.size)):
+            original(self, round_, np.array([i]))
 
-    monkeypatch.setattr(Dispatcher, "finalize", one_by_one)
+    monkeypatch.setattr(Clients, "settle", one_by_one)
     assert run().equals(together)
 
 

@@ -1,8 +1,9 @@
 """Dedicated uplinks after a shared downlink are computed for many clients at once, and as if for each alone."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-import simpy
 
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
@@ -10,7 +11,7 @@ from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.network.medium.multicast import Multicast
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.clients.phases import DeferredUplinks
+from fedsim.rounds.clients.known_starts import KnownStarts
 from tests.support.worlds import Pipe, serve
 
 
@@ -111,24 +112,18 @@ def test_a_cell_is_asked_once_a_round_and_answers_as_for_each_client_alone(monke
 
 
 def test_an_uplink_waits_for_its_downlink_to_know_when_it_ends():
-    """Client 0's downlink promises to say when it ends, and does not know yet: client 1 is asked about alone."""
+    """Member 0's downlink promises to say when it ends, and does not know yet: member 1 is timed alone."""
 
-    class Unknown:
-        announces_arrival = True
+    class Announced:
+        ends_s = np.inf
 
         def arrives_s(self):
-            return np.inf
+            return self.ends_s
 
-    asked = []
-
-    def duration_of(member, starts_s):
-        asked.append((member.tolist(), starts_s.tolist()))
-        return starts_s * 2
-
-    deferred = DeferredUplinks(simpy.Environment(), [1.0, 2.0], duration_of)
-    deferred.watch(0, Unknown())
-    deferred.downlink_ended(1, 2.0)
-    assert deferred.duration_s(1) == 4.0
-    deferred.downlink_ended(0, 1.0)
-    assert deferred.duration_s(0) == 2.0
-    assert asked == [([1], [2.0]), ([0], [1.0])]
+    starts, downlink = KnownStarts(), Announced()
+    plan = SimpleNamespace(compute_s=np.array([1.0, 2.0]), work=np.ones(2))
+    starts.announced[0], starts.known[1] = downlink, 2.0
+    assert starts.take(plan) == [(1, 2.0)]
+    downlink.ends_s = 5.0
+    assert starts.take(plan) == [(0, 6.0)]
+    assert starts.take(plan) == []

@@ -251,7 +251,7 @@ def test_who_stays_is_there_at_the_beginning_and_until_the_end():
             return np.where(start_s < self.leaves_s[client], self.leaves_s[client] - start_s, np.inf)
 
     view = SimpleNamespace(client=np.arange(4), round=1, time_s=100.0)
-    foresight = OracleKnowledge(SimpleNamespace(availability=Presence()), view, availability_draw=1)
+    foresight = OracleKnowledge(SimpleNamespace(availability=Presence()), None, view, availability_draw=1)
     assert foresight.stays(np.full(4, 10.0), np.full(4, 20.0)).tolist() == [False, False, True, True]
     assert foresight.stays(np.array([10.0, 12.0, 7.0, 0.0]), np.array([15.0, 20.0, 20.0, 20.0])).tolist() == [
         True,

@@ -8,7 +8,6 @@ from fedsim.devices.contracts import Dropout
 from fedsim.devices.dropout import Hazard, PhaseHazard
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.rounds import Deadline
-from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from tests.support.stories import rows
 from tests.support.worlds import Pipe, Sequence, serve
 
@@ -164,30 +163,3 @@ def test_leaving_during_a_task_of_unknown_duration_is_a_dropout_at_that_instant(
         (2.5, "dropped", "compute"),
         (6.0, "delivered", None),
     ]
-
-
-def test_interruptions_of_waits_worked_by_hand():
-    interruptions = Interruptions((0.5, 0.25, 1.0), [1.0, 8.0], {1: BatteryEmpty(1, 0.5, 0.25)}, None, ())
-    assert interruptions.lost_after_s(0, 0) == 2.0
-    assert interruptions.first_cut(0, 0, [1.5]) is None
-    assert interruptions.first_cut(0, 0, [2.5]) == (2.0, None)
-    interruptions.passed(0, 0, 1.0)
-    assert interruptions.lost_after_s(0, 1) == 2.0
-    assert interruptions.first_cut(1, 0, [3.0, 4.0]) == (5.0, (1, 0.5, 0.25))
-    assert interruptions.first_cut(1, 2, [3.0]) is None
-    assert (interruptions.paid_share(1, 1), interruptions.paid_share(1, 2), interruptions.paid_share(0, 1)) == (
-        0.25,
-        1.0,
-        1.0,
-    )
-    assert (interruptions.runs_empty(1, 1), interruptions.runs_empty(1, 0), interruptions.runs_empty(0, 1)) == (
-        True,
-        False,
-        False,
-    )
-    assert Interruptions((0.0, 0.0, 0.0), None, {0: BatteryEmpty(1, 0.0, 0.0)}, None, ()).first_cut(
-        0, 0, [1.0, np.inf]
-    ) == (
-        1.0,
-        (1, 0.0, 0.0),
-    )

@@ -9,45 +9,65 @@ from hypothesis import strategies as st
 from simpy import Environment
 
 from fedsim.clock import call_after
+from fedsim.devices import Always
 from fedsim.history.outcomes import NOT_CUT, Outcome
-from fedsim.rounds.clients.interruptions import Interruptions
-from fedsim.rounds.clients.participation import Participations
+from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.clients.context import ClientContext
+from fedsim.rounds.clients.workload import Workload
+from fedsim.rounds.effects.contract import Effect, Limit
+from fedsim.rounds.plan import Plan
+from fedsim.streams import Streams
+from tests.support.worlds import CountingLearner, FixedCompute, FixedDropout, FixedLinks
 
 BITS = (8.0, 16.0)
-NOTHING_ENDS_EARLY = Interruptions((0.0, 0.0, 0.0), None, {}, None, ())
 # Multiples of 1/4 add up exactly in any order, so that ties between ends, dropouts and the server are frequent.
 quarters = st.integers(0, 12).map(lambda number: number / 4)
+eighths = quarters.map(lambda quarter: quarter + 0.125)
 never = st.just(math.inf)
 clients = st.lists(st.tuples(quarters, quarters, quarters, quarters | never), min_size=1, max_size=6)
 
 
-def steadily(planned_s):
-    """Return what tells the bits of transfers that carry them in proportion to time."""
+class Watching(Effect):
+    """Asks for the start of each phase, and ends nothing."""
 
-    def carried(phase, member, _start_s, elapsed_s):
-        return BITS[phase // 2] * elapsed_s / planned_s[phase, member]
+    starts = frozenset({0, 1, 2})
 
-    return carried
+    def limit(self, plan, phase, members):
+        return Limit()
 
 
-def run(lines, stops_s, interruptions=None):
+def sent(env, lines, on_end=None, effects=(), *, all_awaited=False):
+    """Return the participations of clients with times of their phases, and of leaving, on a clock."""
+    down_s, work_s, up_s, leaves_s = np.array([(*line, math.inf)[:4] for line in lines]).T
+    size = len(lines)
+    context = ClientContext(
+        streams=Streams(0),
+        links=FixedLinks(down_s, up_s),
+        compute=FixedCompute(work_s),
+        availability=Always().build(size, Streams(0)),
+        dropout=FixedDropout(leaves_s),
+        workload=Workload(CountingLearner(np.full(size, 10))),
+        may_leave=False,
+        own_effects=effects,
+    )
+    plan = Plan(
+        np.arange(size),
+        1,
+        1,
+        looked_s=env.now,
+        candidacy_draw=1,
+        bits=BITS,
+        samples=np.ones(size),
+        compute_s=work_s,
+        waits_for_all=all_awaited,
+    )
+    return Clients(env, context).send(plan, on_end)
+
+
+def run(lines, stops_s, effects=()):
     """Return the participations of clients, and their ends in order; the server stops waiting at an instant."""
     env, ended = Environment(initial_time=1.0), []
-    *phases_s, leaves_s = np.array(lines).T
-    planned_s = np.array(phases_s)
-    participations = Participations(
-        env,
-        planned_s,
-        leaves_s,
-        {},
-        BITS,
-        planned_s[1],
-        interruptions,
-        None,
-        None,
-        steadily(planned_s),
-        lambda i, delivered: ended.append((i, delivered, env.now)),
-    )
+    participations = sent(env, lines, lambda i, delivered: ended.append((i, delivered, env.now)), effects)
     everyone = participations.delivered(len(lines))
     if stops_s < math.inf:
         call_after(env, stops_s, lambda _: participations.cancel())
@@ -75,31 +95,35 @@ def test_planned_participations_are_the_sums_of_their_phases(lines, stops_s):
     participations, ended = run(lines, stops_s)
     assert sorted(i for i, *_ in ended) == list(range(len(lines)))
     assert [time for *_, time in ended] == sorted(time for *_, time in ended)
+    plan = participations.plan
     for i, line in enumerate(lines):
         outcome, cut_in, end_s, spent_s, bits = worked(*line, stops_s)
-        assert (participations.outcome[i], participations.cut_in[i]) == (outcome, cut_in), line
+        assert (plan.outcome[i], plan.cut_in[i]) == (outcome, cut_in), line
         assert participations.ended_s[i] == 1.0 + end_s
-        assert participations.spent_s[:, i].tolist() == spent_s
+        assert plan.spent_s[:, i].tolist() == spent_s
         assert participations.sent_bits[:, i] == pytest.approx(bits)
 
 
+def columns(participations):
+    plan = participations.plan
+    return [plan.outcome, plan.cut_in, participations.ended_s, plan.spent_s, participations.sent_bits]
+
+
 @settings(max_examples=50, deadline=None)
-@given(clients, quarters | never)
-def test_one_wait_is_the_same_as_waits_that_are_watched(lines, stops_s):
-    """Watched waits end by other callbacks; without anything that ends them early they are the same, ties included."""
-    (plain, order), (watched, same) = run(lines, stops_s), run(lines, stops_s, NOTHING_ENDS_EARLY)
+@given(clients, eighths | never)
+def test_one_wait_is_the_same_as_waits_whose_starts_are_seen(lines, stops_s):
+    """Phases that are planned when they begin are the same as phases planned ahead."""
+    lines = [(*line[:3], math.inf) for line in lines]
+    (plain, order), (watched, same) = run(lines, stops_s), run(lines, stops_s, [Watching()])
     timed = [i for i, line in enumerate(lines) if sum(line[:3]) > 0]
-    assert [end for end in order if end[0] in timed] == [end for end in same if end[0] in timed]
-    for name in ("outcome", "cut_in", "ended_s", "spent_s", "sent_bits"):
-        np.testing.assert_array_equal(getattr(plain, name)[..., timed], getattr(watched, name)[..., timed])
+    assert sorted(end for end in order if end[0] in timed) == sorted(end for end in same if end[0] in timed)
+    for one, other in zip(columns(plain), columns(watched), strict=True):
+        np.testing.assert_array_equal(one[..., timed], other[..., timed])
 
 
 def test_milestones_come_with_the_delivery_that_reaches_them():
     env, seen = Environment(), []
-    planned_s = np.array([[0.0, 0.0, 0.0], [3.0, 1.0, 2.0], [0.0, 0.0, 0.0]])
-    participations = Participations(
-        env, planned_s, None, {}, BITS, planned_s[1], None, None, None, steadily(planned_s), None
-    )
+    participations = sent(env, [(0.0, 3.0, 0.0), (0.0, 1.0, 0.0), (0.0, 2.0, 0.0)])
     for count in (1, 2, 3):
         participations.delivered(count).callbacks.append(lambda _, count=count: seen.append((count, env.now)))
     env.run()
@@ -112,21 +136,7 @@ def test_milestones_come_with_the_delivery_that_reaches_them():
 def awaited(lines, stops_s, asks, *, all_awaited):
     """Return the participations of clients for whom a server waits, and when a count of them, asked late, is there."""
     env, reached = Environment(initial_time=1.0), []
-    planned_s = np.array(lines).T[:3]
-    participations = Participations(
-        env,
-        planned_s,
-        None,
-        {},
-        BITS,
-        planned_s[1],
-        None,
-        None,
-        None,
-        steadily(planned_s),
-        None,
-        all_awaited=all_awaited,
-    )
+    participations = sent(env, [line[:3] for line in lines], all_awaited=all_awaited)
     everyone = participations.delivered(len(lines))
     if asks is not None:
         asks_s, count = asks
@@ -146,9 +156,6 @@ def awaited(lines, stops_s, asks, *, all_awaited):
     return participations, reached
 
 
-eighths = quarters.map(lambda quarter: quarter + 0.125)
-
-
 @settings(max_examples=50, deadline=None)
 @example([(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.25, 0.0)], math.inf, (0.125, 2))
 @given(clients, eighths | never, st.none() | st.tuples(eighths, st.integers(1, 6)))
@@ -156,17 +163,15 @@ def test_one_event_for_the_last_end_is_the_same_as_one_for_each_client(lines, st
     """Also if the server stops before, or asks for a smaller number of clients while they work."""
     (one, at_s), (each, same_s) = (awaited(lines, stops_s, asks, all_awaited=shares) for shares in (True, False))
     assert at_s == same_s
-    for name in ("ended_s", "outcome", "cut_in", "spent_s", "sent_bits", "arrived"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(each, name), err_msg=name)
+    for one_column, other in zip(columns(one), columns(each), strict=True):
+        np.testing.assert_array_equal(one_column, other)
+    np.testing.assert_array_equal(one.arrived, each.arrived)
 
 
 def test_what_has_ended_by_an_instant_is_known_before_the_one_event():
     """Ends at 1 s + (0.5 s, 2 s, 0.75 s): at 1.6 s the first, at 2 s the first and the third, at 3 s all."""
     env = Environment(initial_time=1.0)
-    planned_s = np.array([[0.25, 1.0, 0.25], [0.25, 0.5, 0.25], [0.0, 0.5, 0.25]])
-    members = Participations(
-        env, planned_s, None, {}, BITS, planned_s[1], None, None, None, steadily(planned_s), None, all_awaited=True
-    )
+    members = sent(env, [(0.25, 0.25, 0.0), (1.0, 0.5, 0.5), (0.25, 0.25, 0.25)], all_awaited=True)
     everyone, seen = members.delivered(3), []
     for at_s in (0.6, 1.0):
         call_after(env, at_s, lambda _: seen.append((members.ended_s.tolist(), members.all_delivered)))
