@@ -40,7 +40,7 @@ OnEnd = Callable[[int, bool], None]
 class Stop(NamedTuple):
     """Where a member ends early: in a phase, so many seconds after it was due, by an effect.
 
-    Of a phase that is over, and is not passed, no more than some bits have been carried.
+    By then no more than some bits have been carried, inf where the links say how many.
     """
 
     phase: int
@@ -196,13 +196,15 @@ class Participations:
             for effect in clients.limiting:
                 if (limit := effect.limit(plan, phase, members)) is not None:
                     stop_s = np.maximum(0.0, self._reached_s(phase, members, limit))
+                    by_then = np.broadcast_to(limit.bits, members.shape)
                     sooner = (stop_s < first_s) & (stop_s < takes_s)
-                    first_s[sooner], causes[sooner] = stop_s[sooner], effect
-                    tied[(stop_s == takes_s) & np.equal(tied, None)] = effect
-                    bits = np.minimum(bits, limit.bits)
+                    first_s[sooner], causes[sooner], bits[sooner] = stop_s[sooner], effect, by_then[sooner]
+                    at_end = (stop_s == takes_s) & (first_s == NEVER)
+                    tied[at_end & np.equal(tied, None)] = effect
+                    bits[at_end] = np.minimum(bits, by_then)[at_end]
             stays = first_s == NEVER
             for k in np.flatnonzero(~stays).tolist():
-                self._stops[int(members[k])] = Stop(phase, float(first_s[k]), causes[k], NEVER)
+                self._stops[int(members[k])] = Stop(phase, float(first_s[k]), causes[k], float(bits[k]))
             for effect in clients.passing:
                 passing = np.flatnonzero(stays)
                 ends = effect.passed(plan, phase, members[passing])
@@ -216,8 +218,9 @@ class Participations:
     def _reached_s(self, phase: int, members: IntArray, limit: Limit) -> FloatArray:
         """Return how many seconds after a phase of known duration was due a limit is reached."""
         active_s = limit.active_s
-        if phase != COMPUTE and np.any(np.less(limit.bits, NEVER)):
-            active_s = np.minimum(active_s, self.run.seconds_to_carry(self.plan, phase, members, limit.bits))
+        if phase != COMPUTE and np.any(np.less(limit.bits, NEVER) & np.equal(active_s, NEVER)):
+            carried_s = self.run.seconds_to_carry(self.plan, phase, members, limit.bits)
+            active_s = np.where(np.equal(active_s, NEVER), carried_s, active_s)
         reached_s: FloatArray = np.minimum(limit.after_s, self.plan.queue_s[phase, members] + active_s)
         return reached_s
 
@@ -502,7 +505,7 @@ class Participations:
         elif phase != COMPUTE:
             # A stop is known beyond the resolution of the clock.
             active_s = elapsed_s if stop is None else max(0.0, stop.after_s - queue_s)
-            if active_s < planned_s:
-                self._cuts.append((phase, i, self.env.now - elapsed_s, active_s))
-            elif stop is not None:
+            if stop is not None and stop.most_bits < math.inf:
                 plan.sent_bits[phase // 2, i] = min(plan.sent_bits[phase // 2, i], stop.most_bits)
+            elif active_s < planned_s:
+                self._cuts.append((phase, i, self.env.now - elapsed_s, active_s))

@@ -72,13 +72,16 @@ class Battery(Effect):
         # A share of 0 takes no time, even of a phase of infinite duration.
         with np.errstate(invalid="ignore"):
             active_s[short] = np.where(share[short] > 0, share[short] * whole_s[short], 0.0)
-        curved = np.flatnonzero(short & (share > 0) & np.isfinite(whole_s))
-        if phase != COMPUTE and curved.size and not self._steady(plan, phase, members):
-            active_s[curved] = self._runs_out_s(plan, phase, members[curved], power_w[curved], left_j[curved])
-        instant = short & (whole_s == 0)
-        if phase != COMPUTE and instant.any():
-            return Limit(active_s=active_s, bits=np.where(instant, share * plan.bits_of(phase, members), NEVER))
-        return Limit(active_s=active_s)
+        if phase == COMPUTE:
+            return Limit(active_s=active_s)
+        bits = np.where(short, share * plan.bits_of(phase, members), NEVER)
+        curved = np.flatnonzero(short & (share > 0) & np.isfinite(whole_s) & (whole_s > 0))
+        if curved.size and not self._steady(plan, phase, members):
+            some = members[curved]
+            active_s[curved] = self._runs_out_s(plan, phase, some, power_w[curved], left_j[curved])
+            start_s = plan.begun_s[phase, some] + plan.queue_s[phase, some]
+            bits[curved] = self._run.carried(plan, phase, some, start_s, active_s[curved])
+        return Limit(active_s=active_s, bits=bits)
 
     def passed(self, plan: Plan, phase: int, members: IntArray) -> BoolArray | None:
         """Pay for a whole phase; who cannot, for a phase without length, ends there."""

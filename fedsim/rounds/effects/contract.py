@@ -20,7 +20,7 @@ class Limit(NamedTuple):
     active_s: FloatArray | float = NEVER
     """Seconds of work or on the air, waits left out."""
     bits: FloatArray | float = NEVER
-    """Bits carried."""
+    """Bits carried; over own links with finite `active_s`, those that are carried in these seconds."""
 
 
 class Effect:
