@@ -75,6 +75,7 @@ class Plan:
         self.links, self.cpu_frequency, self.transmit_power_dbm = links, cpu_frequency, transmit_power_dbm
         self.on_upload = on_upload
         self.start_s = math.nan
+        self.end_s: FloatArray = np.full(client.size, math.nan)
         self.notes: dict[Any, Any] = {}
         self.cause: dict[int, Any] = {}
         self.columns: dict[str, NDArray[Any]] = {}

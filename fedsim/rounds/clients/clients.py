@@ -8,10 +8,10 @@ from simpy import Environment
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import ScenarioError
-from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.participations import OnEnd, Participations
-from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.contract import Effects, Members
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
@@ -37,10 +37,11 @@ class Clients:
         self.known = next((phase for phase in phases if self.on_clock[phase]), len(PHASES))
         for effect in self.effects:
             effect.begin(self.run)
-        having = self.effects.having
-        self.planning, self.changing, self.waiting = having("plan"), having("due"), having("wait_s")
-        self.limiting, self.passing, self.settling = having("limit"), having("passed"), having("settle")
-        self.plain = not (self.changing or self.waiting or self.limiting or self.passing)
+        self.planning, self.settling = self.effects.having("plan"), self.effects.having("settle")
+        self.asked = [self.effects.asked(phase) for phase in phases]
+        self.plain = all(asked.quiet for asked in self.asked)
+        # Whether how long a member works does not change after it was sent.
+        self.work_is_known = not (self.asked[COMPUTE].changing or self.asked[COMPUTE].waiting)
 
     def __deepcopy__(self, memo: object) -> Self:
         """Return the clients themselves: a copy of a view refers to the same run."""
@@ -62,19 +63,22 @@ class Clients:
         """
         every = members if members.size < plan.client.size else slice(None)
         plan.begun_s[phase, every] = due_s
-        self.prepare(plan, phase, members)
-        if not self.waiting:
+        asked = self.asked[phase]
+        if asked.changing or asked.waiting:
+            self.prepare(plan, phase, members)
+        if not asked.waiting:
             plan.spent_s[phase, every] = took_s = self.run.seconds(plan, phase, every, due_s)
             return due_s + took_s
         took_s = plan.setup_s[phase, members] + self.run.seconds(plan, phase, members, plan.flows_s(phase, members))
         plan.spent_s[phase, members] = took_s
-        return due_s + (plan.queue_s[phase, members] + took_s)
+        over_s: FloatArray = due_s + (plan.queue_s[phase, members] + took_s)
+        return over_s
 
-    def prepare(self, plan: Plan, phase: int, members: IntArray) -> None:
+    def prepare(self, plan: Plan, phase: int, members: Members) -> None:
         """Let effects change a phase that is due, and note the waits before it, one after the other."""
-        for effect in self.changing:
+        for effect in self.asked[phase].changing:
             effect.due(plan, phase, members)
-        for effect in self.waiting:
+        for effect in self.asked[phase].waiting:
             wait_s, setup_s = effect.wait_s(plan, phase, members)
             plan.queue_s[phase, members] += wait_s
             plan.setup_s[phase, members] += setup_s
@@ -89,7 +93,8 @@ class Clients:
                 due_s = due_s + plan.spent_s[phase]
             else:
                 due_s = self.time(plan, phase, plan.everyone, due_s)
-        return plan.queue_s + plan.spent_s
+        phases_s: FloatArray = plan.queue_s + plan.spent_s
+        return phases_s
 
     def settle(self, participations: Participations, members: IntArray | None = None) -> None:
         """Let the effects take note of members that have ended, by default of all."""

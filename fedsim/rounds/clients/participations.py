@@ -10,7 +10,7 @@ late from dropped; only the history can.
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from simpy import Event
@@ -22,6 +22,7 @@ from fedsim.network.transfers import Transfer
 from fedsim.per_client import of_one
 from fedsim.rounds.clients.known_starts import KnownStarts
 from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.clients.stops import Stop, stop_of, stops_of
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit
 from fedsim.rounds.plan import Plan
 
@@ -35,18 +36,6 @@ _END: Final = len(PHASES)
 _SLACK_ULPS: Final = 8
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
-
-
-class Stop(NamedTuple):
-    """Where a member ends early: in a phase, so many seconds after it was due, by an effect.
-
-    By then no more than some bits have been carried, inf where the links say how many.
-    """
-
-    phase: int
-    after_s: float
-    cause: Effect
-    most_bits: float
 
 
 class Participations:
@@ -73,14 +62,13 @@ class Participations:
             effect.plan(plan)
         self._starts = KnownStarts() if run.shared[DOWNLINK] and not clients.on_clock[UPLINK] else None
         if clients.known:
-            self._plan(DOWNLINK, clients.known, plan.everyone, filled(size, now_s))
-            clients.refuse_times(plan, slice(0, clients.known))
+            self._plan_all()
         else:
             plan.spent_s[COMPUTE] = run.seconds(plan, COMPUTE, slice(None), plan.begun_s[COMPUTE])
             clients.refuse_times(plan, slice(COMPUTE, UPLINK))
         clients.refuse_unreachable(plan)
         # Seconds that each phase of each member takes, waits included; inf where unknown.
-        self._takes_s: list[list[float]] = (plan.queue_s + plan.spent_s if clients.waiting else plan.spent_s).tolist()
+        self._takes_s: list[list[float]] = (plan.spent_s if clients.plain else plan.queue_s + plan.spent_s).tolist()
         self._one_wait = clients.known == _END and plan.on_upload is None and not self._stops
         self._whole_s: list[float] = plan.whole_s().tolist() if self._one_wait else []
         # The event of the last end, as long as nothing depends on the others.
@@ -178,81 +166,51 @@ class Participations:
 
     # Plans: a phase after the other, as far as times are known.
 
-    def _plan(self, first: int, until: int, members: IntArray, due_s: FloatArray) -> None:
-        """Plan phases of members, the first of which is due at some instants, over links of their own."""
-        for phase in range(first, until):
-            due_s = self._clients.time(self.plan, phase, members, due_s)
-        self._limit(first, until, members)
-
-    def _limit(self, first: int, until: int, members: IntArray) -> None:
-        """Find where members end early in phases that are planned."""
-        plan, clients = self.plan, self._clients
-        if not (clients.limiting or clients.passing):
-            return
-        for phase in range(first, until):
-            takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
-            first_s, bits = filled(members.size, NEVER), filled(members.size, NEVER)
-            causes, tied = np.full((2, members.size), None)
-            for effect in clients.limiting:
-                if (limit := effect.limit(plan, phase, members)) is not None:
-                    stop_s = np.maximum(0.0, self._reached_s(phase, members, limit))
-                    by_then = np.broadcast_to(limit.bits, members.shape)
-                    sooner = (stop_s < first_s) & (stop_s < takes_s)
-                    first_s[sooner], causes[sooner], bits[sooner] = stop_s[sooner], effect, by_then[sooner]
-                    at_end = (stop_s == takes_s) & (first_s == NEVER)
-                    tied[at_end & np.equal(tied, None)] = effect
-                    bits[at_end] = np.minimum(bits, by_then)[at_end]
-            stays = first_s == NEVER
-            for k in np.flatnonzero(~stays).tolist():
-                self._stops[int(members[k])] = Stop(phase, float(first_s[k]), causes[k], float(bits[k]))
-            for effect in clients.passing:
-                passing = np.flatnonzero(stays)
-                ends = effect.passed(plan, phase, members[passing])
-                if ends is not None and ends.any():
-                    for k in passing[ends].tolist():
-                        cause = effect if tied[k] is None else tied[k]
-                        self._stops[int(members[k])] = Stop(phase, float(takes_s[k]), cause, float(bits[k]))
-                    stays[passing[ends]] = False
-            members = members[stays]
-
-    def _reached_s(self, phase: int, members: IntArray, limit: Limit) -> FloatArray:
-        """Return how many seconds after a phase of known duration was due a limit is reached."""
-        active_s = limit.active_s
-        if phase != COMPUTE and np.any(np.less(limit.bits, NEVER) & np.equal(active_s, NEVER)):
-            carried_s = self.run.seconds_to_carry(self.plan, phase, members, limit.bits)
-            active_s = np.where(np.equal(active_s, NEVER), carried_s, active_s)
-        reached_s: FloatArray = np.minimum(limit.after_s, self.plan.queue_s[phase, members] + active_s)
-        return reached_s
+    def _plan_all(self) -> None:
+        """Plan the phases of all members that are known from the start."""
+        clients, plan, members = self._clients, self.plan, self.plan.everyone
+        due_s = filled(self.size, self.start_s)
+        for phase in range(clients.known):
+            due_s = clients.time(plan, phase, members, due_s)
+        clients.refuse_times(plan, slice(0, clients.known))
+        if not clients.plain:
+            self._stops = stops_of(clients, plan, range(clients.known), members)
 
     def _plan_late(self, i: int, phase: int) -> None:
-        """Plan the phases of member i whose start was not known before now."""
-        plan, now_s = self.plan, float(self.env.now)
-        if phase == UPLINK and self._starts is not None:
-            if math.isnan(plan.begun_s[UPLINK, i]):
-                ready = [(j, due_s) for j, due_s in self._starts.take(plan) if math.isnan(self._ends_s[j])]
-                members = np.array([j for j, _ in ready], dtype=np.int64)
-                self._clients.time(plan, UPLINK, members, np.array([due_s for _, due_s in ready]))
-                self._clients.refuse_times(plan, slice(UPLINK, _END), members)
-            self._limit(UPLINK, _END, np.array([i]))
-            until = _END
-        elif phase == COMPUTE and self._clients.plain:
-            until = UPLINK
-        else:
-            until = (
-                phase + 1
-                if self._starts is not None
-                else next((later for later in range(phase + 1, _END) if self._clients.on_clock[later]), _END)
-            )
-            members = np.array([i])
-            self._plan(phase, until, members, np.array([now_s]))
-            self._clients.refuse_times(plan, slice(phase, until), members)
+        """Plan the phases of member i whose start was not known before now, as far as they are known from here on."""
+        plan, clients, due_s = self.plan, self._clients, float(self.env.now)
+        until = phase + 1
+        while self._starts is None and until < _END and not clients.on_clock[until]:
+            until += 1
+        for later in range(phase, until):
+            asked = clients.asked[later]
+            if later == UPLINK and self._starts is not None:
+                self._time_uplinks(i, self._starts)
+            elif later == COMPUTE and not (asked.changing or asked.waiting):
+                plan.begun_s[COMPUTE, i] = due_s  # its duration was known from the start
+            else:
+                member = np.array([i])
+                clients.time(plan, later, member, np.array([due_s]))
+                clients.refuse_times(plan, slice(later, later + 1), member)
+            self._takes_s[later][i] = takes_s = float(plan.queue_s[later, i] + plan.spent_s[later, i])
+            if (asked.limiting or asked.passing) and i not in self._stops:
+                stop = stop_of(clients, plan, later, i)
+                if stop is not None:
+                    self._stops[i] = stop
+            due_s += takes_s
         self._planned[i] = until
-        for planned in range(phase, until):
-            self._takes_s[planned][i] = float(plan.queue_s[planned, i] + plan.spent_s[planned, i])
         if phase == COMPUTE and self._starts is not None:
             self._starts.announced.pop(i, None)
             if math.isnan(plan.begun_s[UPLINK, i]):
-                self._starts.known[i] = now_s + self._takes_s[COMPUTE][i]
+                self._starts.known[i] = due_s
+
+    def _time_uplinks(self, i: int, starts: KnownStarts) -> None:
+        """Time the uplink of member i, and those of all others that are known to be due, in one call."""
+        if math.isnan(self.plan.begun_s[UPLINK, i]):
+            ready = [(j, due_s) for j, due_s in starts.take(self.plan) if math.isnan(self._ends_s[j])]
+            members = np.array([j for j, _ in ready], dtype=np.int64)
+            self._clients.time(self.plan, UPLINK, members, np.array([due_s for _, due_s in ready]))
+            self._clients.refuse_times(self.plan, slice(UPLINK, _END), members)
 
     # Waits.
 
@@ -359,16 +317,14 @@ class Participations:
 
     def _enter(self, i: int, phase: int) -> None:
         """Begin a phase over the shared medium, which is due now."""
-        plan, clients = self.plan, self._clients
-        if clients.plain:
+        plan, asked = self.plan, self._clients.asked[phase]
+        plan.begun_s[phase, i] = self._began_s[i]
+        if asked.quiet:
             self._send(i, phase, 0.0, ())
             return
-        members = np.array([i])
-        plan.begun_s[phase, i] = self._began_s[i]
-        clients.prepare(plan, phase, members)
-        limits = [
-            (effect, limit) for effect in clients.limiting if (limit := effect.limit(plan, phase, members)) is not None
-        ]
+        self._clients.prepare(plan, phase, i)
+        asked_limits = [(effect, effect.limit(plan, phase, i)) for effect in asked.limiting]
+        limits = [(effect, limit) for effect, limit in asked_limits if limit is not None]
         for effect, limit in limits:
             if (after_s := float(np.min(limit.after_s))) < NEVER:
                 call_after(self.env, max(0.0, after_s), partial(self._drop_in, i, phase, effect))
@@ -392,7 +348,7 @@ class Participations:
             if (least := float(np.min(limit.bits))) < bits:
                 bits, short = least, effect
         transfer = self._on_air[i] = self.run.transfer(plan, phase, i, bits, setup_s)
-        ahead = transfer.announces_arrival and not (self._clients.changing or self._clients.waiting)
+        ahead = transfer.announces_arrival and self._clients.work_is_known
         if ahead and self._starts is not None:
             self._starts.announced[i] = transfer
         for effect, limit in limits:
@@ -426,9 +382,9 @@ class Participations:
             self._drop(i, short)
             return
         self._leave_air(i, phase)
-        for effect in self._clients.passing:
-            ends = effect.passed(self.plan, phase, np.array([i]))
-            if ends is not None and ends[0]:
+        for effect in self._clients.asked[phase].passing:
+            ends = effect.passed(self.plan, phase, i)
+            if ends is not None and np.any(ends):
                 self.plan.outcome[i], self.plan.cause[i] = _DROPPED, effect
                 self._end_in(i, phase)
                 return

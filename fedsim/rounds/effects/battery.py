@@ -10,11 +10,12 @@ from fedsim.devices import Batteries, EnergyDemand
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
 from fedsim.per_client import Values
-from fedsim.rounds.effects.contract import NEVER, Effect, Limit
+from fedsim.rounds.effects.contract import NEVER, Effect, Limit, Members
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
 _SLACK_ULPS: Final = 8
+_AMPLE: Final = 1.0 - 1e-9
 
 
 class Battery(Effect):
@@ -47,10 +48,16 @@ class Battery(Effect):
             plan.transmit_power_dbm,
         )
         plan.notes[EnergyDemand], plan.notes[self] = demand, demand.charge_j.copy()
+        # Whether a charge lasts whatever happens, so that nothing needs to be asked.
+        lasts = demand.cost_j.sum(axis=0) < _AMPLE * demand.charge_j
+        plan.notes[self, "lasts"] = lasts & (demand.power_w is None)
 
-    def limit(self, plan: Plan, phase: int, members: IntArray) -> Limit | None:
+    def limit(self, plan: Plan, phase: int, members: Members) -> Limit | None:
         """Return for how many seconds, or bits, the charge lasts; for both together in a known duration."""
-        demand, left_j = plan.notes[EnergyDemand], plan.notes[self][members]
+        if np.all(plan.notes[self, "lasts"][members]):
+            return None
+        members, demand = np.atleast_1d(members), plan.notes[EnergyDemand]
+        left_j = plan.notes[self][members]
         if phase == COMPUTE:
             self._price_work(plan, demand, members)
         whole_s = plan.spent_s[phase, members]
@@ -83,9 +90,12 @@ class Battery(Effect):
             bits[curved] = self._run.carried(plan, phase, some, start_s, active_s[curved])
         return Limit(active_s=active_s, bits=bits)
 
-    def passed(self, plan: Plan, phase: int, members: IntArray) -> BoolArray | None:
+    def passed(self, plan: Plan, phase: int, members: Members) -> BoolArray | None:
         """Pay for a whole phase; who cannot, for a phase without length, ends there."""
-        demand, left_j = plan.notes[EnergyDemand], plan.notes[self][members]
+        if np.all(plan.notes[self, "lasts"][members]):
+            return None
+        members, demand = np.atleast_1d(members), plan.notes[EnergyDemand]
+        left_j = plan.notes[self][members]
         due_j = self._due_j(demand, phase, members, plan.spent_s[phase, members])
         plan.notes[self][members] = np.maximum(left_j - due_j, 0.0)
         if self._run.shared[phase]:
@@ -96,6 +106,7 @@ class Battery(Effect):
     def settle(self, plan: Plan, members: IntArray) -> None:
         """Pay for what was sent and done; a battery that has ended a participation is empty."""
         demand: EnergyDemand = plan.notes[EnergyDemand]
+        self._price_work(plan, demand, members)
         if "energy_j" not in plan.columns:
             plan.columns |= {"energy_j": np.zeros(plan.client.size), "left_j": np.zeros(plan.client.size)}
             plan.columns["emptied"] = np.zeros(plan.client.size, dtype=bool)

@@ -5,7 +5,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.network.contracts import Connection
-from fedsim.rounds.effects.contract import NEVER, Effect
+from fedsim.rounds.effects.contract import NEVER, Effect, Members
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
@@ -17,6 +17,7 @@ class Connections(Effect):
     """
 
     may_end = False
+    phases = frozenset({DOWNLINK, UPLINK})
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -24,9 +25,9 @@ class Connections(Effect):
     def begin(self, run: Run) -> None:
         self._silent_from_s = np.full(run.clients, -NEVER)
 
-    def wait_s(self, plan: Plan, phase: int, members: IntArray) -> tuple[float, FloatArray | float]:
+    def wait_s(self, plan: Plan, phase: int, members: Members) -> tuple[float, FloatArray | float]:
         connection = self._connection
-        if phase == COMPUTE or (phase == DOWNLINK and not connection.by_downlink):
+        if phase == DOWNLINK and not connection.by_downlink:
             return 0.0, 0.0
         if phase == UPLINK and not connection.by_downlink:
             return 0.0, connection.setup_s
@@ -34,7 +35,7 @@ class Connections(Effect):
             silent_s = plan.spent_s[COMPUTE, members] + plan.queue_s[UPLINK, members]
         else:
             silent_s = plan.begun_s[DOWNLINK, members] - self._silent_from_s[plan.client[members]]
-        return 0.0, np.where(silent_s > connection.inactivity_s, connection.setup_s, 0.0)
+        return 0.0, connection.setup_s * (silent_s > connection.inactivity_s)
 
     def settle(self, plan: Plan, members: IntArray) -> None:
         """Note the last message of each member: its end, or that of its downlink if it was cut in its work."""

@@ -10,6 +10,8 @@ from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
 NEVER: Final = np.inf
+Members = IntArray | int
+"""Positions in a cohort, shape (m,), or one position: then values are numbers."""
 
 
 class Limit(NamedTuple):
@@ -36,18 +38,21 @@ class Effect:
 
     Attributes
     ----------
+    phases : those that the effect has to do with; about others it is not asked
     starts : phases of which `wait_s` is asked at the instant at which they are due, for each member alone
     may_end : whether `limit` or `passed` may end participations, which a server that waits for all clients cannot have
 
     Examples
     --------
     >>> class Detour(Effect):
+    ...     phases = frozenset({2})
     ...     def wait_s(self, plan, phase, members):
-    ...         return 0.5 if phase == 2 else 0.0, 0.0
+    ...         return 0.5, 0.0
     >>> Detour().wait_s(None, 2, np.array([0]))
     (0.5, 0.0)
     """
 
+    phases: frozenset[int] = frozenset({0, 1, 2})
     starts: ClassVar[frozenset[int]] = frozenset()
     may_end: ClassVar[bool] = True
 
@@ -67,22 +72,22 @@ class Effect:
         plan : the cohort
         """
 
-    def due(self, plan: Plan, phase: int, members: IntArray) -> None:
+    def due(self, plan: Plan, phase: int, members: Members) -> None:
         """Change a phase that is due for members at ``plan.begun_s[phase]``.
 
         Parameters
         ----------
         plan, phase : the cohort, and 0, 1 or 2
-        members : positions, shape (m,)
+        members : positions, shape (m,), or one position
         """
 
-    def wait_s(self, plan: Plan, phase: int, members: IntArray) -> tuple[FloatArray | float, FloatArray | float]:
+    def wait_s(self, plan: Plan, phase: int, members: Members) -> tuple[FloatArray | float, FloatArray | float]:
         """Return the seconds before a phase of members: waiting, which costs nothing, and setting up, a part of it.
 
         Parameters
         ----------
         plan, phase : the cohort, and 0, 1 or 2
-        members : positions, shape (m,); their phase begins at ``plan.flows_s(phase, members)`` as far as known
+        members : positions, shape (m,), or one position; so far they begin at ``plan.flows_s(phase, members)``
 
         Returns
         -------
@@ -90,22 +95,22 @@ class Effect:
         """
         return 0.0, 0.0
 
-    def limit(self, plan: Plan, phase: int, members: IntArray) -> Limit | None:
+    def limit(self, plan: Plan, phase: int, members: Members) -> Limit | None:
         """Return how far members get in a phase that is due at ``plan.begun_s[phase]``; None without limit.
 
         Parameters
         ----------
         plan, phase : the cohort, and 0, 1 or 2
-        members : positions, shape (m,)
+        members : positions, shape (m,), or one position
         """
 
-    def passed(self, plan: Plan, phase: int, members: IntArray) -> BoolArray | None:
+    def passed(self, plan: Plan, phase: int, members: Members) -> BoolArray | bool | None:
         """Take note that members have completed a phase, and return which of them end there; None for none.
 
         Parameters
         ----------
         plan, phase : the cohort, and 0, 1 or 2
-        members : positions, shape (m,)
+        members : positions, shape (m,), or one position
         """
 
     def settle(self, plan: Plan, members: IntArray) -> None:
@@ -118,9 +123,27 @@ class Effect:
         """
 
 
+class Asked(NamedTuple):
+    """The effects that are asked about one phase, in their order."""
+
+    changing: Sequence[Effect]
+    waiting: Sequence[Effect]
+    limiting: Sequence[Effect]
+    passing: Sequence[Effect]
+
+    @property
+    def quiet(self) -> bool:
+        return not (self.changing or self.waiting or self.limiting or self.passing)
+
+
 class Effects(tuple[Effect, ...]):
     """The effects of a run in their order, and which of them have a say in what."""
 
     def having(self, member: str) -> Sequence[Effect]:
         """Return the effects that have a member of their own in place of the default."""
         return [effect for effect in self if getattr(type(effect), member) is not getattr(Effect, member)]
+
+    def asked(self, phase: int) -> Asked:
+        """Return the effects that are asked about a phase."""
+        concerned = Effects(effect for effect in self if phase in effect.phases)
+        return Asked(*map(concerned.having, ("due", "wait_s", "limit", "passed")))

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray
 from fedsim.devices import Availability, Dropout
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.history.outcomes import UPLINK
-from fedsim.rounds.effects.contract import NEVER, Effect, Limit
+from fedsim.rounds.effects.contract import NEVER, Effect, Limit, Members
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
@@ -18,7 +18,7 @@ class Leaving(Effect):
         """Return the seconds after which each member leaves, given those of its whole task; inf for never."""
         raise NotImplementedError
 
-    def limit(self, plan: Plan, phase: int, members: IntArray) -> Limit | None:
+    def limit(self, plan: Plan, phase: int, members: Members) -> Limit | None:
         if self not in plan.notes:
             task_s = plan.whole_s()
             leaves_s = self.leaves_after_s(plan, task_s)
@@ -42,13 +42,15 @@ class Offline(Leaving):
         plan.notes[self, "unknown"] = np.isinf(task_s) & np.isinf(leaves_s)
         return leaves_s
 
-    def passed(self, plan: Plan, phase: int, members: IntArray) -> BoolArray | None:
+    def passed(self, plan: Plan, phase: int, members: Members) -> BoolArray | None:
         """Ask at the end of a task whose duration was not known when it began."""
-        if phase != UPLINK or not (unknown := plan.notes[self, "unknown"][members]).any():
+        if phase != UPLINK or not np.any(unknown := plan.notes[self, "unknown"][members]):
             return None
+        members = np.atleast_1d(members)
         client, task_s = plan.client[members], plan.whole_s(members)
         leaves_s = self._availability.leaves_after_s(client, plan.looked_s, plan.candidacy_draw, task_s)
-        return unknown & (leaves_s < task_s)
+        left: BoolArray = unknown & (leaves_s < task_s)
+        return left
 
 
 class Crashes(Leaving):
@@ -80,6 +82,7 @@ class Hazards(Effect):
 
     def __init__(self, dropout: Dropout, rates_per_s: tuple[float, float, float]) -> None:
         self._dropout, self._rates_per_s = dropout, rates_per_s
+        self.phases = frozenset(phase for phase, rate_per_s in enumerate(rates_per_s) if rate_per_s)
 
     def begin(self, run: Run) -> None:
         self._streams = run.streams
@@ -87,10 +90,9 @@ class Hazards(Effect):
     def plan(self, plan: Plan) -> None:
         plan.notes[self] = self._dropout.endurance(plan.client, plan.draw, self._streams)
 
-    def limit(self, plan: Plan, phase: int, members: IntArray) -> Limit | None:
-        rate_per_s = self._rates_per_s[phase]
-        return Limit(after_s=plan.notes[self][members] / rate_per_s) if rate_per_s else None
+    def limit(self, plan: Plan, phase: int, members: Members) -> Limit | None:
+        return Limit(after_s=plan.notes[self][members] / self._rates_per_s[phase])
 
-    def passed(self, plan: Plan, phase: int, members: IntArray) -> None:
+    def passed(self, plan: Plan, phase: int, members: Members) -> None:
         took_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
         plan.notes[self][members] = np.maximum(0.0, plan.notes[self][members] - self._rates_per_s[phase] * took_s)

@@ -5,11 +5,11 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray
 from fedsim.clock import TIE_ULPS
 from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.history.outcomes import COMPUTE, UPLINK
-from fedsim.rounds.effects.contract import Effect, Limit
+from fedsim.history.outcomes import DOWNLINK, UPLINK
+from fedsim.rounds.effects.contract import Effect, Limit, Members
 from fedsim.rounds.plan import Plan
 
 _EPSILON: Final = float(np.finfo(np.float64).eps)
@@ -17,6 +17,8 @@ _EPSILON: Final = float(np.finfo(np.float64).eps)
 
 class Outages(Effect):
     """Each client's link works and fails in turn."""
+
+    phases = frozenset({DOWNLINK, UPLINK})
 
     def __init__(self, links_up: OnOffProcess) -> None:
         self._up = links_up
@@ -26,10 +28,13 @@ class Outages(Effect):
         fails_s = plan.looked_s + self._up.state(plan.client, plan.looked_s)[1]
         plan.notes[self] = np.stack([fails_s, fails_s])
 
-    def wait_s(self, plan: Plan, phase: int, members: IntArray) -> tuple[FloatArray | float, float]:
+    def wait_s(self, plan: Plan, phase: int, members: Members) -> tuple[FloatArray | float, float]:
         """Let an upload that is due during an outage wait for its end."""
         if phase != UPLINK:
             return 0.0, 0.0
+        if not isinstance(members, np.ndarray):
+            waits_s, _ = self.wait_s(plan, phase, np.array([members]))
+            return float(np.max(waits_s)), 0.0
         fails_s, due_s = plan.notes[self][1], plan.flows_s(phase, members)
         waits_s = np.zeros(members.size)
         for k in np.flatnonzero(fails_s[members] <= due_s).tolist():
@@ -45,10 +50,8 @@ class Outages(Effect):
             waits_s[k] = back_s - since_s
         return waits_s, 0.0
 
-    def limit(self, plan: Plan, phase: int, members: IntArray) -> Limit | None:
+    def limit(self, plan: Plan, phase: int, members: Members) -> Limit | None:
         """Lose a transfer with its link; one that ends at the instant of the failure has ended."""
-        if phase == COMPUTE:
-            return None
         fails_s, due_s = plan.notes[self][phase // 2, members], plan.begun_s[phase, members]
         ends_s = due_s + plan.queue_s[phase, members] + plan.spent_s[phase, members]
         return Limit(after_s=np.where(ends_s > fails_s * (1.0 + TIE_ULPS * _EPSILON), fails_s - due_s, np.inf))

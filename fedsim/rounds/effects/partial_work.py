@@ -6,7 +6,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.outcomes import COMPUTE
 from fedsim.learning import Learner
 from fedsim.per_client import at
-from fedsim.rounds.effects.contract import NEVER, Effect
+from fedsim.rounds.effects.contract import NEVER, Effect, Members
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
@@ -15,6 +15,7 @@ class PartialWork(Effect):
     """Work is shortened once the model has arrived, down to a share of it."""
 
     may_end = False
+    phases = frozenset({COMPUTE})
 
     def __init__(self, least_share: float, learner: Learner) -> None:
         self._least_share, self._learner = least_share, learner
@@ -23,9 +24,10 @@ class PartialWork(Effect):
         self._links = run.links
         self._mean_s: dict[float, FloatArray] = {}
 
-    def due(self, plan: Plan, phase: int, members: IntArray) -> None:
-        if phase != COMPUTE or not plan.update or plan.deadline_s == NEVER:
+    def due(self, plan: Plan, phase: int, members: Members) -> None:
+        if not plan.update or plan.deadline_s == NEVER:
             return
+        members = np.atleast_1d(members)
         whole_s, share = plan.compute_s[members], plan.work[members]
         left_s = plan.deadline_s - plan.begun_s[COMPUTE, members] - self._mean_uplink_s(plan, members)
         late = (whole_s > 0) & (whole_s * share > left_s)
