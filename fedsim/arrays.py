@@ -65,12 +65,12 @@ def constant(value: float) -> FloatArray:
     return array
 
 
-def any_of(flags: BoolArray) -> bool:
+def any_of(flags: BoolArray | np.bool_) -> bool:
     """Return whether any flag is set; NumPy's ``any`` is slower for a few."""
     return 1 in flags.tobytes()
 
 
-def all_of(flags: BoolArray) -> bool:
+def all_of(flags: BoolArray | np.bool_) -> bool:
     """Return whether all flags are set; NumPy's ``all`` is slower for a few."""
     return 0 not in flags.tobytes()
 

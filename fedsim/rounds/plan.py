@@ -45,6 +45,8 @@ class Plan:
     columns : what effects add to the records of participations, by name, each of shape (n,)
     """
 
+    end_s: FloatArray
+
     def __init__(
         self,
         client: IntArray,
@@ -75,7 +77,6 @@ class Plan:
         self.links, self.cpu_frequency, self.transmit_power_dbm = links, cpu_frequency, transmit_power_dbm
         self.on_upload = on_upload
         self.start_s = math.nan
-        self.end_s: FloatArray = np.full(client.size, math.nan)
         self.notes: dict[Any, Any] = {}
         self.cause: dict[int, Any] = {}
         self.columns: dict[str, NDArray[Any]] = {}
@@ -106,9 +107,10 @@ class Plan:
         """Return the size of each member's message in downlink or uplink."""
         return np.broadcast_to(self.bits[phase // 2], self.client.shape)[members]
 
-    def flows_s(self, phase: int, members: IntArray) -> FloatArray:
+    def flows_s(self, phase: int, members: IntArray | slice) -> FloatArray:
         """Return the instants at which members begin to work, or their bits to flow."""
-        flows_s: FloatArray = (self.begun_s + self.queue_s + self.setup_s)[phase, members]
+        waits_s = self.queue_s[phase, members] + self.setup_s[phase, members]
+        flows_s: FloatArray = self.begun_s[phase, members] + waits_s
         return flows_s
 
     def whole_s(self, members: IntArray | slice = slice(None)) -> FloatArray:

@@ -64,24 +64,27 @@ class Clients:
         every = members if members.size < plan.client.size else slice(None)
         plan.begun_s[phase, every] = due_s
         asked = self.asked[phase]
-        if asked.changing or asked.waiting:
-            self.prepare(plan, phase, members)
-        if not asked.waiting:
+        if not (asked.changing or asked.waiting):
             plan.spent_s[phase, every] = took_s = self.run.seconds(plan, phase, every, due_s)
             return due_s + took_s
-        took_s = plan.setup_s[phase, members] + self.run.seconds(plan, phase, members, plan.flows_s(phase, members))
-        plan.spent_s[phase, members] = took_s
-        over_s: FloatArray = due_s + (plan.queue_s[phase, members] + took_s)
+        self.prepare(plan, phase, members, every)
+        took_s = plan.setup_s[phase, every] + self.run.seconds(plan, phase, every, plan.flows_s(phase, every))
+        plan.spent_s[phase, every] = took_s
+        over_s: FloatArray = due_s + (plan.queue_s[phase, every] + took_s)
         return over_s
 
-    def prepare(self, plan: Plan, phase: int, members: Members) -> None:
-        """Let effects change a phase that is due, and note the waits before it, one after the other."""
+    def prepare(self, plan: Plan, phase: int, members: Members, places: Members | slice) -> None:
+        """Let effects change a phase that is due, and note the waits before it, one after the other.
+
+        ``places`` are the members too; a slice if they are all.
+        """
         for effect in self.asked[phase].changing:
             effect.due(plan, phase, members)
         for effect in self.asked[phase].waiting:
             wait_s, setup_s = effect.wait_s(plan, phase, members)
-            plan.queue_s[phase, members] += wait_s
-            plan.setup_s[phase, members] += setup_s
+            if not (isinstance(wait_s, float) and wait_s == 0.0):
+                plan.queue_s[phase, places] += wait_s
+            plan.setup_s[phase, places] += setup_s
 
     def phases_s(self, plan: Plan) -> FloatArray:
         """Return the seconds of each phase of a cohort that would start now, shape (3, n); means on a shared medium."""

@@ -9,20 +9,20 @@ late from dropped; only the history can.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from simpy import Event
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
+from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of, filled
 from fedsim.clock import call_after, call_next
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.network.transfers import Transfer
 from fedsim.per_client import of_one
 from fedsim.rounds.clients.known_starts import KnownStarts
 from fedsim.rounds.clients.records import ParticipationRecords
-from fedsim.rounds.clients.stops import Stop, stop_of, stops_of
+from fedsim.rounds.clients.stops import Stop, one, stop_of, stops_of
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit
 from fedsim.rounds.plan import Plan
 
@@ -67,8 +67,6 @@ class Participations:
             plan.spent_s[COMPUTE] = run.seconds(plan, COMPUTE, slice(None), plan.begun_s[COMPUTE])
             clients.refuse_times(plan, slice(COMPUTE, UPLINK))
         clients.refuse_unreachable(plan)
-        # Seconds that each phase of each member takes, waits included; inf where unknown.
-        self._takes_s: list[list[float]] = (plan.spent_s if clients.plain else plan.queue_s + plan.spent_s).tolist()
         self._one_wait = clients.known == _END and plan.on_upload is None and not self._stops
         self._whole_s: list[float] = plan.whole_s().tolist() if self._one_wait else []
         # The event of the last end, as long as nothing depends on the others.
@@ -77,7 +75,15 @@ class Participations:
             self._shared = call_after(self.env, max(self._whole_s, default=0.0), self._end_by_now)
             self._awaited, self._until = [self._shared] * size, [_END] * size
         else:
+            if not self._one_wait:
+                self._takes_s  # noqa: B018  # before anything is cut
             call_next(self.env, self._begin)
+
+    @cached_property
+    def _takes_s(self) -> list[list[float]]:
+        """Seconds that each phase of each member takes, waits included; inf where unknown."""
+        takes_s: list[list[float]] = (self.plan.queue_s + self.plan.spent_s).tolist()
+        return takes_s
 
     # What is known so far.
 
@@ -322,11 +328,11 @@ class Participations:
         if asked.quiet:
             self._send(i, phase, 0.0, ())
             return
-        self._clients.prepare(plan, phase, i)
+        self._clients.prepare(plan, phase, i, i)
         asked_limits = [(effect, effect.limit(plan, phase, i)) for effect in asked.limiting]
         limits = [(effect, limit) for effect, limit in asked_limits if limit is not None]
         for effect, limit in limits:
-            if (after_s := float(np.min(limit.after_s))) < NEVER:
+            if (after_s := one(limit.after_s)) < NEVER:
                 call_after(self.env, max(0.0, after_s), partial(self._drop_in, i, phase, effect))
         queue_s, setup_s = float(plan.queue_s[phase, i]), float(plan.setup_s[phase, i])
         if queue_s > 0:
@@ -345,14 +351,14 @@ class Participations:
             plan.on_upload(i)
         bits = of_one(plan.bits[phase // 2], i)
         for effect, limit in limits:
-            if (least := float(np.min(limit.bits))) < bits:
+            if (least := one(limit.bits)) < bits:
                 bits, short = least, effect
         transfer = self._on_air[i] = self.run.transfer(plan, phase, i, bits, setup_s)
         ahead = transfer.announces_arrival and self._clients.work_is_known
         if ahead and self._starts is not None:
             self._starts.announced[i] = transfer
         for effect, limit in limits:
-            if (active_s := float(np.min(limit.active_s))) < NEVER:
+            if (active_s := one(limit.active_s)) < NEVER:
                 self._look_after(active_s, i, transfer, effect, float(self.env.now), active_s)
         self._awaited[i] = done = transfer.done
         if done.callbacks is None:
@@ -384,7 +390,7 @@ class Participations:
         self._leave_air(i, phase)
         for effect in self._clients.asked[phase].passing:
             ends = effect.passed(self.plan, phase, i)
-            if ends is not None and np.any(ends):
+            if ends is not None and any_of(ends):
                 self.plan.outcome[i], self.plan.cause[i] = _DROPPED, effect
                 self._end_in(i, phase)
                 return

@@ -55,7 +55,7 @@ class ParticipationRecords(NamedTuple):
             (_some(plan.bits[0], some), _some(plan.bits[1], some)),
             ended_s[some],
             plan.spent_s[:, some],
-            plan.queue_s[:, some].sum(axis=0),
+            np.add.reduce(plan.queue_s, axis=0)[some],
             plan.sent_bits[:, some],
             plan.outcome[some],
             plan.cut_in[some],

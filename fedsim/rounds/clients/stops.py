@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray, filled
+from fedsim.arrays import FloatArray, IntArray, any_of, filled
 from fedsim.history.outcomes import COMPUTE
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit
 from fedsim.rounds.plan import Plan
@@ -32,61 +32,91 @@ def stops_of(clients: "Clients", plan: Plan, phases: range, members: IntArray) -
     stops: dict[int, Stop] = {}
     for phase in phases:
         asked = clients.asked[phase]
-        takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
-        first_s, bits = filled(members.size, NEVER), filled(members.size, NEVER)
-        # Places of effects among those that limit: of the first limit, and of the first that is reached at the end.
-        causes, tied = np.full((2, members.size), _NOBODY)
-        for place, effect in enumerate(asked.limiting):
-            if (limit := effect.limit(plan, phase, members)) is not None:
-                stop_s = np.maximum(0.0, _reached_s(clients, plan, phase, members, limit))
-                by_then = np.broadcast_to(limit.bits, members.shape)
-                sooner = (stop_s < first_s) & (stop_s < takes_s)
-                first_s[sooner], causes[sooner], bits[sooner] = stop_s[sooner], place, by_then[sooner]
-                at_end = (stop_s == takes_s) & (first_s == NEVER)
-                tied[at_end & (tied == _NOBODY)] = place
-                bits[at_end] = np.minimum(bits, by_then)[at_end]
-        stays = first_s == NEVER
+        if not (asked.limiting or asked.passing):
+            continue
+        given = [(place, effect.limit(plan, phase, members)) for place, effect in enumerate(asked.limiting)]
+        found = _first(clients, plan, phase, members, [(place, limit) for place, limit in given if limit is not None])
+        stays = found.after_s == NEVER
         for k in np.flatnonzero(~stays).tolist():
-            stops[int(members[k])] = Stop(phase, float(first_s[k]), asked.limiting[causes[k]], float(bits[k]))
+            cause = asked.limiting[found.cause[k]]
+            stops[int(members[k])] = Stop(phase, float(found.after_s[k]), cause, float(found.bits[k]))
         for effect in asked.passing:
-            passing = np.flatnonzero(stays)
+            passing = stays.nonzero()[0]
             ends = effect.passed(plan, phase, members[passing])
-            if ends is not None and np.any(ends):
+            if ends is not None and any_of(ends):
+                takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
                 for k in passing[ends].tolist():
-                    cause = effect if tied[k] == _NOBODY else asked.limiting[tied[k]]
-                    stops[int(members[k])] = Stop(phase, float(takes_s[k]), cause, float(bits[k]))
+                    cause = effect if found.tied[k] == _NOBODY else asked.limiting[found.tied[k]]
+                    stops[int(members[k])] = Stop(phase, float(takes_s[k]), cause, float(found.bits[k]))
                 stays[passing[ends]] = False
         members = members[stays]
     return stops
 
 
+class _First(NamedTuple):
+    """The first limit of each of m members, if it ends a phase early, and the bits carried by then.
+
+    ``cause`` and ``tied`` are places of effects: of that limit, and of the first that is reached as the phase ends.
+    """
+
+    after_s: FloatArray
+    bits: FloatArray
+    cause: IntArray
+    tied: IntArray
+
+
+def _first(clients: "Clients", plan: Plan, phase: int, members: IntArray, limits: list[tuple[int, Limit]]) -> _First:
+    after_s, bits = filled(members.size, NEVER), filled(members.size, NEVER)
+    cause, tied = np.full((2, members.size), _NOBODY)
+    takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members] if limits else after_s
+    for place, limit in limits:
+        stop_s = np.maximum(0.0, _reached_s(clients, plan, phase, members, limit))
+        by_then = np.broadcast_to(limit.bits, members.shape)
+        sooner = (stop_s < after_s) & (stop_s < takes_s)
+        after_s[sooner], cause[sooner], bits[sooner] = stop_s[sooner], place, by_then[sooner]
+        at_end = (stop_s == takes_s) & (after_s == NEVER)
+        tied[at_end & (tied == _NOBODY)] = place
+        bits[at_end] = np.minimum(bits, by_then)[at_end]
+    return _First(after_s, bits, cause, tied)
+
+
 def stop_of(clients: "Clients", plan: Plan, phase: int, i: int) -> Stop | None:
     """Return where one member ends early in a phase, as `stops_of` does for many; None if it passes."""
     asked = clients.asked[phase]
-    takes_s = float(plan.queue_s[phase, i] + plan.spent_s[phase, i])
-    first_s, bits, cause, tied = NEVER, NEVER, None, None
+    queue_s = float(plan.queue_s[phase, i])
+    takes_s = queue_s + float(plan.spent_s[phase, i])
+    first_s, bits = NEVER, NEVER
+    cause: Effect | None = None
+    tied: Effect | None = None
     for effect in asked.limiting:
         if (limit := effect.limit(plan, phase, i)) is not None:
-            stop_s = max(0.0, float(np.min(_reached_s(clients, plan, phase, i, limit))))
+            active_s, by_then = one(limit.active_s), one(limit.bits)
+            if phase != COMPUTE and by_then < NEVER and active_s == NEVER:
+                active_s = float(clients.run.seconds_to_carry(plan, phase, np.array([i]), np.array([by_then]))[0])
+            stop_s = max(0.0, min(one(limit.after_s), queue_s + active_s))
             if stop_s < first_s and stop_s < takes_s:
-                first_s, cause, bits = stop_s, effect, float(np.min(limit.bits))
+                first_s, cause, bits = stop_s, effect, by_then
             elif stop_s == takes_s and first_s == NEVER:
-                tied, bits = tied or effect, min(bits, float(np.min(limit.bits)))
+                tied, bits = tied or effect, min(bits, by_then)
     if cause is not None:
         return Stop(phase, first_s, cause, bits)
     for effect in asked.passing:
         ends = effect.passed(plan, phase, i)
-        if ends is not None and np.any(ends):
+        if ends is not None and any_of(ends):
             return Stop(phase, takes_s, tied or effect, bits)
     return None
 
 
-def _reached_s(clients: "Clients", plan: Plan, phase: int, members: IntArray | int, limit: Limit) -> FloatArray:
+def one(value: FloatArray | float) -> float:
+    """Return a value of one member, which an effect may give as a number or as an array."""
+    return value if isinstance(value, float) else float(np.min(value))
+
+
+def _reached_s(clients: "Clients", plan: Plan, phase: int, members: IntArray, limit: Limit) -> FloatArray:
     """Return how many seconds after a phase of known duration was due a limit is reached."""
     active_s = limit.active_s
     if phase != COMPUTE and np.any(np.less(limit.bits, NEVER) & np.equal(active_s, NEVER)):
-        some = np.atleast_1d(members)
-        carried_s = clients.run.seconds_to_carry(plan, phase, some, np.broadcast_to(limit.bits, some.shape))
+        carried_s = clients.run.seconds_to_carry(plan, phase, members, limit.bits)
         active_s = np.where(np.equal(active_s, NEVER), carried_s, active_s)
     reached_s: FloatArray = np.minimum(limit.after_s, plan.queue_s[phase, members] + active_s)
     return reached_s

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, first_at_least
+from fedsim.arrays import BoolArray, FloatArray, IntArray, all_of, first_at_least
 from fedsim.devices import Batteries, EnergyDemand
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
@@ -50,16 +50,17 @@ class Battery(Effect):
         plan.notes[EnergyDemand], plan.notes[self] = demand, demand.charge_j.copy()
         # Whether a charge lasts whatever happens, so that nothing needs to be asked.
         lasts = demand.cost_j.sum(axis=0) < _AMPLE * demand.charge_j
+        plan.notes[self, "work"] = plan.work.copy()
         plan.notes[self, "lasts"] = lasts & (demand.power_w is None)
 
     def limit(self, plan: Plan, phase: int, members: Members) -> Limit | None:
         """Return for how many seconds, or bits, the charge lasts; for both together in a known duration."""
-        if np.all(plan.notes[self, "lasts"][members]):
+        if phase == COMPUTE and not all_of(plan.work[members] == plan.notes[self, "work"][members]):
+            self._price_work(plan, np.atleast_1d(members))
+        if all_of(plan.notes[self, "lasts"][members]):
             return None
         members, demand = np.atleast_1d(members), plan.notes[EnergyDemand]
         left_j = plan.notes[self][members]
-        if phase == COMPUTE:
-            self._price_work(plan, demand, members)
         whole_s = plan.spent_s[phase, members]
         cost_j, slack_j = demand.cost_j[phase, members], _SLACK_ULPS * np.spacing(demand.charge_j[members])
         power_w = np.zeros(members.size) if demand.power_w is None else demand.power_w[phase, members]
@@ -92,7 +93,7 @@ class Battery(Effect):
 
     def passed(self, plan: Plan, phase: int, members: Members) -> BoolArray | None:
         """Pay for a whole phase; who cannot, for a phase without length, ends there."""
-        if np.all(plan.notes[self, "lasts"][members]):
+        if all_of(plan.notes[self, "lasts"][members]):
             return None
         members, demand = np.atleast_1d(members), plan.notes[EnergyDemand]
         left_j = plan.notes[self][members]
@@ -106,12 +107,13 @@ class Battery(Effect):
     def settle(self, plan: Plan, members: IntArray) -> None:
         """Pay for what was sent and done; a battery that has ended a participation is empty."""
         demand: EnergyDemand = plan.notes[EnergyDemand]
-        self._price_work(plan, demand, members)
         if "energy_j" not in plan.columns:
             plan.columns |= {"energy_j": np.zeros(plan.client.size), "left_j": np.zeros(plan.client.size)}
             plan.columns["emptied"] = np.zeros(plan.client.size, dtype=bool)
         client, ended_s, spent_s = plan.client[members], plan.end_s[members], plan.spent_s[:, members]
-        emptied = np.array([plan.cause.get(i) is self for i in members.tolist()], dtype=bool)
+        emptied = np.zeros(members.size, dtype=bool)
+        if plan.cause:
+            emptied[:] = [plan.cause.get(i) is self for i in members.tolist()]
         planned_s = (plan.compute_s * plan.work)[members]
         bits = plan.bits_of(0, members), plan.bits_of(2, members)
         done = _shares_done(spent_s, plan.cut_in[members], plan.sent_bits[:, members], planned_s, bits)
@@ -120,16 +122,13 @@ class Battery(Effect):
         plan.columns["energy_j"][members], plan.columns["emptied"][members] = spent_j, emptied
         plan.columns["left_j"][members] = self._batteries.charge_j(client, ended_s)
 
-    def _price_work(self, plan: Plan, demand: EnergyDemand, members: IntArray) -> None:
-        """Price the work anew, which may have been shortened since the members began."""
-        shares = plan.work[members]
-        samples = plan.samples[members] * shares
-        if np.array_equal(samples, demand.samples[members]):
-            return
-        before = demand.samples[members]
-        kept = np.divide(samples, before, out=np.ones(members.size), where=before > 0)
-        demand.cost_j[COMPUTE, members] *= kept
-        demand.samples[members] = samples
+    def _price_work(self, plan: Plan, members: IntArray) -> None:
+        """Price the work of members that have shortened it since they began."""
+        demand, before = plan.notes[EnergyDemand], plan.notes[self, "work"]
+        share = plan.work[members] / before[members]
+        demand.cost_j[COMPUTE, members] *= share
+        demand.samples[members] *= share
+        before[members] = plan.work[members]
 
     def _steady(self, plan: Plan, phase: int, members: IntArray) -> bool:
         """Return whether bits are carried in proportion to time: nothing is while a connection is set up."""

@@ -104,7 +104,7 @@ class Effect:
         members : positions, shape (m,), or one position
         """
 
-    def passed(self, plan: Plan, phase: int, members: Members) -> BoolArray | bool | None:
+    def passed(self, plan: Plan, phase: int, members: Members) -> BoolArray | np.bool_ | None:
         """Take note that members have completed a phase, and return which of them end there; None for none.
 
         Parameters

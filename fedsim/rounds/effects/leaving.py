@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedsim.arrays import BoolArray, FloatArray
+from fedsim.arrays import BoolArray, FloatArray, any_of
 from fedsim.devices import Availability, Dropout
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.history.outcomes import UPLINK
@@ -44,7 +44,7 @@ class Offline(Leaving):
 
     def passed(self, plan: Plan, phase: int, members: Members) -> BoolArray | None:
         """Ask at the end of a task whose duration was not known when it began."""
-        if phase != UPLINK or not np.any(unknown := plan.notes[self, "unknown"][members]):
+        if phase != UPLINK or not any_of(unknown := plan.notes[self, "unknown"][members]):
             return None
         members = np.atleast_1d(members)
         client, task_s = plan.client[members], plan.whole_s(members)
@@ -95,4 +95,5 @@ class Hazards(Effect):
 
     def passed(self, plan: Plan, phase: int, members: Members) -> None:
         took_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
-        plan.notes[self][members] = np.maximum(0.0, plan.notes[self][members] - self._rates_per_s[phase] * took_s)
+        left = plan.notes[self][members] - self._rates_per_s[phase] * took_s
+        plan.notes[self][members] = left * (left > 0)
