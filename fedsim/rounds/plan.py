@@ -85,10 +85,8 @@ class Plan:
         """Start now, with nothing known of the phases yet."""
         size = self.client.size
         self.start_s = now_s
-        none = np.zeros((6, size))
-        self.queue_s, self.setup_s = none[:3], none[3:]
-        unknown = np.empty((len(PHASES) * 2, size))
-        self.begun_s, self.spent_s = unknown[:3], unknown[3:]
+        self.queue_s, self.setup_s = np.zeros((2, len(PHASES), size))
+        self.begun_s, self.spent_s = np.empty((2, len(PHASES), size))
         self.begun_s.fill(math.nan)
         self.spent_s.fill(math.inf)
         self.sent_bits = np.empty((2, size))
@@ -115,5 +113,5 @@ class Plan:
 
     def whole_s(self, members: IntArray | slice = slice(None)) -> FloatArray:
         """Return the seconds of the three phases together, waits included; inf where unknown."""
-        whole_s: FloatArray = (self.queue_s + self.spent_s)[:, members].sum(axis=0)
+        whole_s: FloatArray = np.add.reduce((self.queue_s + self.spent_s)[:, members], axis=0)
         return whole_s

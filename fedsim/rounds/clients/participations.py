@@ -67,16 +67,16 @@ class Participations:
             plan.spent_s[COMPUTE] = run.seconds(plan, COMPUTE, slice(None), plan.begun_s[COMPUTE])
             clients.refuse_times(plan, slice(COMPUTE, UPLINK))
         clients.refuse_unreachable(plan)
-        self._one_wait = clients.known == _END and plan.on_upload is None and not self._stops
+        self._one_wait = clients.known == _END and plan.on_upload is None
         self._whole_s: list[float] = plan.whole_s().tolist() if self._one_wait else []
         # The event of the last end, as long as nothing depends on the others.
         self._shared: Event | None = None
-        if self._one_wait and on_end is None and plan.waits_for_all and plan.deadline_s == math.inf:
+        if self._one_wait and not self._stops and on_end is None and plan.waits_for_all and plan.deadline_s == math.inf:
             self._shared = call_after(self.env, max(self._whole_s, default=0.0), self._end_by_now)
             self._awaited, self._until = [self._shared] * size, [_END] * size
         else:
             if not self._one_wait:
-                self._takes_s  # noqa: B018  # before anything is cut
+                self._takes_s  # noqa: B018  # as planned, before anything is cut
             call_next(self.env, self._begin)
 
     @cached_property
@@ -231,10 +231,12 @@ class Participations:
 
     def _wait_for_each(self) -> None:
         """Wait for the end of each member, where none or the shared event is awaited."""
-        passed_s = self.env.now - self.start_s
+        passed_s, stops = self.env.now - self.start_s, self._stops
         for i, wait_s in enumerate(self._whole_s):
             if self._awaited[i] is self._shared and math.isnan(self._ends_s[i]):
-                if wait_s > passed_s:
+                if i in stops:
+                    self._awaited[i] = call_after(self.env, *self._until_stop(i, DOWNLINK, stops[i]))
+                elif wait_s > passed_s:
                     self._awaited[i] = call_after(self.env, wait_s - passed_s, self._waited, i)
                 else:
                     self._end(i, self.env.now, delivered=True)
@@ -280,13 +282,17 @@ class Participations:
         wait_s = sum([takes_s[i] for takes_s in self._takes_s[phase:until]])
         stop = self._stops.get(i)
         if stop is not None and stop.phase < until:
-            before_s = sum([takes_s[i] for takes_s in self._takes_s[phase : stop.phase]])
-            self._awaited[i] = call_after(self.env, before_s + stop.after_s, partial(self._stopped, i, stop))
+            self._awaited[i] = call_after(self.env, *self._until_stop(i, phase, stop))
         # Phases of other members that start at this instant come before the next phase of this one.
         elif wait_s > 0 or (self._starts is not None and until < _END):
             self._awaited[i] = call_after(self.env, wait_s, self._waited, i)
         else:
             self._go_on(i, until)
+
+    def _until_stop(self, i: int, phase: int, stop: Stop) -> tuple[float, Callable[[Event], None]]:
+        """Return the seconds until member i, whose phase begins now, ends early, and what ends it."""
+        before_s = sum([takes_s[i] for takes_s in self._takes_s[phase : stop.phase]])
+        return before_s + stop.after_s, partial(self._stopped, i, stop)
 
     def _upload(self, i: int, on_upload: Callable[[int], None]) -> None:
         """Wait until the message up of member i begins over its own link, then for its end."""
