@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.history.outcomes import NOT_CUT, PHASES, Outcome
+from fedsim.history.outcomes import NOT_CUT, PHASES
 from fedsim.network import Links
 from fedsim.per_client import Values
-
-_DELIVERED = int(Outcome.DELIVERED)
 
 
 class Plan:
@@ -46,6 +44,8 @@ class Plan:
     """
 
     end_s: FloatArray
+    outcome: NDArray[np.int8]
+    cut_in: NDArray[np.int8]
 
     def __init__(
         self,
@@ -81,19 +81,18 @@ class Plan:
         self.cause: dict[int, Any] = {}
         self.columns: dict[str, NDArray[Any]] = {}
 
-    def begin(self, now_s: float) -> None:
-        """Start now, with nothing known of the phases yet."""
+    def begin(self, now_s: float, known: int = 0) -> None:
+        """Start now; the phases from one on have no times yet, and those before it get theirs at once."""
         size = self.client.size
         self.start_s = now_s
-        self.queue_s, self.setup_s = np.zeros((2, len(PHASES), size))
-        self.begun_s, self.spent_s = np.empty((2, len(PHASES), size))
-        self.begun_s.fill(math.nan)
-        self.spent_s.fill(math.inf)
-        self.sent_bits = np.empty((2, size))
+        amounts = np.zeros((14, size))
+        self.queue_s, self.setup_s, self.begun_s, self.spent_s = amounts[:3], amounts[3:6], amounts[6:9], amounts[9:12]
+        if known < len(PHASES):
+            self.begun_s[known:].fill(math.nan)
+            self.spent_s[known:].fill(math.inf)
+        self.sent_bits = amounts[12:]
         self.sent_bits[0], self.sent_bits[1] = self.bits
-        self.outcome = np.empty(size, dtype=np.int8)
-        self.cut_in: NDArray[np.int8] = np.empty(size, dtype=np.int8)
-        self.outcome.fill(_DELIVERED)
+        self.outcome, self.cut_in = np.zeros(size, dtype=np.int8), np.empty(size, dtype=np.int8)
         self.cut_in.fill(NOT_CUT)
 
     @property

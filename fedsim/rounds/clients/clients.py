@@ -110,7 +110,7 @@ class Clients:
 
     def refuse_times(self, plan: Plan, phases: slice, members: IntArray | slice = slice(None)) -> None:
         """Refuse negative durations of phases that are planned, and a wait without limit for one that never ends."""
-        times_s = plan.spent_s[phases, members]
+        times_s = plan.spent_s[phases] if isinstance(members, slice) else plan.spent_s[phases, members]
         if not times_s.size:
             return
         # Bits ascend from 0 to inf, and those of negative numbers and NaN are above them.

@@ -57,7 +57,7 @@ class Participations:
         self._stops: dict[int, Stop] = {}
         self._on_air: dict[int, Transfer] = {}
         self._cuts: list[tuple[int, int, float, float]] = []
-        plan.begin(now_s)
+        plan.begin(now_s, clients.known)
         for effect in clients.planning:
             effect.plan(plan)
         self._starts = KnownStarts() if run.shared[DOWNLINK] and not clients.on_clock[UPLINK] else None
@@ -68,7 +68,7 @@ class Participations:
             clients.refuse_times(plan, slice(COMPUTE, UPLINK))
         clients.refuse_unreachable(plan)
         self._one_wait = clients.known == _END and plan.on_upload is None
-        self._whole_s: list[float] = plan.whole_s().tolist() if self._one_wait else []
+        self._whole_s: list[float] = self._whole() if self._one_wait else []
         # The event of the last end, as long as nothing depends on the others.
         self._shared: Event | None = None
         if self._one_wait and not self._stops and on_end is None and plan.waits_for_all and plan.deadline_s == math.inf:
@@ -181,6 +181,13 @@ class Participations:
         clients.refuse_times(plan, slice(0, clients.known))
         if not clients.plain:
             self._stops = stops_of(clients, plan, range(clients.known), members)
+
+    def _whole(self) -> list[float]:
+        """Return the seconds of each whole participation."""
+        spent_s = self.plan.spent_s
+        whole_s: FloatArray = spent_s[0] + spent_s[1] + spent_s[2] if self._clients.plain else self.plan.whole_s()
+        seconds: list[float] = whole_s.tolist()
+        return seconds
 
     def _plan_late(self, i: int, phase: int) -> None:
         """Plan the phases of member i whose start was not known before now, as far as they are known from here on."""

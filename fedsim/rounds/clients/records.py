@@ -1,6 +1,6 @@
 """What participations that have ended have spent and sent, as the history and the audit take it."""
 
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import NOT_CUT
 from fedsim.network.contracts import Links
-from fedsim.per_client import Values
+from fedsim.per_client import Values, at
 from fedsim.rounds.plan import Plan
 
 
@@ -43,29 +43,39 @@ class ParticipationRecords(NamedTuple):
     @classmethod
     def of_plan(cls, plan: Plan, ended_s: FloatArray, now_s: float, part: IntArray | None) -> Self:
         """Return the records of members of a cohort that have ended, of all where no part is given."""
-        some = slice(None) if part is None else part
-        size = plan.client.size
-        demand, none = plan.notes.get(EnergyDemand), np.zeros(size)
-        return cls(
-            plan.client[some],
+        demand, columns = plan.notes.get(EnergyDemand), plan.columns
+        none = columns["energy_j"] if columns else np.zeros(plan.client.size)
+        found = cls(
+            plan.client,
             plan.draw,
             plan.links,
             plan.start_s,
             now_s,
-            (_some(plan.bits[0], some), _some(plan.bits[1], some)),
-            ended_s[some],
-            plan.spent_s[:, some],
-            np.add.reduce(plan.queue_s, axis=0)[some],
-            plan.sent_bits[:, some],
-            plan.outcome[some],
-            plan.cut_in[some],
-            (plan.compute_s * plan.work)[some],
-            plan.columns.get("emptied", np.zeros(size, dtype=bool))[some],
-            plan.columns.get("energy_j", none)[some],
-            plan.columns.get("left_j", none)[some],
-            demand if demand is None or part is None else demand.of(part),
+            (plan.bits[0], plan.bits[1]),
+            ended_s,
+            plan.spent_s,
+            np.add.reduce(plan.queue_s, axis=0),
+            plan.sent_bits,
+            plan.outcome,
+            plan.cut_in,
+            plan.compute_s * plan.work,
+            columns.get("emptied", none),
+            columns.get("energy_j", none),
+            columns.get("left_j", none),
+            demand,
+        )
+        return found if part is None else found.of(part)
+
+    def of(self, part: IntArray) -> Self:
+        """Return the records of some of the members."""
+        return self._replace(
+            client=self.client[part],
+            bits=(at(self.bits[0], part), at(self.bits[1], part)),
+            spent_s=self.spent_s[:, part],
+            sent_bits=self.sent_bits[:, part],
+            demand=None if self.demand is None else self.demand.of(part),
+            **{name: getattr(self, name)[part] for name in _COLUMNS},
         )
 
 
-def _some(values: Values, some: IntArray | slice) -> Values:
-    return values[some] if isinstance(values, np.ndarray) else values
+_COLUMNS: Final = ("ended_s", "queue_s", "outcome", "cut_in", "planned_compute_s", "emptied", "energy_j", "left_j")
