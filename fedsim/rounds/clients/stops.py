@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray, any_of, filled
+from fedsim.arrays import FloatArray, IntArray, any_of
 from fedsim.history.outcomes import COMPUTE
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit
 from fedsim.rounds.plan import Plan
@@ -36,20 +36,29 @@ def stops_of(clients: "Clients", plan: Plan, phases: range, members: IntArray) -
             continue
         given = [(place, effect.limit(plan, phase, members)) for place, effect in enumerate(asked.limiting)]
         found = _first(clients, plan, phase, members, [(place, limit) for place, limit in given if limit is not None])
-        stays = found.after_s == NEVER
-        for k in np.flatnonzero(~stays).tolist():
-            cause = asked.limiting[found.cause[k]]
-            stops[int(members[k])] = Stop(phase, float(found.after_s[k]), cause, float(found.bits[k]))
+        stays = None
+        if found is not None:
+            stays = found.after_s == NEVER
+            for k in (~stays).nonzero()[0].tolist():
+                cause = asked.limiting[found.cause[k]]
+                stops[int(members[k])] = Stop(phase, float(found.after_s[k]), cause, float(found.bits[k]))
         for effect in asked.passing:
-            passing = stays.nonzero()[0]
-            ends = effect.passed(plan, phase, members[passing])
-            if ends is not None and any_of(ends):
-                takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
-                for k in passing[ends].tolist():
-                    cause = effect if found.tied[k] == _NOBODY else asked.limiting[found.tied[k]]
-                    stops[int(members[k])] = Stop(phase, float(takes_s[k]), cause, float(found.bits[k]))
-                stays[passing[ends]] = False
-        members = members[stays]
+            passing = members if stays is None else members[stays]
+            ends = effect.passed(plan, phase, passing)
+            if ends is None or not any_of(ends):
+                continue
+            if stays is None:
+                stays = np.ones(members.size, dtype=bool)
+            takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
+            for k in stays.nonzero()[0][ends].tolist():
+                tied = _NOBODY if found is None else found.tied[k]
+                cause, bits = (effect, NEVER) if found is None else (effect, float(found.bits[k]))
+                stops[int(members[k])] = Stop(
+                    phase, float(takes_s[k]), cause if tied == _NOBODY else asked.limiting[tied], bits
+                )
+                stays[k] = False
+        if stays is not None:
+            members = members[stays]
     return stops
 
 
@@ -65,19 +74,28 @@ class _First(NamedTuple):
     tied: IntArray
 
 
-def _first(clients: "Clients", plan: Plan, phase: int, members: IntArray, limits: list[tuple[int, Limit]]) -> _First:
-    after_s, bits = filled(members.size, NEVER), filled(members.size, NEVER)
-    cause, tied = np.full((2, members.size), _NOBODY)
-    takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members] if limits else after_s
+def _first(
+    clients: "Clients", plan: Plan, phase: int, members: IntArray, limits: list[tuple[int, Limit]]
+) -> _First | None:
+    """Return the first limits that are reached in a phase or as it ends; None if none is."""
+    if not limits:
+        return None
+    takes_s, found = plan.queue_s[phase, members] + plan.spent_s[phase, members], None
     for place, limit in limits:
         stop_s = np.maximum(0.0, _reached_s(clients, plan, phase, members, limit))
+        if not any_of(stop_s <= takes_s):
+            continue
+        if found is None:
+            never, nobody = np.full((2, members.size), NEVER), np.full((2, members.size), _NOBODY)
+            found = _First(*never, *nobody)
+        after_s, bits, cause, tied = found
         by_then = np.broadcast_to(limit.bits, members.shape)
         sooner = (stop_s < after_s) & (stop_s < takes_s)
         after_s[sooner], cause[sooner], bits[sooner] = stop_s[sooner], place, by_then[sooner]
         at_end = (stop_s == takes_s) & (after_s == NEVER)
         tied[at_end & (tied == _NOBODY)] = place
         bits[at_end] = np.minimum(bits, by_then)[at_end]
-    return _First(after_s, bits, cause, tied)
+    return found
 
 
 def stop_of(clients: "Clients", plan: Plan, phase: int, i: int) -> Stop | None:
@@ -115,6 +133,8 @@ def one(value: FloatArray | float) -> float:
 def _reached_s(clients: "Clients", plan: Plan, phase: int, members: IntArray, limit: Limit) -> FloatArray:
     """Return how many seconds after a phase of known duration was due a limit is reached."""
     active_s = limit.active_s
+    if isinstance(active_s, float) and active_s == NEVER and isinstance(limit.bits, float) and limit.bits == NEVER:
+        return np.broadcast_to(limit.after_s, members.shape)
     if phase != COMPUTE and np.any(np.less(limit.bits, NEVER) & np.equal(active_s, NEVER)):
         carried_s = clients.run.seconds_to_carry(plan, phase, members, limit.bits)
         active_s = np.where(np.equal(active_s, NEVER), carried_s, active_s)
