@@ -38,6 +38,7 @@ from fedsim.rounds.aggregation.weightings import WEIGHTING
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.budget_left import BudgetLeft
 from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.effects.kinds import EFFECT_SETTINGS
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
@@ -154,6 +155,7 @@ def build_context(
         may_leave=scenario.devices.availability.may_leave,
         devices_up=devices_up,
         links_up=links_up,
+        own_effects=[EFFECT_SETTINGS.checked(part).build(clients, streams) for part in scenario.rounds.effects],
         least_work=LATE_RULE.checked(scenario.rounds.late).least_share,
     )
     return ServerContext(

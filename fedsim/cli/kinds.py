@@ -63,7 +63,7 @@ def catalogues() -> dict[str, Any]:
     from fedsim.network.transport.transport import TRANSPORTS
     from fedsim.per_client import CLIENT_LAWS
     from fedsim.privacy import BUDGETS, COMPOSITIONS, LABEL_HISTOGRAMS, MECHANISMS, SIDE_INFORMATIONS
-    from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
+    from fedsim.rounds import BACKHAULS, CLOUD_RULES, EFFECTS, GROUPINGS, LATE, POLICIES
     from fedsim.rounds.aggregation.staleness import STALENESS
     from fedsim.rounds.aggregation.weightings import WEIGHTINGS
     from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS
@@ -73,6 +73,7 @@ def catalogues() -> dict[str, Any]:
         "selectors": SELECTORS,
         "policies": POLICIES,
         "late-rules": LATE,
+        "effects": EFFECTS,
         "staleness-laws": STALENESS,
         "weightings": WEIGHTINGS,
         "secure-aggregations": SECURE_AGGREGATIONS,

@@ -13,6 +13,8 @@ Examples
 from typing import TYPE_CHECKING
 
 from fedsim.lazy import on_use
+from fedsim.rounds.effects.contract import Effect, Limit
+from fedsim.rounds.effects.kinds import EFFECTS, EffectSettings
 from fedsim.rounds.faults import Faults
 from fedsim.rounds.hierarchy.backhaul import BACKHAULS
 from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULES
@@ -56,6 +58,7 @@ else:
 __all__ = [
     "BACKHAULS",
     "CLOUD_RULES",
+    "EFFECTS",
     "GROUPINGS",
     "LATE",
     "POLICIES",
@@ -64,12 +67,15 @@ __all__ = [
     "ClientContext",
     "Deadline",
     "Edges",
+    "Effect",
+    "EffectSettings",
     "EvaluationPlan",
     "ExpectedTimes",
     "Faults",
     "Hierarchy",
     "Knowledge",
     "LateRule",
+    "Limit",
     "PastRounds",
     "Progress",
     "Round",

@@ -104,7 +104,7 @@ class Plan:
         """Return the size of each member's message in downlink or uplink."""
         return np.broadcast_to(self.bits[phase // 2], self.client.shape)[members]
 
-    def flows_s(self, phase: int, members: IntArray | slice) -> FloatArray:
+    def flows_s(self, phase: int, members: IntArray | int | slice) -> FloatArray:
         """Return the instants at which members begin to work, or their bits to flow."""
         waits_s = self.queue_s[phase, members] + self.setup_s[phase, members]
         flows_s: FloatArray = self.begun_s[phase, members] + waits_s

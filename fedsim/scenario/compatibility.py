@@ -75,7 +75,7 @@ _REQUIREMENTS: Final = {
     ),
     names.NO_LOSSES: _Requirement(
         "clients that always deliver at last, because it waits for every client, and a client can be lost "
-        "(devices.dropout, devices.availability, devices.energy, rounds.faults)",
+        "(devices.dropout, devices.availability, devices.energy, rounds.faults, rounds.effects)",
         "devices",
         "a policy with a deadline or a longest wait, or give_up_s for an asynchronous one",
     ),
@@ -140,6 +140,7 @@ def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:
     """Yield each name that a part requires and no part provides."""
     faults = tables.rounds.faults
     lossy = tables.devices.may_lose_clients or (faults is not None and faults.may_lose_clients)
+    lossy = lossy or any(effect.may_end for effect in tables.rounds.effects)
     parts: dict[str, names.Capable] = dict(parts_of(tables))
     parts["devices"] = names.Capabilities(provides=frozenset(() if lossy else {names.NO_LOSSES}))
     if tables.rounds.edges is not None:

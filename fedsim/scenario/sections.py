@@ -10,7 +10,7 @@ from fedsim.learning import LEARNERS, Evaluation, LearnerSettings
 from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
 from fedsim.privacy import Privacy
 from fedsim.registry import Recipe, Settings, Slot, refusal
-from fedsim.rounds import LATE, POLICIES, Edges, Faults, LateRule, RoundPolicy
+from fedsim.rounds import EFFECTS, LATE, POLICIES, Edges, EffectSettings, Faults, LateRule, RoundPolicy
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS, BySamples, Weighting
 from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS, SecureAggregation
 from fedsim.selectors import SELECTORS
@@ -91,6 +91,7 @@ class Rounds(Settings):
     edges : edge servers between clients and cloud, each of which runs rounds under this policy; ``count`` and the other
         fields of this table then describe the cloud's rounds. None for a flat federation
     faults : crashes, link outages and restarts; None for none
+    effects : what else changes how participations go, in the order in which they are asked
     until_s : no round starts at or after this simulated second
     target_accuracy : the run ends after the first round whose evaluation reaches it
     target : the same for any metric of the task, or its loss
@@ -110,6 +111,7 @@ class Rounds(Settings):
     secure_aggregation: Annotated[SecureAggregation, Slot(SECURE_AGGREGATIONS)] | None = None
     edges: Edges | None = None
     faults: Faults | None = None
+    effects: Annotated[tuple[Annotated[EffectSettings, Slot(EFFECTS)], ...], Field(strict=False)] = ()
     until_s: Positive[Seconds] | None = None
     target_accuracy: Annotated[float, Field(gt=0, le=1)] | None = None
     target: Target | None = None

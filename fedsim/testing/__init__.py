@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fedsim.testing.compute_time import check_compute_time
     from fedsim.testing.dataset import check_dataset
     from fedsim.testing.discipline import check_discipline
+    from fedsim.testing.effect import check_effect
     from fedsim.testing.executor import check_executor
     from fedsim.testing.fading import check_fading
     from fedsim.testing.local_algorithm import check_local_algorithm
@@ -41,6 +42,7 @@ __all__ = [
     "check_compute_time",
     "check_dataset",
     "check_discipline",
+    "check_effect",
     "check_executor",
     "check_fading",
     "check_local_algorithm",

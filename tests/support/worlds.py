@@ -274,6 +274,7 @@ def serve(
     server_restart=None,
     streams=None,
     secure=None,
+    effects=(),
     **ending,
 ):
     """Run a server in a world of fixed times, or over the links given; return history, selector, learner and ledger.
@@ -304,6 +305,7 @@ def serve(
             batteries=batteries,
             devices_up=devices_up,
             links_up=links_up,
+            own_effects=effects,
             least_work=(late or Cancel()).least_share,
         ),
         streams=streams,

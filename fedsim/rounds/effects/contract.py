@@ -5,6 +5,7 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from fedsim.answers import Contract, Flag
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
@@ -121,6 +122,9 @@ class Effect:
         plan : the cohort, with what has become of its members
         members : positions, shape (m,)
         """
+
+
+EFFECT: Final = Contract("effect", Effect, {"may_end": Flag()})
 
 
 class Asked(NamedTuple):

@@ -1,0 +1,207 @@
+"""The contract check of effects."""
+
+import math
+from typing import Final
+
+import numpy as np
+from simpy import Environment
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.devices import Always
+from fedsim.devices.dropout import Never
+from fedsim.history.outcomes import PHASES, Outcome
+from fedsim.learning import NoLearning
+from fedsim.network.distributions import Constant
+from fedsim.network.latency import LatencyNetwork
+from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.clients.context import ClientContext
+from fedsim.rounds.clients.participations import Participations
+from fedsim.rounds.clients.workload import Workload
+from fedsim.rounds.effects.contract import Effect, Limit
+from fedsim.rounds.effects.kinds import EffectSettings
+from fedsim.rounds.plan import Plan
+from fedsim.rounds.run import Run
+from fedsim.streams import Streams
+from fedsim.testing.examination import Examination, at_least_two
+
+_DOWN_S, _UP_S, _BITS, _SAMPLES = 1.0, 2.0, 1e6, 50.0
+_ROUNDS: Final = 3
+
+
+def check_effect(settings: EffectSettings, *, clients: int = 8, seed: int = 0) -> None:
+    """Check that an effect keeps the contract of `fedsim.rounds.Effect`; return None if it does.
+
+    The effect is built for a crowd whose downlinks take 1 s, whose work takes up to 3 s and whose uplinks take 2 s, and
+    some cohorts are sent one after the other. The effect must
+
+    * leave the clients, the random key and the start of a cohort as they are, and sizes and work positive,
+    * state waits, limits and ends as numbers of at least 0, one for all members or one for each, never NaN,
+    * say of one member what it says of the same member among others,
+    * say the same of the same cohort in a second run with the same seed,
+    * end no participation unless ``may_end`` says that it may.
+
+    Parameters
+    ----------
+    settings : as they stand in ``rounds.effects``
+    clients : number of clients, at least 2
+    seed : seed of the random streams, >= 0
+
+    Raises
+    ------
+    ContractError
+        Naming the effect, the fault, and the cohort and the phase at which it shows.
+    ValueError
+        If ``clients`` is below 2.
+
+    Examples
+    --------
+    >>> from fedsim.rounds import EFFECTS
+    >>> check_effect(EFFECTS.make({"kind": "duty-cycle", "share": 0.1}))
+    """
+    at_least_two(clients=clients)
+    first, again = (_Trial(settings, clients, seed).ends() for _ in range(2))
+    trial = Examination(settings)
+    trial.law(first == again, "build: another run with the same seed ends otherwise; draws come from the streams given")
+
+
+class _Trial(Examination):
+    """Some cohorts of one run with an effect."""
+
+    def __init__(self, settings: EffectSettings, clients: int, seed: int) -> None:
+        super().__init__(settings)
+        self._clients, self._streams, self._may_end = clients, Streams(seed), settings.may_end
+        self._effect = self.ask("build", settings.build, clients, self._streams)
+        self.law(isinstance(self._effect, Effect), f"build returned {type(self._effect).__name__}, not an Effect")
+        self._env = Environment()
+        links = LatencyNetwork(downlink=Constant(value_s=_DOWN_S), uplink=Constant(value_s=_UP_S))
+        learner = NoLearning(model_bits=_BITS, samples_per_client=int(_SAMPLES)).build(clients, self._streams)
+        context = ClientContext(
+            streams=self._streams,
+            links=links.build(np.zeros((clients, 2)), self._streams),
+            compute=_Work(),
+            availability=Always().build(clients, self._streams),
+            dropout=Never(),
+            workload=Workload(learner),
+            may_leave=False,
+            own_effects=[_Examined(self, self._effect)],
+        )
+        self._run = Clients(self._env, context)
+
+    def ends(self) -> list[tuple[float, ...]]:
+        """Return when the participations of each cohort have ended."""
+        found = []
+        for number in range(1, _ROUNDS + 1):
+            self.place = f"cohort {number}"
+            size = self._clients if number % 2 else self._clients // 2
+            client = np.arange(self._clients - size, self._clients)
+            going = self._run.send(self._plan(client, number))
+            self._env.run(until=self._env.now + 1e6)
+            self._check(going, client, number)
+            self._run.settle(going)
+            found.append(tuple(going.ended_s.tolist()))
+        return found
+
+    def _plan(self, client: IntArray, number: int) -> Plan:
+        samples = np.full(client.size, _SAMPLES)
+        return Plan(
+            client,
+            number,
+            number,
+            looked_s=float(self._env.now),
+            candidacy_draw=number,
+            bits=(_BITS, _BITS),
+            samples=samples,
+            compute_s=_Work().duration_s(client, number, samples),
+        )
+
+    def _check(self, going: Participations, client: IntArray, number: int) -> None:
+        plan = going.plan
+        self.law(bool(np.array_equal(plan.client, client)), "plan changed the clients of a cohort")
+        self.law((plan.number, plan.draw) == (number, number), "plan changed the number or the random key of a cohort")
+        dropped = plan.outcome == Outcome.DROPPED
+        self.law(self._may_end or not dropped.any(), "limit or passed has ended a participation, and may_end is False")
+        unended = np.isnan(going.ended_s)
+        self.law(not unended.any(), "wait_s lets a client wait for more than 1e6 s; allowed: an end by limit")
+        sizes = [np.asarray(bits, dtype=np.float64) for bits in plan.bits]
+        fit = all(bool(np.all((bits >= 0) & np.isfinite(bits))) for bits in (*sizes, plan.compute_s))
+        self.law(fit, "plan or due made a size or a duration that is negative or not finite")
+
+
+class _Examined(Effect):
+    """An effect whose every answer is examined."""
+
+    def __init__(self, trial: Examination, effect: Effect) -> None:
+        self._trial, self._effect = trial, effect
+        self.phases, self.starts = effect.phases, effect.starts  # type: ignore[misc]
+
+    def begin(self, run: Run) -> None:
+        self._trial.ask("begin", self._effect.begin, run)
+
+    def plan(self, plan: Plan) -> None:
+        self._trial.ask("plan", self._effect.plan, plan)
+
+    def due(self, plan: Plan, phase: int, members: IntArray | int) -> None:
+        self._trial.ask("due", self._effect.due, plan, phase, members)
+
+    def settle(self, plan: Plan, members: IntArray) -> None:
+        self._trial.ask("settle", self._effect.settle, plan, members)
+
+    def wait_s(self, plan: Plan, phase: int, members: IntArray | int) -> tuple[FloatArray | float, FloatArray | float]:
+        waits_s = self._trial.ask("wait_s", self._effect.wait_s, plan, phase, members)
+        for wait_s in waits_s:
+            self._numbers("wait_s", phase, members, wait_s)
+        if isinstance(members, np.ndarray):
+            for k, i in enumerate(members.tolist()):
+                self._alike("wait_s", phase, k, waits_s, self._effect.wait_s(plan, phase, i))
+        return waits_s
+
+    def limit(self, plan: Plan, phase: int, members: IntArray | int) -> Limit | None:
+        limit = self._trial.ask("limit", self._effect.limit, plan, phase, members)
+        if limit is None:
+            return None
+        self._trial.law(isinstance(limit, Limit), f"limit returned {type(limit).__name__}, not a Limit or None")
+        for values in limit:
+            self._numbers("limit", phase, members, values, infinite=True)
+        if isinstance(members, np.ndarray):
+            for k, i in enumerate(members.tolist()):
+                self._alike("limit", phase, k, limit, self._effect.limit(plan, phase, i) or Limit())
+        return limit
+
+    def passed(self, plan: Plan, phase: int, members: IntArray | int) -> np.ndarray | np.bool_ | None:
+        ends = self._trial.ask("passed", self._effect.passed, plan, phase, members)
+        wanted = np.shape(members)
+        fits = ends is None or (np.shape(ends) == wanted and np.asarray(ends).dtype == np.bool_)
+        self._trial.law(fits, f"passed returned {ends!r}; allowed: flags of the shape of the members, or None")
+        return ends
+
+    def _numbers(
+        self, member: str, phase: int, members: IntArray | int, values: object, *, infinite: bool = False
+    ) -> None:
+        array = np.asarray(values, dtype=np.float64)
+        shaped = array.shape in ((), np.shape(members))
+        known = shaped and bool(np.all((array >= 0) & (infinite | np.isfinite(array))))
+        self._trial.law(
+            known,
+            f"{member} returned {values!r} for {np.size(members)} member(s) in {PHASES[phase]}; allowed: numbers >= 0, "
+            "one for all or one for each",
+        )
+
+    def _alike(self, member: str, phase: int, k: int, many: tuple[object, ...], one: tuple[object, ...]) -> None:
+        for values, value in zip(many, one, strict=True):
+            among = np.asarray(values, dtype=np.float64)
+            found = float(among if among.ndim == 0 else among[k])
+            alone = float(np.max(np.asarray(value, dtype=np.float64)))
+            same = found == alone or math.isclose(found, alone, rel_tol=1e-9)
+            fault = f"{member} says {alone} of a member alone and {found} of it among others in {PHASES[phase]}"
+            self._trial.law(same, fault)
+
+
+class _Work:
+    """Work of up to 3 s."""
+
+    def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
+        work_s: FloatArray = 1.0 + (client % 3).astype(np.float64)
+        return work_s
+
+    def expected_s(self, samples: FloatArray) -> FloatArray:
+        return np.full(samples.shape, 2.0)

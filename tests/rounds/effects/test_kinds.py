@@ -1,0 +1,222 @@
+"""Effects of a scenario, worked by hand."""
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.errors import ContractError, ScenarioError
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome
+from fedsim.rounds import Deadline, Effect, EffectSettings, Limit, WaitForAll
+from fedsim.rounds.effects.background_traffic import BackgroundTraffic
+from fedsim.rounds.effects.duty_cycle import DutyCycle
+from fedsim.streams import Streams
+from fedsim.testing import check_effect
+from tests.support.stories import rows
+from tests.support.worlds import Pipe, serve
+
+
+def test_a_duty_cycle_of_a_quarter_is_followed_by_three_times_the_message():
+    """Uploads of 2 s, due each 4 s after the end: silent for 6 s, so that each waits for 3 s, for 1 s of work."""
+    settings = DutyCycle(share=0.25)
+    history, *_ = serve(WaitForAll(), [1.0], [2.0], [2.0], effects=[settings.build(1, Streams(0))], count=3, audit=True)
+    assert rows(history.participations, "start_s", "queue_s", "uplink_s", "end_s") == [
+        (0.0, 0.0, 2.0, 5.0),
+        (5.0, 3.0, 2.0, 13.0),
+        (13.0, 3.0, 2.0, 21.0),
+    ]
+
+
+@pytest.mark.parametrize("shared", [{"down": FirstCome}, {"up": EqualSharing}, {"down": FirstCome, "up": FirstCome}])
+def test_a_duty_cycle_holds_on_shared_links_too(shared):
+    """Messages of 1 bit at 1 bit/s: 1 s up and 3 s of silence, of which 1 s down and 1 s of work pass."""
+    history, *_ = serve(
+        WaitForAll(),
+        *([1.0], [1.0], [1.0]),
+        links=Pipe([1.0], [1.0], **shared),
+        effects=[DutyCycle(share=0.25).build(1, Streams(0))],
+        count=2,
+    )
+    assert rows(history.participations, "queue_s", "uplink_s", "end_s") == [(0.0, 1.0, 3.0), (1.0, 1.0, 7.0)]
+
+
+def test_background_traffic_takes_its_share_of_the_uplink_for_its_time():
+    """A message of 1 bit at 1 bit/s: alone 1 s; beside one sender half the rate, until 3 s.
+
+    Round 1 sends from 1 s, with half the rate: 2 s. Round 2 sends from 4 s, alone.
+    """
+    traffic = BackgroundTraffic(from_s=0.5, until_s=3.0, message_bits=1e3)
+    history, *_ = serve(
+        WaitForAll(),
+        *([0.0], [1.0], [1.0]),
+        links=Pipe([0.0], [1.0], up=EqualSharing),
+        effects=[traffic.build(1, Streams(0))],
+        count=2,
+        audit=True,
+    )
+    assert rows(history.participations, "start_s", "uplink_s", "end_s") == [(0.0, 2.0, 3.0), (3.0, 1.0, 5.0)]
+
+
+def test_background_traffic_has_its_turns_in_a_queue():
+    """Messages of 0.5 s from 0 s: an upload due at 0.25 s waits for the end of the present one."""
+    traffic = BackgroundTraffic(from_s=0.0, until_s=10.0, message_bits=0.5)
+    history, *_ = serve(
+        WaitForAll(),
+        *([0.0], [0.25], [1.0]),
+        links=Pipe([0.0], [1.0], up=FirstCome),
+        effects=[traffic.build(1, Streams(0))],
+    )
+    assert rows(history.participations, "queue_s", "uplink_s", "end_s") == [(0.25, 1.0, 1.5)]
+
+
+def test_background_traffic_of_100_s_slows_the_uplinks_of_its_site_alone():
+    def uplinks(effects):
+        history = simulate(
+            Scenario(
+                name="traffic",
+                crowd={"clients": 30, "placement": {"kind": "disc", "radius_m": 150.0}},
+                learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
+                network={
+                    "kind": "cell",
+                    "fading": "none",
+                    "sites": {"inter_site_distance_m": 150.0, "serving_rings": 1},
+                    "uplink": {"sharing": "equal"},
+                },
+                devices={"compute": {"kind": "rate", "samples_per_s": 2.0, "spread_sigma": 0.0, "jitter_sigma": 0.0}},
+                rounds={"count": 60, "policy": {"kind": "deadline", "deadline_s": 60.0}, "effects": effects},
+                selector={"kind": "uniform", "cohort": 15},
+            )
+        )
+        site = dict(zip(*(history.column("clients", name).tolist() for name in ("client", "site")), strict=True))
+        table = history.participations.to_pandas()
+        table["site"] = table["client"].map(site)
+        flows_s = table["end_s"] - table["uplink_s"]
+        table["inside"] = (flows_s >= 100) & (table["end_s"] <= 200)
+        return table.groupby([table["site"] == 0, "inside"])["uplink_s"].mean()
+
+    before = uplinks([])
+    traffic = {"kind": "background-traffic", "from_s": 100.0, "until_s": 200.0, "site": 0, "senders": 3}
+    after = uplinks([traffic])
+    assert after[True, True] > 1.3 * before[True, True]
+    for elsewhere in ((False, True), (False, False), (True, False)):
+        assert after[elsewhere] == pytest.approx(before[elsewhere], rel=0.25)
+
+
+def scenario(effects, **changes):
+    return Scenario(
+        name="effects",
+        **{
+            "crowd": {"clients": 6},
+            "learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
+            "network": "pause-two-speed",
+            "rounds": {"count": 2, "effects": effects},
+            "selector": {"kind": "uniform", "cohort": 3},
+            **changes,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("effects", "message"),
+    [
+        ([{"kind": "duty-cycle", "share": 1.5}], r"rounds\.effects\.0\.share: 1\.5 is not allowed"),
+        ([{"kind": "duty-circle"}], r"rounds\.effects\.0.*duty-cycle"),
+        ([{"kind": "background-traffic", "from_s": 3.0, "until_s": 2.0}], r"until_s = 2\.0 is not allowed"),
+    ],
+)
+def test_wrong_effects_are_refused_with_their_place(effects, message):
+    with pytest.raises(ScenarioError, match=message):
+        scenario(effects)
+
+
+def test_background_traffic_needs_a_shared_uplink_and_a_site():
+    traffic = {"kind": "background-traffic", "from_s": 0.0, "until_s": 2.0}
+    with pytest.raises(ScenarioError, match="needs uplinks that clients share"):
+        simulate(scenario([traffic]))
+    cell = {"kind": "cell", "uplink": {"sharing": "equal"}}
+    with pytest.raises(ScenarioError, match=r"at site 3 is not allowed: the network has 1 site\(s\)"):
+        simulate(scenario([{**traffic, "site": 3}], network=cell))
+
+
+class Ending(EffectSettings):
+    may_end = True
+    after_s: float = 0.5
+
+    def build(self, clients, streams):
+        return Ends(self.after_s)
+
+
+class Ends(Effect):
+    """Ends each participation some seconds after its work was due."""
+
+    phases = frozenset({1})
+
+    def __init__(self, after_s):
+        self.after_s = after_s
+
+    def limit(self, plan, phase, members):
+        return Limit(after_s=self.after_s)
+
+
+def test_an_effect_of_ones_own_ends_participations_where_it_says():
+    history, *_ = serve(Deadline(deadline_s=9), [1, 1], [2, 0.25], [3, 3], effects=[Ends(0.5)])
+    assert rows(history.participations, "end_s", "compute_s", "outcome", "cut_in") == [
+        (1.5, 0.5, "dropped", "compute"),
+        (4.25, 0.25, "delivered", None),
+    ]
+
+
+def test_a_server_that_waits_for_all_refuses_an_effect_that_may_end_participations():
+    with pytest.raises(ScenarioError, match=r"rounds\.effects"):
+        scenario([Ending()])
+    assert scenario([Ending()], rounds={"count": 1, "policy": {"kind": "deadline", "deadline_s": 9.0}, "effects": ()})
+
+
+class Lying(EffectSettings):
+    """Builds an effect whose members are those of a table."""
+
+    members: str = "wait"
+
+    def build(self, clients, streams):
+        def wait(self, plan, phase, members):
+            return -1.0, 0.0
+
+        def unequal(self, plan, phase, members):
+            return np.arange(np.size(members), dtype=float), 0.0
+
+        def limit(self, plan, phase, members):
+            return np.nan
+
+        def ends(self, plan, phase, members):
+            return np.ones(np.shape(members), dtype=bool)
+
+        def plan(self, plan):
+            plan.client = plan.client[::-1].copy()
+
+        name, function = {
+            "wait": ("wait_s", wait),
+            "unequal": ("wait_s", unequal),
+            "limit": ("limit", limit),
+            "ends": ("passed", ends),
+            "plan": ("plan", plan),
+        }[self.members]
+        return type("Liar", (Effect,), {name: function})()
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ("wait", r"wait_s returned -1\.0 for 8 member\(s\) in downlink; allowed: numbers >= 0"),
+        ("unequal", r"wait_s says 0\.0 of a member alone and 1\.0 of it among others"),
+        ("limit", "limit returned float, not a Limit or None"),
+        ("ends", "limit or passed has ended a participation, and may_end is False"),
+        ("plan", "plan changed the clients of a cohort"),
+    ],
+)
+def test_check_effect_names_the_fault(members, message):
+    with pytest.raises(ContractError, match=message):
+        check_effect(Lying(members=members))
+
+
+@pytest.mark.parametrize("settings", [DutyCycle(share=0.1), Ending()], ids=["duty-cycle", "ending"])
+def test_check_effect_accepts_right_ones(settings):
+    check_effect(settings)
