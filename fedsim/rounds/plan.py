@@ -27,9 +27,10 @@ class Plan:
     bits : sizes of the message down and of the message up, each one number or of shape (n,)
     samples, compute_s : samples and seconds of the whole work, shape (n,)
     work : share of the whole work that each member does, shape (n,)
-    deadline_s : instant after which nobody waits, inf for none; ``start_s`` is the instant at which the cohort is sent
+    deadline_s : instant after which the server does not wait, inf for none
+    start_s : instant at which the cohort is sent
     update : whether the message up is an update, not a response to a question
-    waits_for_all, why_all : whether the server waits for everybody, and what else is allowed
+    waits_for_all, why_all : whether the server waits for all members, and what else is allowed
     links : of this cohort alone; None for those of the run
     cpu_frequency, transmit_power_dbm : share of the full clock frequency, and radiated power; None for the usual
     on_upload : called with a position when its message up begins

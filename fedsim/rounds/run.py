@@ -44,8 +44,9 @@ class Run:
         client, bits = plan.client[members], plan.bits[phase // 2]
         if is_one(bits):
             return take_s(client, plan.draw, start_s, bits)
-        sizes = at(bits, members) if isinstance(members, np.ndarray) else bits
-        return by_value(sizes, lambda some, size: take_s(client[some], plan.draw, start_s[some], size))
+        return by_value(
+            np.asarray(bits)[members], lambda some, size: take_s(client[some], plan.draw, start_s[some], size)
+        )
 
     def carried(
         self, plan: Plan, phase: int, members: IntArray, start_s: FloatArray, elapsed_s: FloatArray

@@ -94,10 +94,10 @@ class _Trial(Examination):
             self.place = f"cohort {number}"
             size = self._clients if number % 2 else self._clients // 2
             client = np.arange(self._clients - size, self._clients)
-            going = self._run.send(self._plan(client, number))
+            going = Participations(self._run, self._plan(client, number))
             self._env.run(until=self._env.now + 1e6)
             self._check(going, client, number)
-            self._run.settle(going)
+            going.settle()
             found.append(tuple(going.ended_s.tolist()))
         return found
 

@@ -2,13 +2,19 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, Final, cast
+
+import numpy as np
+from scipy.stats import hypergeom
 
 from fedsim.errors import SelectorError
 from fedsim.selectors import Selector, SelectorInfo, SelectorPort
-from fedsim.testing.deliveries import refuse_stalling
 from fedsim.testing.examination import alike, at_least_two, maker
 from fedsim.testing.server import Answered, AsynchronousServer, Server, Trial
+
+_NAME: Final = "a crowd of which half never delivers"
+_SPREAD: Final = 4.0
+"""Standard deviations above the number that uniform cohorts would leave empty."""
 
 
 def check_selector(
@@ -28,7 +34,7 @@ def check_selector(
       generator of its own, no clock, no memory shared between copies,
     * not react in rounds up to r to different reports that another copy gets after round r,
     * work with a server's knowledge, unless its class has ``oracle = True``,
-    * leave few rounds without a delivery where half of the crowd never delivers (`refuse_stalling`), unless its
+    * leave few rounds without a delivery where half of the crowd never delivers, unless its
       ``may_stall`` says why not.
 
     Parameters
@@ -77,7 +83,7 @@ def check_selector(
         again = _server(trial, seed, fresh)
         _compare(again, again.run(rounds), cohorts, "differs between two fresh copies")
         _check_side_by_side(trial, seed, fresh, cohorts)
-    refuse_stalling(fresh, clients, 2 * rounds, seed)
+    _refuse_stalling(fresh, clients, 2 * rounds, seed)
 
 
 def _factory(selector_or_factory: Selector | Callable[[], Selector]) -> Callable[[], Selector]:
@@ -127,3 +133,27 @@ def _pairs(one: Answered, other: Answered) -> Iterator[tuple[str, str, Any, Any]
         left, right = ({} if given is None else vars(given) for given in (answer, another))
         for column in {**left, **right}:
             yield method, column, left.get(column), right.get(column)
+
+
+def _refuse_stalling(fresh: Callable[[], Selector], clients: int, rounds: int, seed: int) -> None:
+    """Check the rounds without a delivery in a crowd of which half never delivers, chosen at random.
+
+    In the last two thirds of the rounds there must not be many more than uniform cohorts of the same sizes would leave
+    (by the hypergeometric law), unless the selector's attribute ``may_stall`` says why.
+    """
+    trial = Trial(_NAME, clients, delivering=1.0, answering=1.0, silent=0.5, features=4)
+    server = Server(trial, seed, fresh())
+    if server.selector.may_stall:
+        return
+    cohorts = [answered.cohort.client for answered in server.run(rounds)][rounds // 3 :]
+    sizes = np.array([cohort.size for cohort in cohorts])
+    chance = np.asarray(hypergeom.pmf(sizes, clients, int(server.silent.sum()), sizes))
+    expected, spread = float(chance.sum()), float(np.sqrt((chance * (1 - chance)).sum()))
+    empty = sum(bool(server.silent[cohort].all()) for cohort in cohorts)
+    server.place = f"in the trial with {_NAME}"
+    server.law(
+        empty <= expected + _SPREAD * spread + 1.0,
+        f"select left {empty} of the last {len(cohorts)} rounds without a delivery, where uniform cohorts of the same "
+        f"sizes leave {expected:.1f}; a client that never delivered is not one that was never tried, or the attribute "
+        "may_stall says why",
+    )

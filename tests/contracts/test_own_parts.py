@@ -19,6 +19,7 @@ KINDS = {
     "compute_time",
     "data_set",
     "discipline",
+    "effect",
     "executor",
     "local_algorithm",
     "network",

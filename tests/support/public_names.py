@@ -1,4 +1,4 @@
-"""What users read docstrings of: exports, contracts that they derive from, and kinds of a scenario."""
+"""What users read docstrings of: exports, contracts that they derive from, what these hand to them, and kinds."""
 
 import ast
 import dataclasses
@@ -19,9 +19,12 @@ from pydantic import BaseModel
 import fedsim
 from fedsim.answers import Contract
 from fedsim.cli.kinds import catalogues
+from fedsim.rounds.plan import Plan
+from fedsim.rounds.run import Run
 from fedsim.scenario import Scenario
 
 DOORS = ("fedsim", "fedsim.testing", "fedsim.bridges")
+HANDED_TO_PARTS = (Plan, Run)
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 _LISTED = ("Parameters", "Attributes")
 
@@ -95,7 +98,7 @@ def _add_tables(annotation: Any, found: dict[type, None]) -> None:
 @functools.cache
 def public() -> tuple[Member, ...]:
     """Return every class and function whose docstring users read, each once."""
-    wanted = [*exported(), *(contract.protocol for contract in contracts()), *kinds()]
+    wanted = [*exported(), *(contract.protocol for contract in contracts()), *HANDED_TO_PARTS, *kinds()]
     return tuple({Member(value).home: Member(value) for value in wanted if _is_ours(value)}.values())
 
 

@@ -1,4 +1,4 @@
-"""The clients of one run: what sends cohorts, and asks the list of effects."""
+"""The clients of one run: what times their phases, and asks the list of effects."""
 
 import math
 from typing import Final, Self
@@ -10,7 +10,6 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.rounds.clients.context import ClientContext
-from fedsim.rounds.clients.participations import OnEnd, Participations
 from fedsim.rounds.effects.contract import Effects, Members
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
@@ -52,10 +51,6 @@ class Clients:
         """Whether every client responds after a time that is known in advance."""
         return self.run.medium is None and not any(effect.may_end for effect in self.effects)
 
-    def send(self, plan: Plan, on_end: OnEnd | None = None) -> Participations:
-        """Send a cohort now; ``on_end`` is called at the end of each participation."""
-        return Participations(self, plan, on_end)
-
     def time(self, plan: Plan, phase: int, members: IntArray, due_s: FloatArray) -> FloatArray:
         """Find how long a phase over own links takes that is due at some instants, and return when it will be over.
 
@@ -82,7 +77,7 @@ class Clients:
             effect.due(plan, phase, members)
         for effect in self.asked[phase].waiting:
             wait_s, setup_s = effect.wait_s(plan, phase, members)
-            if not (isinstance(wait_s, float) and wait_s == 0.0):
+            if np.ndim(wait_s) or wait_s:
                 plan.queue_s[phase, places] += wait_s
             plan.setup_s[phase, places] += setup_s
 
@@ -99,18 +94,9 @@ class Clients:
         phases_s: FloatArray = plan.queue_s + plan.spent_s
         return phases_s
 
-    def settle(self, participations: Participations, members: IntArray | None = None) -> None:
-        """Let the effects take note of members that have ended, by default of all."""
-        participations.count_bits()
-        if self.settling:
-            plan = participations.plan
-            plan.end_s = participations.ended_s
-            for effect in self.settling:
-                effect.settle(plan, plan.everyone if members is None else members)
-
-    def refuse_times(self, plan: Plan, phases: slice, members: IntArray | slice = slice(None)) -> None:
+    def refuse_times(self, plan: Plan, phases: slice, members: IntArray | None = None) -> None:
         """Refuse negative durations of phases that are planned, and a wait without limit for one that never ends."""
-        times_s = plan.spent_s[phases] if isinstance(members, slice) else plan.spent_s[phases, members]
+        times_s = plan.spent_s[phases] if members is None else plan.spent_s[phases, members]
         if not times_s.size:
             return
         # Bits ascend from 0 to inf, and those of negative numbers and NaN are above them.
@@ -118,7 +104,8 @@ class Clients:
         if highest < _INFINITE or (highest == _INFINITE and not plan.waits_for_all):
             return
         never = plan.waits_for_all & np.isinf(times_s)
-        self._refuse(plan, phases, members, ~(times_s >= 0) | never, never)
+        places = slice(None) if members is None else members
+        self._refuse(plan, phases, places, ~(times_s >= 0) | never, never)
 
     def refuse_unreachable(self, plan: Plan) -> None:
         """Refuse a wait without limit for a shared medium that carries nothing to or from a client."""

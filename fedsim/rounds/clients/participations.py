@@ -10,7 +10,7 @@ late from dropped; only the history can.
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from simpy import Event
@@ -20,14 +20,12 @@ from fedsim.clock import call_after, call_next
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.network.transfers import Transfer
 from fedsim.per_client import of_one
+from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.known_starts import KnownStarts
 from fedsim.rounds.clients.records import ParticipationRecords
 from fedsim.rounds.clients.stops import Stop, one, stop_of, stops_of
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit
 from fedsim.rounds.plan import Plan
-
-if TYPE_CHECKING:
-    from fedsim.rounds.clients.clients import Clients
 
 # Plain integers: assigned to an array several times faster than members of an enumeration.
 _LATE: Final = int(Outcome.LATE)
@@ -41,7 +39,7 @@ OnEnd = Callable[[int, bool], None]
 class Participations:
     """The participations of the n clients of a cohort; its plan says what has become of them."""
 
-    def __init__(self, clients: "Clients", plan: Plan, on_end: OnEnd | None = None) -> None:
+    def __init__(self, clients: Clients, plan: Plan, on_end: OnEnd | None = None) -> None:
         self._clients, self.run, self.plan, self.env, self._on_end = clients, clients.run, plan, clients.env, on_end
         size = plan.client.size
         run, now_s = clients.run, float(clients.env.now)
@@ -134,6 +132,14 @@ class Participations:
             carried = self.run.carried(self.plan, phase, members, np.array(start_s), np.array(elapsed_s))
             sent_bits = self.plan.sent_bits
             sent_bits[phase // 2, members] = np.minimum(carried, sent_bits[phase // 2, members])
+
+    def settle(self, members: IntArray | None = None) -> None:
+        """Let the effects take note of members that have ended, by default of all."""
+        self.count_bits()
+        if self._clients.settling:
+            self.plan.end_s = self.ended_s
+            for effect in self._clients.settling:
+                effect.settle(self.plan, self.plan.everyone if members is None else members)
 
     def records(self, part: IntArray | None = None) -> ParticipationRecords:
         """Return the records of participations that have ended, at some positions or of the whole cohort."""

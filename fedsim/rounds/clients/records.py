@@ -1,6 +1,6 @@
 """What participations that have ended have spent and sent, as the history and the audit take it."""
 
-from typing import Final, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,11 +71,15 @@ class ParticipationRecords(NamedTuple):
         return self._replace(
             client=self.client[part],
             bits=(at(self.bits[0], part), at(self.bits[1], part)),
+            ended_s=self.ended_s[part],
             spent_s=self.spent_s[:, part],
+            queue_s=self.queue_s[part],
             sent_bits=self.sent_bits[:, part],
+            outcome=self.outcome[part],
+            cut_in=self.cut_in[part],
+            planned_compute_s=self.planned_compute_s[part],
+            emptied=self.emptied[part],
+            energy_j=self.energy_j[part],
+            left_j=self.left_j[part],
             demand=None if self.demand is None else self.demand.of(part),
-            **{name: getattr(self, name)[part] for name in _COLUMNS},
         )
-
-
-_COLUMNS: Final = ("ended_s", "queue_s", "outcome", "cut_in", "planned_compute_s", "emptied", "energy_j", "left_j")

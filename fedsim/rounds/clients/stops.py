@@ -1,22 +1,20 @@
 """Where members end early, of the phases whose times are planned."""
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray, any_of
 from fedsim.history.outcomes import COMPUTE
+from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit
 from fedsim.rounds.plan import Plan
 
-if TYPE_CHECKING:
-    from fedsim.rounds.clients.clients import Clients
-
-_NOBODY: Final = -1
+_NO_EFFECT: Final = -1
 
 
 class Stop(NamedTuple):
-    """Where a member ends early: in a phase, so many seconds after it was due, by an effect.
+    """Where a member ends early: in a phase, some seconds after it was due, by an effect.
 
     By then no more than some bits have been carried, inf where the links say how many.
     """
@@ -27,7 +25,7 @@ class Stop(NamedTuple):
     most_bits: float
 
 
-def stops_of(clients: "Clients", plan: Plan, phases: range, members: IntArray) -> dict[int, Stop]:
+def stops_of(clients: Clients, plan: Plan, phases: range, members: IntArray) -> dict[int, Stop]:
     """Return where members end early, by their positions, and let effects take note of the phases that are passed."""
     stops: dict[int, Stop] = {}
     for phase in phases:
@@ -51,10 +49,10 @@ def stops_of(clients: "Clients", plan: Plan, phases: range, members: IntArray) -
                 stays = np.ones(members.size, dtype=bool)
             takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
             for k in stays.nonzero()[0][ends].tolist():
-                tied = _NOBODY if found is None else found.tied[k]
+                tied = _NO_EFFECT if found is None else found.tied[k]
                 cause, bits = (effect, NEVER) if found is None else (effect, float(found.bits[k]))
                 stops[int(members[k])] = Stop(
-                    phase, float(takes_s[k]), cause if tied == _NOBODY else asked.limiting[tied], bits
+                    phase, float(takes_s[k]), cause if tied == _NO_EFFECT else asked.limiting[tied], bits
                 )
                 stays[k] = False
         if stays is not None:
@@ -75,7 +73,7 @@ class _First(NamedTuple):
 
 
 def _first(
-    clients: "Clients", plan: Plan, phase: int, members: IntArray, limits: list[tuple[int, Limit]]
+    clients: Clients, plan: Plan, phase: int, members: IntArray, limits: list[tuple[int, Limit]]
 ) -> _First | None:
     """Return the first limits that are reached in a phase or as it ends; None if none is."""
     if not limits:
@@ -86,19 +84,19 @@ def _first(
         if not any_of(stop_s <= takes_s):
             continue
         if found is None:
-            never, nobody = np.full((2, members.size), NEVER), np.full((2, members.size), _NOBODY)
+            never, nobody = np.full((2, members.size), NEVER), np.full((2, members.size), _NO_EFFECT)
             found = _First(*never, *nobody)
         after_s, bits, cause, tied = found
         by_then = np.broadcast_to(limit.bits, members.shape)
         sooner = (stop_s < after_s) & (stop_s < takes_s)
         after_s[sooner], cause[sooner], bits[sooner] = stop_s[sooner], place, by_then[sooner]
         at_end = (stop_s == takes_s) & (after_s == NEVER)
-        tied[at_end & (tied == _NOBODY)] = place
+        tied[at_end & (tied == _NO_EFFECT)] = place
         bits[at_end] = np.minimum(bits, by_then)[at_end]
     return found
 
 
-def stop_of(clients: "Clients", plan: Plan, phase: int, i: int) -> Stop | None:
+def stop_of(clients: Clients, plan: Plan, phase: int, i: int) -> Stop | None:
     """Return where one member ends early in a phase, as `stops_of` does for many; None if it passes."""
     asked = clients.asked[phase]
     queue_s = float(plan.queue_s[phase, i])
@@ -127,13 +125,14 @@ def stop_of(clients: "Clients", plan: Plan, phase: int, i: int) -> Stop | None:
 
 def one(value: FloatArray | float) -> float:
     """Return a value of one member, which an effect may give as a number or as an array."""
-    return value if isinstance(value, float) else float(np.min(value))
+    number: float = np.asarray(value).item()
+    return number
 
 
-def _reached_s(clients: "Clients", plan: Plan, phase: int, members: IntArray, limit: Limit) -> FloatArray:
+def _reached_s(clients: Clients, plan: Plan, phase: int, members: IntArray, limit: Limit) -> FloatArray:
     """Return how many seconds after a phase of known duration was due a limit is reached."""
     active_s = limit.active_s
-    if isinstance(active_s, float) and active_s == NEVER and isinstance(limit.bits, float) and limit.bits == NEVER:
+    if active_s is NEVER and limit.bits is NEVER:
         return np.broadcast_to(limit.after_s, members.shape)
     if phase != COMPUTE and np.any(np.less(limit.bits, NEVER) & np.equal(active_s, NEVER)):
         carried_s = clients.run.seconds_to_carry(plan, phase, members, limit.bits)

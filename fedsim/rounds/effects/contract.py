@@ -1,11 +1,11 @@
 """The contract of an effect, every member of which has a default that does nothing."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple, final
 
 import numpy as np
 
-from fedsim.answers import Contract, Flag
+from fedsim.answers import Contract, Flag, Free
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
@@ -56,6 +56,17 @@ class Effect:
     phases: frozenset[int] = frozenset({0, 1, 2})
     starts: ClassVar[frozenset[int]] = frozenset()
     may_end: ClassVar[bool] = True
+
+    @final
+    def says(self, member: str) -> bool:
+        """Return whether the effect has a member of its own in place of the default.
+
+        Parameters
+        ----------
+        member : name
+        """
+        home = next(kind for kind in type(self).__mro__ if member in vars(kind))
+        return home is not Effect
 
     def begin(self, run: Run) -> None:
         """Begin a run: keep what is needed of it, start processes on its clock.
@@ -124,7 +135,20 @@ class Effect:
         """
 
 
-EFFECT: Final = Contract("effect", Effect, {"may_end": Flag()})
+EFFECT: Final = Contract(
+    "effect",
+    Effect,
+    {
+        "may_end": Flag(),
+        "begin": Free(),
+        "plan": Free(),
+        "due": Free(),
+        "wait_s": Free(),
+        "limit": Free(),
+        "passed": Free(),
+        "settle": Free(),
+    },
+)
 
 
 class Asked(NamedTuple):
@@ -145,7 +169,7 @@ class Effects(tuple[Effect, ...]):
 
     def having(self, member: str) -> Sequence[Effect]:
         """Return the effects that have a member of their own in place of the default."""
-        return [effect for effect in self if getattr(type(effect), member) is not getattr(Effect, member)]
+        return [effect for effect in self if effect.says(member)]
 
     def asked(self, phase: int) -> Asked:
         """Return the effects that are asked about a phase."""

@@ -1,4 +1,4 @@
-"""Clients that leave so many seconds after they were sent, whatever they do: offline, crashed, or lost."""
+"""Clients that leave at instants that are known when they are sent: offline, crashed, or lost."""
 
 import numpy as np
 

@@ -32,9 +32,10 @@ class Outages(Effect):
         """Let an upload that is due during an outage wait for its end."""
         if phase != UPLINK:
             return 0.0, 0.0
-        if not isinstance(members, np.ndarray):
-            waits_s, _ = self.wait_s(plan, phase, np.array([members]))
+        if np.ndim(members) == 0:
+            waits_s, _ = self.wait_s(plan, phase, np.atleast_1d(members))
             return float(np.max(waits_s)), 0.0
+        members = np.atleast_1d(members)
         fails_s, due_s = plan.notes[self][1], plan.flows_s(phase, members)
         waits_s = np.zeros(members.size)
         for k in np.flatnonzero(fails_s[members] <= due_s).tolist():

@@ -164,7 +164,7 @@ class SecureExchange(Masking):
             waits_for_all=self._protocol.wait_s is None,
             why_all="secure aggregation waits for every answer; choose a wait_s",
         )
-        asked = self._clients.send(plan, ended)
+        asked = Participations(self._clients, plan, ended)
         try:
             if self._protocol.wait_s is None:
                 yield over
@@ -181,5 +181,5 @@ class SecureExchange(Masking):
         if asked.cancel():
             yield self.env.timeout(0)
         self.unanswered = 0
-        self._clients.settle(asked)
+        asked.settle()
         self._log(number, step, asked.records())

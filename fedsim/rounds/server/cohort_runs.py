@@ -20,6 +20,7 @@ from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.aggregation.weightings import cohort_weights
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun, Members
+from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.clients.sampled_work import SampledWork, SampledWorks
 from fedsim.rounds.clients.widths import WidthChoice
 from fedsim.rounds.plan import Plan
@@ -121,7 +122,7 @@ class CohortRuns:
             accountant.cohort_sent()
             plan.on_upload = partial(run.charge, accountant, not NUMBERS.isdisjoint(context.selector.needs))
         try:
-            run.participations = self._clients.send(plan, on_end)
+            run.participations = Participations(self._clients, plan, on_end)
         except PartError as error:
             error.name_clients(client)
             raise
@@ -193,7 +194,7 @@ class CohortRuns:
         """Take in the updates of a round's own cohort, and mark its other members as late."""
         self._ended[run] = None
         if self.end_with_round:
-            self._clients.settle(run.participations)
+            run.participations.settle()
             self._buffer.take(run, run.buffered)
         if not run.participations.all_delivered:
             run.late |= ~run.participations.arrived
@@ -224,7 +225,7 @@ class CohortRuns:
         final: Members = []
         for run in self._open:
             if self.end_with_round and run not in self._ended:
-                self._clients.settle(run.participations)
+                run.participations.settle()
             run.decide(run.buffered, Fate.WASTED_UNMERGED)
             run.decide_lost()
             final.append((run, self._log.finalize(run)))
@@ -244,7 +245,7 @@ class CohortRuns:
     def _client_ended(self, run: CohortRun, i: int, delivered: bool) -> None:
         """Record that a member of a cohort has delivered, or that it is lost, which the server does not see."""
         client = int(run.cohort.client[i])
-        self._clients.settle(run.participations, np.array([i]))
+        run.participations.settle(np.array([i]))
         self._ended[run] = None
         # An asynchronous server waits for a lost client; a synchronous one finds it among the next candidates.
         if delivered or not self._asynchronous:

@@ -100,10 +100,10 @@ class Prober:
         plan.on_upload = charges
         if probe.wait_s is None and charges is None and self._clients.none_is_lost:
             # The last response is the one event that counts.
-            asked = self._clients.send(plan)
+            asked = Participations(self._clients, plan)
             over = asked.delivered(client.size)
         else:
-            asked = self._clients.send(plan, ended)
+            asked = Participations(self._clients, plan, ended)
         try:
             if probe.wait_s is None:
                 yield over
@@ -160,7 +160,7 @@ class Prober:
         if asked.cancel():
             yield self.env.timeout(0)
         self.unanswered = 0
-        self._clients.settle(asked)
+        asked.settle()
         epsilon = np.zeros(client.size)
         epsilon[list(releases)] = [release.epsilon for release in releases.values()]
         epsilon[list(sizes)] = list(sizes.values())

@@ -12,7 +12,7 @@ from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMa
 from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.clients.participations import Participations
 from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Pipe, Sequence, batteries, serve
 
@@ -285,13 +285,13 @@ def test_settling_clients_one_by_one_is_settling_all_at_once(monkeypatch):
         power = batteries([40.0, 9.0, 15.0], **PRICES, gain_w=0.1)
         return serve(Deadline(deadline_s=15), [2] * 3, [4] * 3, [8] * 3, batteries=power, count=3)[0].participations
 
-    together, original = run(), Clients.settle
+    together, original = run(), Participations.settle
 
-    def one_by_one(self, round_):
-        for i in reversed(range(round_.size)):
-            original(self, round_, np.array([i]))
+    def one_by_one(self):
+        for i in reversed(range(self.size)):
+            original(self, np.array([i]))
 
-    monkeypatch.setattr(Clients, "settle", one_by_one)
+    monkeypatch.setattr(Participations, "settle", one_by_one)
     assert run().equals(together)
 
 

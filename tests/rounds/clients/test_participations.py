@@ -13,6 +13,7 @@ from fedsim.devices import Always
 from fedsim.history.outcomes import NOT_CUT, Outcome
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.context import ClientContext
+from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.clients.workload import Workload
 from fedsim.rounds.effects.contract import Effect, Limit
 from fedsim.rounds.plan import Plan
@@ -61,7 +62,7 @@ def sent(env, lines, on_end=None, effects=(), *, all_awaited=False):
         compute_s=work_s,
         waits_for_all=all_awaited,
     )
-    return Clients(env, context).send(plan, on_end)
+    return Participations(Clients(env, context), plan, on_end)
 
 
 def run(lines, stops_s, effects=()):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
-from fedsim.errors import ContractError, ScenarioError
+from fedsim.errors import ContractError, PartError, ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.rounds import Deadline, Effect, EffectSettings, Limit, WaitForAll
 from fedsim.rounds.effects.background_traffic import BackgroundTraffic
@@ -82,7 +82,7 @@ def test_background_traffic_of_100_s_slows_the_uplinks_of_its_site_alone():
                     "uplink": {"sharing": "equal"},
                 },
                 devices={"compute": {"kind": "rate", "samples_per_s": 2.0, "spread_sigma": 0.0, "jitter_sigma": 0.0}},
-                rounds={"count": 60, "policy": {"kind": "deadline", "deadline_s": 60.0}, "effects": effects},
+                rounds={"count": 40, "policy": {"kind": "deadline", "deadline_s": 60.0}, "effects": effects},
                 selector={"kind": "uniform", "cohort": 15},
             )
         )
@@ -220,3 +220,28 @@ def test_check_effect_names_the_fault(members, message):
 @pytest.mark.parametrize("settings", [DutyCycle(share=0.1), Ending()], ids=["duty-cycle", "ending"])
 def test_check_effect_accepts_right_ones(settings):
     check_effect(settings)
+
+
+def test_an_effect_of_a_file_of_ones_own_holds(tmp_path, monkeypatch):
+    """Each phase takes 1 s longer, so that a participation takes 3 s more; an error in it is its own."""
+    (tmp_path / "slow_parts.py").write_text(
+        "from fedsim.rounds import Effect, EffectSettings\n"
+        "class Slow(EffectSettings):\n"
+        "    by_s: float = 1.0\n"
+        "    def build(self, clients, streams):\n"
+        "        return Slowed(self.by_s)\n"
+        "class Slowed(Effect):\n"
+        "    def __init__(self, by_s):\n"
+        "        self.by_s = by_s\n"
+        "    def wait_s(self, plan, phase, members):\n"
+        "        if self.by_s > 5.0:\n"
+        "            raise ValueError('too slow')\n"
+        "        return self.by_s, 0.0\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    plain, slow = (
+        simulate(scenario(effects)).column("participations", "end_s")[:3] for effects in ([], ["slow_parts:Slow"])
+    )
+    np.testing.assert_allclose(slow - plain, 3.0)
+    with pytest.raises(PartError, match=r"effect slow_parts:Slowed\.wait_s failed with ValueError: too slow"):
+        simulate(scenario([{"kind": "slow_parts:Slow", "by_s": 6.0}]))
