@@ -83,7 +83,7 @@ def check_selector(
         again = _server(trial, seed, fresh)
         _compare(again, again.run(rounds), cohorts, "differs between two fresh copies")
         _check_side_by_side(trial, seed, fresh, cohorts)
-    _refuse_stalling(fresh, clients, 2 * rounds, seed)
+    refuse_stalling(fresh, clients, 2 * rounds, seed)
 
 
 def _factory(selector_or_factory: Selector | Callable[[], Selector]) -> Callable[[], Selector]:
@@ -135,7 +135,7 @@ def _pairs(one: Answered, other: Answered) -> Iterator[tuple[str, str, Any, Any]
             yield method, column, left.get(column), right.get(column)
 
 
-def _refuse_stalling(fresh: Callable[[], Selector], clients: int, rounds: int, seed: int) -> None:
+def refuse_stalling(fresh: Callable[[], Selector], clients: int, rounds: int, seed: int) -> None:
     """Check the rounds without a delivery in a crowd of which half never delivers, chosen at random.
 
     In the last two thirds of the rounds there must not be many more than uniform cohorts of the same sizes would leave

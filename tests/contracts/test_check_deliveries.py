@@ -5,7 +5,7 @@ import pytest
 
 from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS, FedSuv, SelectorInfo, Uniform
-from fedsim.testing.deliveries import refuse_stalling
+from fedsim.testing.selector import refuse_stalling
 
 
 class NeverTried:
