@@ -41,6 +41,20 @@ def lying(honest, member, answer):
     return type("Lie", (honest,), {member: value, "__module__": __name__})
 
 
+def spoilt(honest, member, change):
+    """Return a subclass of an honest part's class whose member returns a change of what the honest one returns."""
+    return lying(honest, member, lambda self, *given, **named: change(getattr(honest, member)(self, *given, **named)))
+
+
+def stating(honest, **members):
+    """Return a subclass of an honest part's class with other members."""
+    return type(
+        "Lie",
+        (honest,),
+        {**members, "__annotations__": dict.fromkeys(members, ClassVar[object]), "__module__": __name__},
+    )
+
+
 def vars_of(kind):
     return {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
 
