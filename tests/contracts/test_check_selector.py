@@ -12,7 +12,8 @@ import pytest
 from fedsim.errors import SelectorError
 from fedsim.selectors import Cohort
 from fedsim.testing import check_selector
-from tests.support.lies import lying
+from tests.support.checks import refuses
+from tests.support.lies import lying, stating
 
 
 class Sound:
@@ -54,13 +55,6 @@ class Weighting(Sound):
         return Cohort(client, draws=np.ones(client.size, dtype=np.int64), weights=ones, work=ones / 2)
 
 
-class Listing(Sound):
-    """Returns plain lists, an empty one without candidates."""
-
-    def select(self, view, rng):
-        return view.client[:3].tolist()
-
-
 class LossHungry(Sound):
     needs = ("loss",)
 
@@ -89,35 +83,24 @@ class Measuring(Sound):
                 raise RuntimeError("known of those that delivered, and read-only")
 
 
-class Clairvoyant(Sound):
-    oracle = True
-
-    def select(self, view, rng):
-        return view.client[np.argsort(view.expected_duration_s)[:3]]
+def seeds_globally(view, rng):
+    np.random.seed(view.round)  # noqa: NPY002 - the fault itself
+    return np.random.permutation(view.client)[:3]  # noqa: NPY002 - the fault itself
 
 
-class SeededGlobalNumPy(Sound):
-    def select(self, view, rng):
-        np.random.seed(view.round)  # noqa: NPY002 - the fault itself
-        return np.random.permutation(view.client)[:3]  # noqa: NPY002 - the fault itself
+def sorts_the_view(view, rng):
+    view.samples[:] = np.sort(view.samples)
+    return view.client[:3]
 
 
-class SortsTheView(Sound):
-    def select(self, view, rng):
-        view.samples[:] = np.sort(view.samples)
-        return view.client[:3]
+def unlocks_the_view(view, rng):
+    view.client.flags.writeable = True
+    view.client[:] = 0
+    return view.client[:1]
 
 
-class UnlocksTheView(Sound):
-    def select(self, view, rng):
-        view.client.flags.writeable = True
-        view.client[:] = 0
-        return view.client[:1]
-
-
-class ChangesReports(Sound):
-    def observe(self, reports):
-        reports.duration_s *= 2
+def change_reports(self, reports):
+    reports.duration_s *= 2
 
 
 class RemembersOnTheClass(Sound):
@@ -144,21 +127,17 @@ class SharesFeedback(Sound):
             self.told[client] = duration_s
 
 
-class CrashesOnEmpty(Sound):
-    def select(self, view, rng):
-        return view.client[: 1 + int(np.argmax(view.samples)) % 2]
+CRASHES_ON_EMPTY = selecting(lambda view, rng: view.client[: 1 + int(np.argmax(view.samples)) % 2])
 
 
-class CrashesOnFailure(Sound):
-    def observe(self, reports):
-        if reports.client.size:
-            reports.duration_s[reports.delivered].min()
+def crash_on_failure(self, reports):
+    if reports.client.size:
+        reports.duration_s[reports.delivered].min()
 
 
-class ThinksReportsAreDistinct(Sound):
-    def observe(self, reports):
-        if np.unique(reports.client).size < reports.client.size:
-            raise ValueError("twice")
+def think_reports_are_distinct(self, reports):
+    if np.unique(reports.client).size < reports.client.size:
+        raise ValueError("twice")
 
 
 class ThinksItsCohortIsBack(Sound):
@@ -172,33 +151,31 @@ class ThinksItsCohortIsBack(Sound):
         _ = reports.duration_s + np.zeros(self.last.size)
 
 
-class Unknown(Sound):
-    needs = ("gradients",)
-
-
-class Undecided(Sound):
-    oracle = "yes"
-
-
-class Deaf:
-    def select(self, view, rng):
-        return view.client
-
-
 class Uncopyable(Sound):
     def __init__(self):
         self.lock = threading.Lock()
 
 
-@pytest.mark.parametrize("sound", [Sound, Learning, Weighting, Listing, LossHungry, Measuring, Clairvoyant])
+@pytest.mark.parametrize(
+    "sound",
+    [
+        Sound,
+        Learning,
+        Weighting,
+        selecting(lambda view, rng: view.client[:3].tolist()),
+        LossHungry,
+        Measuring,
+        stating(selecting(lambda view, rng: view.client[np.argsort(view.expected_duration_s)[:3]]), oracle=True),
+    ],
+)
 def test_sound_selectors_pass_as_instance_and_as_factory(sound):
     check_selector(sound(), rounds=9)
     check_selector(sound, rounds=9)
     check_selector(sound, clients=2, rounds=9, seed=4)
 
 
-@pytest.mark.parametrize(
-    ("broken", "complaint"),
+test_broken_selectors_are_refused = refuses(
+    lambda broken: check_selector(broken()),
     [
         (selecting(lambda view, rng: np.repeat(view.client[:1], 2)), r"Lie\.select returned a client twice.*round 1\)"),
         (
@@ -207,7 +184,7 @@ def test_sound_selectors_pass_as_instance_and_as_factory(sound):
         ),
         (selecting(lambda view, rng: view.client.size), "one-dimensional array of client ids"),
         (selecting(lambda view, rng: np.random.permutation(view.client)[:3]), "drew from a global random generator"),  # noqa: NPY002
-        (SeededGlobalNumPy, "drew from a global random generator"),
+        (selecting(seeds_globally), "drew from a global random generator"),
         (
             selecting(lambda view, rng: random.sample(view.client.tolist(), min(3, view.client.size))),
             "drew from a global random generator",
@@ -220,28 +197,26 @@ def test_sound_selectors_pass_as_instance_and_as_factory(sound):
             selecting(lambda view, rng: np.random.default_rng(time.perf_counter_ns()).permutation(view.client)[:3]),
             "differs between two fresh copies",
         ),
-        (SortsTheView, "must not change them"),
-        (UnlocksTheView, r"UnlocksTheView\.select failed"),
-        (ChangesReports, r"ChangesReports\.observe failed.*cannot assign|must not change them"),
+        (selecting(sorts_the_view), "must not change them"),
+        (selecting(unlocks_the_view), r"Lie\.select failed"),
+        (stating(Sound, observe=change_reports), r"Lie\.observe failed.*cannot assign|must not change them"),
         (RemembersOnTheClass, "differs between two fresh copies"),
         (SharesFeedback, "same or a later round|the reports to another copy"),
-        (CrashesOnEmpty, r"CrashesOnEmpty\.select failed.*come and go"),
-        (CrashesOnFailure, r"CrashesOnFailure\.observe failed"),
-        (ThinksReportsAreDistinct, "twice .*an asynchronous server"),
+        (CRASHES_ON_EMPTY, r"Lie\.select failed.*come and go"),
+        (stating(Sound, observe=crash_on_failure), r"Lie\.observe failed"),
+        (stating(Sound, observe=think_reports_are_distinct), "twice .*an asynchronous server"),
         (ThinksItsCohortIsBack, "could not be broadcast .*an asynchronous server"),
         (selecting(lambda view, rng: rng.choice(view.client, 3, replace=False)), r"Lie\.select failed"),
         (
             selecting(lambda view, rng: view.client[np.argsort(view.expected_duration_s)[:3]]),
             "only a selector with oracle = True",
         ),
-        (Unknown, "needs: .*is not allowed"),
-        (Undecided, "oracle: 'yes' is not allowed"),
-        (Deaf, "no method observe"),
+        (stating(Sound, needs=("gradients",)), "needs: .*is not allowed"),
+        (stating(Sound, oracle="yes"), "oracle: 'yes' is not allowed"),
+        (type("Deaf", (), {"select": Sound.select}), "no method observe"),
     ],
+    SelectorError,
 )
-def test_broken_selectors_are_refused(broken, complaint):
-    with pytest.raises(SelectorError, match=complaint):
-        check_selector(broken())
 
 
 def test_what_is_no_selector_at_all_is_refused():
@@ -265,8 +240,8 @@ def test_the_selector_handed_over_is_not_used_up():
 
 def test_messages_are_paragraphs_without_the_selector_s_own_traceback():
     with contextlib.suppress(SelectorError):
-        check_selector(CrashesOnEmpty())
+        check_selector(CRASHES_ON_EMPTY())
     with pytest.raises(SelectorError) as caught:
-        check_selector(CrashesOnEmpty())
+        check_selector(CRASHES_ON_EMPTY())
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value.__cause__, ValueError)

@@ -1,4 +1,5 @@
 """`check_selector` refuses selectors that ask badly or know too much, and shows the others all that they may see."""
+# ruff: noqa: ARG005 (a selector takes what the contract gives)
 
 import numpy as np
 import pytest
@@ -7,6 +8,8 @@ from fedsim.errors import SelectorError
 from fedsim.measurements import MEASUREMENTS
 from fedsim.selectors import Probe
 from fedsim.testing import check_selector
+from tests.support.checks import refuses
+from tests.support.lies import stating
 
 
 class Sound:
@@ -50,18 +53,10 @@ class Measuring(Sound):
             raise RuntimeError("an update that did not arrive cannot be measured")
 
 
-class Foreseeing(Sound):
-    oracle = True
-
-    def select(self, view, rng):
-        coming_s = view.coming_duration_s()
-        stays = view.stays(np.zeros(coming_s.size), coming_s)
-        return view.client[np.lexsort((coming_s, ~stays))[:3]]
-
-
-class AsksStrangers(Asking):
-    def probe(self, view, rng):
-        return Probe(client=np.arange(view.clients), asks="loss", up_bits=32.0)
+def foresee(self, view, rng):
+    coming_s = view.coming_duration_s()
+    stays = view.stays(np.zeros(coming_s.size), coming_s)
+    return view.client[np.lexsort((coming_s, ~stays))[:3]]
 
 
 class AsksByOwnLuck(Asking):
@@ -72,61 +67,45 @@ class AsksByOwnLuck(Asking):
         return view.client[:1]
 
 
-class AsksGlobally(Asking):
-    def probe(self, view, rng):
-        return super().probe(view, np.random)
+def count_on_answers(self, view, rng):
+    return view.answers.client[[int(np.argmax(view.answers.loss))]] if view.client.size else view.client
 
 
-class CountsOnAnswers(Asking):
-    def select(self, view, rng):
-        return view.answers.client[[int(np.argmax(view.answers.loss))]] if view.client.size else view.client
-
-
-class MuteProbe(Sound):
-    probe = "loss"
-
-
-class Costly(Sound):
-    communication = 3
-
-
-class ForeseesWrongly(Sound):
-    oracle = True
-
-    def select(self, view, rng):
-        return view.client[view.stays(0.0, 1.0)]
-
-
-class SecretlyForesees(Sound):
-    def select(self, view, rng):
-        return view.client[np.argsort(view.coming_duration_s())[:3]]
-
-
-class Nobody(Sound):
-    def select(self, view, rng):
-        return view.client[:0]
-
-
-@pytest.mark.parametrize("sound", [Asking, Measuring, Foreseeing])
+@pytest.mark.parametrize("sound", [Asking, Measuring, stating(Sound, oracle=True, select=foresee)])
 def test_sound_selectors_pass(sound):
     check_selector(sound(), rounds=9)
     check_selector(sound, clients=2, rounds=9, seed=4)
 
 
-@pytest.mark.parametrize(
-    ("broken", "complaint"),
+test_broken_selectors_are_refused = refuses(
+    lambda broken: check_selector(broken()),
     [
-        (AsksStrangers, r"AsksStrangers\.probe returned clients that are no candidates.*come and go"),
+        (
+            stating(
+                Asking, probe=lambda self, view, rng: Probe(client=np.arange(view.clients), asks="loss", up_bits=32.0)
+            ),
+            r"Lie\.probe returned clients that are no candidates.*come and go",
+        ),
         (AsksByOwnLuck, r"AsksByOwnLuck\.probe: the question's client differs between two fresh copies"),
-        (AsksGlobally, r"AsksGlobally\.probe drew from a global random generator"),
-        (CountsOnAnswers, r"CountsOnAnswers\.select failed"),
-        (MuteProbe, r"MuteProbe\.probe: .* is not allowed"),
-        (Costly, r"Costly\.communication: 3 is not allowed"),
-        (ForeseesWrongly, "stays takes two arrays"),
-        (SecretlyForesees, "only a selector with oracle = True has coming_duration_s in its views"),
-        (Nobody, r"Nobody\.select returned an empty cohort, though there are \d+ candidates"),
+        (
+            stating(Asking, probe=lambda self, view, rng: Asking.probe(self, view, np.random)),
+            r"Lie\.probe drew from a global random generator",
+        ),
+        (stating(Asking, select=count_on_answers), r"Lie\.select failed"),
+        (stating(Sound, probe="loss"), r"Lie\.probe: .* is not allowed"),
+        (stating(Sound, communication=3), r"Lie\.communication: 3 is not allowed"),
+        (
+            stating(Sound, oracle=True, select=lambda self, view, rng: view.client[view.stays(0.0, 1.0)]),
+            "stays takes two arrays",
+        ),
+        (
+            stating(Sound, select=lambda self, view, rng: view.client[np.argsort(view.coming_duration_s())[:3]]),
+            "only a selector with oracle = True has coming_duration_s in its views",
+        ),
+        (
+            stating(Sound, select=lambda self, view, rng: view.client[:0]),
+            r"Lie\.select returned an empty cohort, though there are \d+ candidates",
+        ),
     ],
+    SelectorError,
 )
-def test_broken_selectors_are_refused(broken, complaint):
-    with pytest.raises(SelectorError, match=complaint):
-        check_selector(broken())
