@@ -82,9 +82,7 @@ def _check_tables() -> Generator[None]:
 
     def end_checked(server: Server, process: object) -> None:
         end(server, process)
-        history = server.recorder.history()
-        tables = {name: table for name in server.recorder.counts() if (table := getattr(history, name)) is not None}
-        check_tables(tables, Promised.of(server))
+        check_tables(server.recorder.history().tables(), Promised.of(server))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Server, "end", end_checked)

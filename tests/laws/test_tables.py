@@ -82,13 +82,17 @@ TRUE = {
         "end_s": [8.0, 12.0], "downlink_bits": 8.0, "uplink_bits": 8.0, "start_version": 0, "staleness": 0,
         "weight": 1.0,
     },
+    "accounts": {
+        "client": [0, 1], "idle_s": [0.0, 6.0], "downlink_s": 4.0, "compute_s": [10.0, 4.0], "queue_s": 0.0,
+        "uplink_s": 5.0, "cut_off_s": 1.0,
+    },
 }  # fmt: skip
 
 
 def table(name, **cells):
     """Return a true table with some cells changed, given as column = {row: value}."""
     rows = []
-    for row in range(len(TRUE[name]["round"])):
+    for row in range(max(len(given) for given in TRUE[name].values() if isinstance(given, list))):
         values = {column: given[row] if isinstance(given, list) else given for column, given in TRUE[name].items()}
         rows.append(values | {column: changed[row] for column, changed in cells.items() if row in changed})
     assert cells.keys() <= TRUE[name].keys() == set(TABLES[name].arrow.names)
@@ -204,7 +208,7 @@ PLANTS = [
         for name in ("rounds", "edge_rounds")
         for plant in (
             (name, "begins before time 0", {"start_s": {0: -1.0}, "duration_s": {0: 9.0}}),
-            (name, "ends before it begins", {"end_s": {2: 11.0}, "duration_s": {2: -1.0}}),
+            (name, "ends before it begins", {"end_s": {1: 7.0}, "duration_s": {1: -1.0}}),
             (name, "has a duration that its ends contradict", {"duration_s": {1: 4.5}}),
             (name, "counts less than no client", {"candidates": {1: -1}}),
             (name, "does not have a higher number than the round before it", {"round": {1: 1}}),
@@ -219,8 +223,12 @@ PLANTS = [
     ("evaluations", "stands before the evaluation before it", {"time_s": {1: 7.0}}),
     ("evaluations", "has an older model than the evaluation before it", {"model_version": {1: 0}}),
     ("edge_participations", "begins before time 0", {"start_s": {0: -1.0}}),
-    ("edge_participations", "ends before it begins", {"end_s": {1: 7.0}}),
+    ("edge_participations", "ends before it begins", {"end_s": {1: 7.0}, "downlink_s": {1: 0.0}, "uplink_s": {1: 0.0}}),
     ("edge_participations", "has less than 0 s or 0 bits of a transfer", {"uplink_bits": {1: -1.0}}),
+    ("edge_participations", "has longer transfers than itself", {"uplink_s": {1: 3.5}}),
+    ("edge_participations", "begins before the edge's one before it has ended", {"start_s": {1: 7.0}}),
+    ("accounts", "has used its time for less than 0 s", {"idle_s": {0: -1.0}, "compute_s": {0: 11.0}}),
+    ("accounts", "has times that do not add up to the 20.0 s of the run", {"idle_s": {1: 5.0}}),
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ accounts count the same. `results.audit` checks each participation against netwo
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -76,6 +77,10 @@ def _early(rows):
     return np.isin(rows["cut_in"], (DOWNLINK, COMPUTE))
 
 
+def _uses(rows):
+    return [rows[column] for column in TABLES["accounts"].arrow.names[1:]]
+
+
 def _negative(*columns):
     return lambda rows: np.any([~(rows[column] >= 0) for column in columns], axis=0)
 
@@ -133,8 +138,12 @@ ROW_RULES = {
     "rounds": _ROUND,
     "edge_rounds": _ROUND,
     "evaluations": {"stands before time 0": _negative("time_s")},
+    "accounts": {"has used its time for less than 0 s": lambda rows: ~(np.min(_uses(rows), axis=0) >= -TOLERANCE)},
     "edge_participations": {
         **_TIMES,
+        "has longer transfers than itself": lambda rows: (
+            rows["downlink_s"] + rows["uplink_s"] > np.maximum(rows["end_s"] - rows["start_s"], 0.0) + TOLERANCE
+        ),
         "has less than 0 s or 0 bits of a transfer": _negative(
             "downlink_s", "uplink_s", "downlink_bits", "uplink_bits"
         ),
@@ -198,13 +207,13 @@ def _check_releases(rows, promised):
         _refuse(rows, over, f"takes its client beyond the privacy budget of {most}", ("spent",))
 
 
-def _check_order(rows, promised):
-    """Refuse rows that stand twice, and a client that does two things at once."""
+def _check_order(rows, promised, who="client"):
+    """Refuse rows that stand twice, and a client or an edge server that does two things at once."""
     start_s, end_s = rows["start_s"], rows["end_s"]
-    started_s, ended_s = before(rows["client"], (start_s, -math.inf), (end_s, -math.inf))
+    started_s, ended_s = before(rows[who], (start_s, -math.inf), (end_s, -math.inf))
     early, same = start_s < ended_s, start_s == started_s
     _refuse(rows, early & same, "stands twice, so that its update would count twice", ("start_s", "end_s"))
-    _refuse(rows, early & ~same, "begins before the client's one before it has ended", ("start_s",))
+    _refuse(rows, early & ~same, f"begins before the {who}'s one before it has ended", ("start_s",))
 
 
 def _check_messages(rows, promised):
@@ -276,6 +285,7 @@ _MORE = {
     "participations": _check_participations,
     "probes": _check_order,
     "secure_steps": _check_order,
+    "edge_participations": partial(_check_order, who="edge"),
     "releases": _check_releases,
     "rounds": _check_rounds,
     "edge_rounds": _check_rounds,
@@ -290,6 +300,10 @@ def _check_sums(rows, promised):
         _same("participations begun", int(rounds["selected"].sum()), begun.size)
         used = int(np.count_nonzero(begun["fate"] == Fate.STALE_USED))
         _same("stale updates used", int(rounds["stale_used"].sum()), used)
+    if promised.one_server and "accounts" in rows:
+        length_s, used_s = rows["rounds"]["end_s"].max(initial=0.0), np.sum(_uses(rows["accounts"]), axis=0)
+        apart = ~(np.abs(used_s - length_s) <= TOLERANCE * max(1.0, length_s))
+        _refuse(rows["accounts"], apart, f"has times that do not add up to the {length_s} s of the run", ())
 
 
 def _same(what, counted, there):
