@@ -12,28 +12,17 @@ from fedsim.devices import AVAILABILITIES, Availability, Bernoulli, Charge, Elig
 from fedsim.devices.availability.on_off import Markov, OnOffProcess
 from fedsim.errors import ContractError
 from fedsim.testing import check_availability
+from tests.golden import scenarios as golden
 from tests.support.checks import refuses
 from tests.support.lies import lying, spoilt, stating
 from tests.support.worlds import batteries
 
-OPTIONS = {
-    "always": [{}],
-    "bernoulli": [{"probability": 0.5}, {"probability": 0.02, "retry_s": 3.0}],
-    "markov": [{"mean_on_s": 50.0, "mean_off_s": 500.0}],
-    "diurnal": [{}, {"zones_h": 24.0, "start_hour": 3.0}],
-    "flash": [{"never_share": 0.0}, {"diurnal": False}],
-    "traces": [{"path": "intervals.csv"}, {"path": "intervals.csv", "checked": "end-point"}],
-}
 
-
-@pytest.mark.parametrize("kind", AVAILABILITIES.kinds())
-def test_built_in_laws_pass(kind, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rows = ["a,0,5,100", "a,20,70,100", "b,7,8,30", "c,1000,50000,86400"]
-    (tmp_path / "intervals.csv").write_text("\n".join(["device,start_s,end_s,period_s", *rows]))
-    for options in OPTIONS[kind]:
-        check_availability(AVAILABILITIES.make({"kind": kind, **options}))
-        check_availability(AVAILABILITIES.make({"kind": kind, **options}), clients=3, seed=5)
+@pytest.mark.parametrize("name", golden.AVAILABILITIES)
+def test_built_in_laws_pass(name, frozen_inputs, monkeypatch):
+    monkeypatch.chdir(frozen_inputs)
+    check_availability(AVAILABILITIES.make(golden.AVAILABILITIES[name]))
+    check_availability(AVAILABILITIES.make(golden.AVAILABILITIES[name]), clients=3, seed=5)
 
 
 @pytest.mark.parametrize(

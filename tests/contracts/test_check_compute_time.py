@@ -13,26 +13,16 @@ from fedsim.devices import COMPUTE_TIMES
 from fedsim.errors import ContractError
 from fedsim.streams import Streams
 from fedsim.testing import check_compute_time
+from tests.golden import scenarios as golden
 from tests.support.checks import refuses
 from tests.support.lies import lying, stating
 
-OPTIONS = {
-    "rate": [{"samples_per_s": 100.0}, {"samples_per_s": 10.0, "spread_sigma": 2.0, "jitter_sigma": 1.0}],
-    "flops": [
-        {"flops_per_s": 1e9},
-        {"flops_per_s": 1e9, "spread": {"kind": "stragglers", "share": 0.1, "times_slower": 20.0}, "load": 0.3},
-        {"flops_per_s": 1e9, "jitter": {"kind": "shifted-exponential", "shift": 0.2}, "heterogeneity": 0.0},
-    ],
-    "fedscale": [{}, {"batch_size": 20, "steps": 5, "law": "phones"}],
-    "zero": [{}],
-}
 
-
-@pytest.mark.parametrize("kind", COMPUTE_TIMES.kinds())
-def test_built_in_laws_pass(kind):
-    for options in OPTIONS[kind]:
-        check_compute_time(COMPUTE_TIMES.make({"kind": kind, **options}))
-        check_compute_time(COMPUTE_TIMES.make({"kind": kind, **options}), clients=2, draws=0, seed=7)
+@pytest.mark.parametrize("name", golden.COMPUTES)
+def test_built_in_laws_pass(name, frozen_inputs, monkeypatch):
+    monkeypatch.chdir(frozen_inputs)
+    check_compute_time(COMPUTE_TIMES.make(golden.COMPUTES[name]))
+    check_compute_time(COMPUTE_TIMES.make(golden.COMPUTES[name]), clients=2, draws=0, seed=7)
 
 
 @dataclass

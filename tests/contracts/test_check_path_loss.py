@@ -5,6 +5,7 @@ import numpy as np
 from fedsim import Component
 from fedsim.network import PATH_LOSSES, LargeScale
 from fedsim.testing import check_path_loss
+from tests.golden import scenarios as golden
 from tests.support.checks import passes, refuses
 
 
@@ -46,8 +47,9 @@ class Drawn(TwoSlopes):
         return LargeScale(loss[:1] if self.fault == "short" else loss, np.full(distance_m.shape, sigma), los)
 
 
-OWN = [PATH_LOSSES.make({"kind": kind}) for kind in PATH_LOSSES.builtin]
-test_sound_laws_pass = passes(check_path_loss, [*OWN, TwoSlopes(), Drawn()])
+test_sound_laws_pass = passes(
+    check_path_loss, [*map(PATH_LOSSES.make, golden.PATH_LOSSES.values()), TwoSlopes(), Drawn()]
+)
 test_broken_laws_are_refused_for_their_fault = refuses(
     check_path_loss,
     [

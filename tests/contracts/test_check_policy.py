@@ -10,30 +10,16 @@ from fedsim.rounds import POLICIES, AsynchronousPolicy, Deadline, RoundPolicy, S
 from fedsim.rounds.aggregation.rules import FedAvgRule
 from fedsim.rounds.policies.asynchronous import FedBuff
 from fedsim.testing import check_policy
+from tests.golden import scenarios as golden
 from tests.support.checks import passes, refuses
 from tests.support.lies import lying
 
-POLICIES_OF_FEDSIM = {
-    "adaptive-deadline": [{"initial_s": 2.0}, {"initial_s": 3.0, "quantile": 0.5, "window": 2, "longest_s": 4.0}],
-    "deadline": [{"deadline_s": 3.5}, {"deadline_s": 2.0}],
-    "fedasync": [{"concurrency": 2}, {"concurrency": 3, "give_up_s": 9.0, "max_staleness": 1}],
-    "fedbuff": [{"concurrency": 3, "buffer": 2, "give_up_s": 10.0}, {"concurrency": 1}],
-    "k-fastest": [{"k": 2}, {"k": 2, "max_wait_s": 2.0}],
-    "moving-average": [{}, {"initial_s": 2.0, "target_share": 0.5, "growth": 1.5}],
-    "pisces": [{"concurrency": 2}, {"concurrency": 3, "bound": 1, "give_up_s": 9.0, "max_staleness": 1}],
-    "quorum": [{"share": 0.5, "max_wait_s": 4.0, "min_wait_s": 1.0}],
-    "safa": [{"max_wait_s": 3.0, "share": 0.4}, {"max_wait_s": 2.0, "lag": 0}],
-    "wait-for-all": [{}],
-}
+PISCES = [golden.OTHER_RULES[name]["rounds"]["policy"] for name in ("pisces", "pisces-bound")]
+TABLES = [table for several in golden.POLICIES.values() for table in several] + PISCES
 
 
 def test_every_policy_is_checked():
-    assert set(POLICIES_OF_FEDSIM) == set(POLICIES.builtin)
-
-
-OF_FEDSIM = [
-    POLICIES.make({"kind": kind, **options}) for kind, several in POLICIES_OF_FEDSIM.items() for options in several
-]
+    assert {table["kind"] for table in TABLES} == set(POLICIES.builtin)
 
 
 class OwnDeadline(SynchronousPolicy):
@@ -53,7 +39,7 @@ class OwnRun(RoundPolicy):
         return RoundEnd.ENOUGH if round_.everyone.triggered else RoundEnd.DEADLINE
 
 
-test_sound_policies_keep_the_contract = passes(check_policy, [*OF_FEDSIM, OwnDeadline(), OwnRun()])
+test_sound_policies_keep_the_contract = passes(check_policy, [*map(POLICIES.make, TABLES), OwnDeadline(), OwnRun()])
 
 
 def ending(answer):
