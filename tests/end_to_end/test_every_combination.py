@@ -11,7 +11,7 @@ from fedsim.rounds import LATE, POLICIES
 from fedsim.selectors import SELECTORS
 from tests.golden import scenarios as golden
 from tests.support.families import by_default, first_kinds
-from tests.support.options import NETWORK_OPTIONS, SELECTOR_OPTIONS
+from tests.support.options import NETWORK_OPTIONS
 
 ROUNDS = 2
 # One rule of nine with each pair of network and selector; with ten networks each rule meets each selector.
@@ -37,7 +37,7 @@ NETWORKS = {
 def scenario(network, kind, rounds):
     names = SELECTORS.option_names(kind)
     options = {
-        name: value for name, value in {**SELECTOR_OPTIONS.get(kind, [{}])[0], "cohort": 3}.items() if name in names
+        name: value for name, value in {**golden.ALL_SELECTORS.get(kind, [{}])[0], "cohort": 3}.items() if name in names
     }
     return Scenario(
         name="combination",

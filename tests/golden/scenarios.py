@@ -155,6 +155,7 @@ SELECTORS = {
     "uniform": [{"cohort": 1}, {"cohort": 4}, {"cohort": 5}],
     "weighted": [{}, {"weights": "samples"}],
 }
+ALL_SELECTORS: dict[str, list[Tables]] = {**SELECTOR_OPTIONS, **SELECTORS}
 WITHOUT_COHORT = ("all", "poisson", "fedcs", "fixed-ratio")
 
 
