@@ -12,7 +12,7 @@ from simpy import Interrupt
 
 from fedsim.devices.compute import ZeroTimes
 from fedsim.devices.heterogeneity import Fixed
-from fedsim.learning import Start
+from fedsim.learning import QSGD, FedAvgM, Start
 from fedsim.learning.data.datasets import Digits
 from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.timing_only import NoLearning
@@ -27,6 +27,7 @@ from fedsim.network.radio.spectral_efficiency import Shannon
 from fedsim.network.topology.generators import Star
 from fedsim.network.topology.mobility import Leg, RandomWaypoint
 from fedsim.privacy import GeometricBudget, L1ClippedLaplace
+from fedsim.rounds import WaitForAll
 from fedsim.rounds.aggregation.rules import Aggregated, FedAvgRule
 from fedsim.rounds.aggregation.staleness import Constant as ConstantStaleness
 from fedsim.rounds.aggregation.weightings import Uniform
@@ -219,9 +220,9 @@ LIES = [
     ("availability opening alone", "opening", returning(0.0), r"next_s returned 0\.0"),
     ("energy law a text", "", devices("energy", building(returning("full"), may_run_empty=False, requires=frozenset())), "returned 'full'"),
     numbers("spread law", "spread", Fixed, "factor"),
-    ("policy no traits", "policy", lying(lies.HonestPolicy, "traits", returning(None)), "traits returned None"),
-    ("policy half a client", "policy", lying(lies.HonestPolicy, "traits", returning(ServerTraits(cohort_size=1.5))), r"cohort_size = 1\.5"),
-    ("policy patience of NaN", "policy", lying(lies.HonestPolicy, "traits", returning(ServerTraits(give_up_after_s=np.nan))), "give_up_after_s = nan"),
+    ("policy no traits", "policy", lying(WaitForAll, "traits", returning(None)), "traits returned None"),
+    ("policy half a client", "policy", lying(WaitForAll, "traits", returning(ServerTraits(cohort_size=1.5))), r"cohort_size = 1\.5"),
+    ("policy patience of NaN", "policy", lying(WaitForAll, "traits", returning(ServerTraits(give_up_after_s=np.nan))), "give_up_after_s = nan"),
     ("policy yields a number", "own_run", yields_a_number, "yielded 3"),
     ("policy ends with nothing", "own_run", ends_with_nothing, "run returned None"),
     ("policy interrupts itself", "own_run", interrupts_itself, "run failed with Interrupt"),
@@ -261,11 +262,11 @@ LIES = [
     ("split of samples twice", "split", lying(EqualPartition, "assign", returning([np.arange(2)] * CLIENTS)), "sample 0 twice"),
     ("split of unknown samples", "split", lying(EqualPartition, "assign", returning([np.array([HUGE])] * CLIENTS)), f"{HUGE} for client 0"),
     ("data set None", "", lies.learning(data=lying(Digits, "load", returning(None))()), "load returned None"),
-    ("server optimizer half a model", "steps", lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m[:1], s)), "of shape"),
-    ("server optimizer no state", "steps", lying(lies.HonestOptimizer, "step", lambda self, m, u, s: m), "step returned"),
-    ("server optimizer a list as state", "steps", lying(lies.HonestOptimizer, "init", returning([1])), r"init returned \[1\]"),
-    ("server optimizer model of objects", "steps", lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m.astype(object), s)), "object"),
-    ("server optimizer writes on the model", "steps", lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m.sort(), s)), "failed with ValueError"),
+    ("server optimizer half a model", "steps", lying(FedAvgM, "step", lambda self, m, u, s: (m[:1], s)), "of shape"),
+    ("server optimizer no state", "steps", lying(FedAvgM, "step", lambda self, m, u, s: m), "step returned"),
+    ("server optimizer a list as state", "steps", lying(FedAvgM, "init", returning([1])), r"init returned \[1\]"),
+    ("server optimizer model of objects", "steps", lying(FedAvgM, "step", lambda self, m, u, s: (m.astype(object), s)), "object"),
+    ("server optimizer writes on the model", "steps", lying(FedAvgM, "step", lambda self, m, u, s: (m.sort(), s)), "failed with ValueError"),
     ("aggregation half an update", "combines", lambda self, u, w, p: u[0][:1], "of shape"),
     ("aggregation None", "combines", returning(None), "combine returned None"),
     ("aggregation of objects", "combines", lambda self, u, w, p: u[0].astype(object), "object"),
@@ -277,8 +278,8 @@ LIES = [
     ("algorithm ends with a list", "trains", lying(lies.HonestAlgorithm, "end", returning([1.0])), "end returned"),
     ("algorithm ends with texts", "trains", lying(lies.HonestAlgorithm, "end", returning({"last": "x"})), "'last' = 'x'"),
     ("algorithm fails at its end", "trains", lying(lies.HonestAlgorithm, "end", lambda self, task, difference: 1 / 0), "end failed with ZeroDivisionError"),
-    ("compressor half an update", "compresses", lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u[:1]), "of shape"),
-    ("compressor writes on the update", "compresses", lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u.sort()), "failed with ValueError"),
+    ("compressor half an update", "compresses", lying(QSGD, "compress", lambda self, u, t, r: u[:1]), "of shape"),
+    ("compressor writes on the update", "compresses", lying(QSGD, "compress", lambda self, u, t, r: u.sort()), "failed with ValueError"),
     ("learner update of NaN bits", "learner", ("update_bits", returning(np.nan)), "update_bits returned nan"),
     ("learner remembers a text", "learner", ("remembers", returning("yes")), "remembers returned 'yes'"),
     ("learner samples of -1", "learner", ("samples", returning(np.full(CLIENTS, -1))), "samples returned -1"),

@@ -10,6 +10,7 @@ from fedsim import Scenario, simulate
 from fedsim.cli import app
 from fedsim.cli.boundary import guarded
 from fedsim.errors import FedsimError
+from fedsim.learning import FedAvgM
 from fedsim.results import read_run, read_summary
 from fedsim.results import run as run_in_folder
 from fedsim.selectors import Cohort, validation
@@ -46,12 +47,12 @@ def test_empty_batteries_end_a_run_and_are_named(tmp_path):
     assert nothing == "nothing was delivered: 0 of 4 participations; 0 late, 4 dropped"
 
 
-class Diverging(lies.HonestOptimizer):
-    """Makes the second model no number."""
+class Diverging(FedAvgM):
+    """Makes the second model no number; its state counts the steps."""
 
     def step(self, model, update, state):
-        after = {"v": state["v"] + 1}
-        return (model * np.float32(np.nan) if state["v"][0] == 1 else model + update), after
+        after = {"velocity": state["velocity"] + 1}
+        return (model * np.float32(np.nan) if state["velocity"][0] == 1 else model + update), after
 
 
 def test_a_model_that_is_no_number_is_named(tmp_path):

@@ -31,24 +31,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.golden.scenarios import Tables, graph_nodes, scenarios
+from tests.support.data_files import idx
 
 HASHES = Path(__file__).parent / "hashes.csv"
 TABLES = ("rounds", "participations", "evaluations", "edge_rounds", "edge_participations", "probes", "accounts")
 # Columns that are hashed: further ones change nothing here, a missing one is an error.
+_ROUND = (
+    "round start_s end_s duration_s candidates selected delivered late dropped stale_used model_version "
+    "largest_leakage ended_by"
+)
 FROZEN = {
-    "rounds": (
-        "round start_s end_s duration_s candidates selected delivered late dropped stale_used model_version "
-        "largest_leakage ended_by"
-    ),
+    "rounds": _ROUND,
     "participations": (
         "round edge client draws weight work start_s downlink_s compute_s uplink_s queue_s end_s downlink_bits "
         "uplink_bits outcome cut_in fate start_version served_round staleness epsilon energy_j"
     ),
     "evaluations": "round time_s model_version accuracy loss",
-    "edge_rounds": (
-        "edge round start_s end_s duration_s candidates selected delivered late dropped stale_used model_version "
-        "largest_leakage ended_by"
-    ),
+    "edge_rounds": f"edge {_ROUND}",
     "edge_participations": (
         "round edge edge_rounds start_s downlink_s uplink_s end_s downlink_bits uplink_bits start_version staleness "
         "weight"
@@ -119,9 +118,8 @@ def _write_images(folder: Path, luck: np.random.Generator) -> None:
     for part, count in (("train", 80), ("t10k", 40)):
         labels = np.arange(count, dtype=np.uint8) % 10
         images = luck.integers(0, 256, (count, 28, 28)) // 2 + 12 * labels[:, None, None]
-        header = struct.pack(">IIII", 0x803, count, 28, 28)
-        (folder / f"{part}-images-idx3-ubyte").write_bytes(header + images.astype(np.uint8).tobytes())
-        (folder / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + labels.tobytes())
+        (folder / f"{part}-images-idx3-ubyte").write_bytes(idx(images.astype(np.uint8)))
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(idx(labels))
 
 
 # Hashes

@@ -15,15 +15,14 @@ from fedsim import Component, Scenario, simulate
 from fedsim.devices import Availability, Never
 from fedsim.errors import PartError, ScenarioError
 from fedsim.history.outcomes import RoundEnd
-from fedsim.learning import Compressor, LocalAlgorithm, Start
+from fedsim.learning import LocalAlgorithm, Start
 from fedsim.learning.aggregation.contracts import Aggregator
-from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.network.contracts import Directions, Links
 from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.rounds.aggregation.rules import FedAvgRule
 from fedsim.rounds.hierarchy.backhaul import Backhaul
-from fedsim.rounds.policies.contracts import RoundPolicy, SynchronousPolicy
+from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import LateRule
 from fedsim.rounds.policies.server_port import ServerTraits
 from fedsim.selectors import Cohort
@@ -196,16 +195,6 @@ class NeverThere(HonestAvailability):
         return np.zeros(client.size, dtype=bool)
 
 
-class HonestPolicy(SynchronousPolicy):
-    """Waits for everyone, ten seconds at most."""
-
-    def time_limit_s(self, past):
-        return 10.0
-
-    def enough(self, round_):
-        return round_.everyone
-
-
 class OwnRun(RoundPolicy):
     """A policy that runs its rounds itself."""
 
@@ -244,20 +233,6 @@ class HonestSharing(EqualSharing):
         self.option = option
 
 
-class HonestCompressor(Compressor):
-    """Sends what it is given; clients remember nothing."""
-
-    @property
-    def remembers(self):
-        return False
-
-    def bits(self, tensors):
-        return 8.0 * sum(tensors)
-
-    def compress(self, update, tensors, rng):
-        return update.copy()
-
-
 class HonestAlgorithm(LocalAlgorithm):
     """Trains plainly; clients keep what their last training added."""
 
@@ -272,16 +247,6 @@ class HonestAlgorithm(LocalAlgorithm):
     @property
     def pull(self):
         return 0.0
-
-
-class HonestOptimizer(ServerOptimizer):
-    """Federated averaging, with a state."""
-
-    def init(self, parameters):
-        return {"v": np.zeros(parameters, dtype=np.float32)}
-
-    def step(self, model, update, state):
-        return model + update, state
 
 
 class HonestAggregation(Aggregator):
