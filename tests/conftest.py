@@ -41,16 +41,9 @@ _QUICK = {
 }
 _LONG = {"data", "slow", "statistical"}
 _LONG_FILES = {
-    *("test_algorithm.py", "test_bad_input.py", "test_beliefs.py", "test_catalogue_of_selectors.py"),
-    *("test_check_discipline.py", "test_clustered.py", "test_fault_laws.py", "test_flash.py", "test_laws.py"),
-    *(
-        "test_budget_and_accountant.py",
-        "test_enumeration.py",
-        "test_oort.py",
-        "test_sampling.py",
-        "test_scenario.py",
-        "test_shadowing.py",
-    ),
+    *("test_algorithm.py", "test_beliefs.py", "test_budget_and_accountant.py", "test_clustered.py"),
+    *("test_enumeration.py", "test_fault_laws.py", "test_flash.py", "test_laws.py", "test_oort.py", "test_sampling.py"),
+    *("test_scenario.py", "test_shadowing.py"),
 }
 
 

@@ -2,7 +2,6 @@
 # ruff: noqa: ARG005 (lies take what their contract gives)
 
 import re
-from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from fedsim.errors import PartError, ScenarioError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import LocalAlgorithm, Start
 from fedsim.learning.aggregation.contracts import Aggregator
-from fedsim.network.contracts import Directions, Links
+from fedsim.network.contracts import Directions
 from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.rounds.aggregation.rules import FedAvgRule
@@ -26,6 +25,8 @@ from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import LateRule
 from fedsim.rounds.policies.server_port import ServerTraits
 from fedsim.selectors import Cohort
+from tests.golden.scenarios import together
+from tests.support.worlds import FixedLinks
 
 CLIENTS, ROUNDS = 4, 3
 
@@ -66,21 +67,11 @@ class HonestSelector:
         return
 
 
-class HonestLinks(Links):
+class HonestLinks(FixedLinks):
+    """Every transfer takes a second."""
+
     def __init__(self, clients):
-        self.clients = clients
-
-    def downlink_s(self, client, draw, start_s, bits):
-        return np.ones(client.size)
-
-    def uplink_s(self, client, draw, start_s, bits):
-        return np.ones(client.size)
-
-    def expected_downlink_s(self, bits):
-        return np.ones(self.clients)
-
-    def expected_uplink_s(self, bits):
-        return np.ones(self.clients)
+        super().__init__(np.ones(clients), np.ones(clients))
 
 
 class HonestTransfer(Transfer):
@@ -277,14 +268,6 @@ def learning(**parts):
     }
 
 
-def merged(base, over):
-    table = dict(base)
-    for name, value in over.items():
-        deep = isinstance(value, Mapping) and isinstance(table.get(name), Mapping) and "kind" not in value
-        table[name] = merged(table[name], value) if deep else value
-    return table
-
-
 BASE = {
     "name": "lies",
     "seed": 1,
@@ -297,7 +280,7 @@ BASE = {
 
 
 def run(tables, **options):
-    return simulate(Scenario(**merged(BASE, tables)), store=False, **options)
+    return simulate(Scenario(**together(BASE, tables)), store=False, **options)
 
 
 HUGE = 2**62
