@@ -240,6 +240,7 @@ RUNS = [
     {"policy": {"kind": "moving-average", "initial_s": 4.0, "growth": 1.5}, "late": "partial"},
     {"policy": {"kind": "quorum", "share": 0.5, "max_wait_s": 6.0}, "late": "drop"},
 ]
+PRIVACY = {"budget": {"kind": "geometric", "epsilon": 40.0}, "mechanism": {"kind": "laplace-l1", "clip": 1.0}}
 LEARNING = {
     "model": {"kind": "mlp", "hidden": [4]},
     "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
@@ -252,11 +253,12 @@ def scenarios():
             name="same",
             seed=number,
             crowd={"clients": 14, "placement": {"kind": "disc", "radius_m": 60.0}},
-            learning=LEARNING if number == 0 else {"kind": "none", "model_bits": 1e5, "samples_per_client": 50},
+            learning=LEARNING if number in (0, 3) else {"kind": "none", "model_bits": 1e5, "samples_per_client": 50},
+            privacy=PRIVACY if number == 3 else None,
             network=SHARED if number % 2 else "cell",
             devices=DEVICES,
             rounds={"count": 8, **rounds},
-            selector={"kind": "uniform", "cohort": 6},
+            selector={"kind": "pause" if number == 3 else "uniform", "cohort": 6},
             results={"audit": True},
         )
 
