@@ -170,12 +170,6 @@ def test_accuracy_does_not_depend_on_what_is_written_or_watched():
     np.testing.assert_array_equal([progress.time_s for progress in seen], watched.column("rounds", "end_s"))
 
 
-def test_history_tables_become_pandas():
-    frame = simulate(timing_only(rounds={"count": 2})).participations.to_pandas()
-    assert list(frame["outcome"].unique()) == ["delivered"]
-    assert len(frame) == 10
-
-
 def test_clients_declare_features_to_a_selector_that_uses_them_and_to_no_other():
     """Constant laws of 2 s down and 3 s up, 50 samples at 25 a second: (2, 2, 3, 50) for everybody."""
     seen = {}

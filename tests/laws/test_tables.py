@@ -12,7 +12,7 @@ from fedsim.history.schema import TABLES
 from fedsim.simulation import Simulation
 from tests.support import table_audit as audit
 from tests.support.short_runs import TIMING
-from tests.support.table_audit import ROW_RULES, Promised, TableRows, before, check_tables
+from tests.support.table_audit import ROW_RULES, Promised, TableRows, check_tables
 
 LEFT, SENT = Outcome.DROPPED, Outcome.DELIVERED
 BUDGET = 1.0
@@ -311,17 +311,6 @@ def test_an_edge_server_may_go_back_to_an_older_model_of_the_cloud():
 def test_with_edge_servers_participations_that_no_round_counts_are_no_contradiction():
     """The edge servers' last rounds are not over when the cloud's last one is."""
     audited({"rounds": {"selected": {1: 0}, "late": {1: 0}}}, one_server=False)
-
-
-def test_what_a_row_follows_on_is_what_a_plain_loop_finds():
-    """Oracle: a dictionary of the last value of each client."""
-    rng = np.random.default_rng(3)
-    key, value = rng.integers(40, size=2000).astype(np.int32), rng.random(2000)
-    expected, last = [], {}
-    for one, number in zip(key.tolist(), value.tolist(), strict=True):
-        expected.append(last.get(one, -1.0))
-        last[one] = number
-    assert before(key, (value, -1.0))[0].tolist() == expected
 
 
 def test_no_value_is_nan_among_numbers_with_a_point_and_a_number_of_its_own_among_whole_ones():
