@@ -135,14 +135,6 @@ def test_a_run_that_shares_a_store_trains_nothing_twice():
     assert seldom.context.learner.work == Work(trainings_found=trained, evaluations_found=3)
 
 
-def test_a_run_learns():
-    history = simulate(scenario(rounds={"count": 15, "policy": {"kind": "deadline", "deadline_s": 3.0}}))
-    accuracy = history.column("evaluations", "accuracy")
-    assert accuracy[0] < 0.5
-    assert accuracy[-1] > 0.7
-    assert history.column("evaluations", "time_s").tolist() == [0.0, *history.column("rounds", "end_s").tolist()]
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("clients", "selector", "low", "high"),
