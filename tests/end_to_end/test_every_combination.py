@@ -11,7 +11,6 @@ from fedsim.rounds import LATE, POLICIES
 from fedsim.selectors import SELECTORS
 from tests.golden import scenarios as golden
 from tests.support.families import by_default, first_kinds
-from tests.support.options import NETWORK_OPTIONS
 
 ROUNDS = 2
 # One rule of nine with each pair of network and selector; with ten networks each rule meets each selector.
@@ -24,14 +23,9 @@ DRAWING = {"fedsampling", "fixed-ratio"}
 POLICY_TABLES = {kind: tables[0] for kind, tables in golden.POLICIES.items()} | {
     "pisces": {**golden.PISCES, "bound": 2}
 }
-NETWORKS = {
-    "latency": {"kind": "latency", **NETWORK_OPTIONS["latency"]},
-    "fedscale": {"kind": "fedscale"},
-    "graph": {"kind": "graph", **NETWORK_OPTIONS["graph"]},
-    **{rule: golden.cell(rule, rule) for rule in golden.SHARING},
-    "multicast": golden.cell("multicast", "equal"),
-    "multicast-dedicated": golden.cell("multicast", "dedicated"),
-}
+CELLS = (*golden.SHARING, "multicast", "multicast-dedicated")
+NAMES = ("latency", "fedscale", "graph", *(f"cell-{rule}" for rule in CELLS))
+NETWORKS = {name: golden.NETWORKS[name] for name in NAMES}
 
 
 def scenario(network, kind, rounds):
