@@ -160,7 +160,7 @@ WORLDS = {
     "shared": shared,
     "moving": moving,
     "learner": lambda lie: learner(*lie),
-    "rule": lambda answer: lies.late_rule(lying(lies.HonestRule, "aggregate", answer)),
+    "rule": lambda answer: lies.late_rule(lying(FedAvgRule, "aggregate", answer)),
     "spends": lambda part: private(budget=part(epsilon=10.0)),
     "placed": lambda part: {**lies.cell(), "crowd": {"clients": CLIENTS, "placement": part(radius_m=100.0)}},
     "law": lambda part: {

@@ -19,7 +19,6 @@ from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.network.contracts import Directions
 from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.network.transfers import SharedMedium, Transfer
-from fedsim.rounds.aggregation.rules import FedAvgRule
 from fedsim.rounds.hierarchy.backhaul import Backhaul
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import LateRule
@@ -198,10 +197,6 @@ class OwnRun(RoundPolicy):
         server.dispatch(cohort, round_)
         yield round_.everyone
         return RoundEnd.ENOUGH
-
-
-class HonestRule(FedAvgRule):
-    """Federated averaging."""
 
 
 def late_rule(rule):
