@@ -41,16 +41,9 @@ _QUICK = {
 }
 _LONG = {"data", "slow", "statistical"}
 _LONG_FILES = {
-    *("test_algorithm.py", "test_bad_input.py", "test_beliefs.py", "test_catalogue_of_selectors.py"),
-    *("test_check_discipline.py", "test_clustered.py", "test_fault_laws.py", "test_flash.py", "test_laws.py"),
-    *(
-        "test_budget_and_accountant.py",
-        "test_enumeration.py",
-        "test_oort.py",
-        "test_sampling.py",
-        "test_scenario.py",
-        "test_shadowing.py",
-    ),
+    *("test_algorithm.py", "test_beliefs.py", "test_budget_and_accountant.py", "test_clustered.py"),
+    *("test_enumeration.py", "test_fault_laws.py", "test_flash.py", "test_laws.py", "test_oort.py", "test_sampling.py"),
+    *("test_scenario.py", "test_shadowing.py"),
 }
 
 
@@ -82,9 +75,7 @@ def _check_tables() -> Generator[None]:
 
     def end_checked(server: Server, process: object) -> None:
         end(server, process)
-        history = server.recorder.history()
-        tables = {name: table for name in server.recorder.counts() if (table := getattr(history, name)) is not None}
-        check_tables(tables, Promised.of(server))
+        check_tables(server.recorder.history().tables(), Promised.of(server))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Server, "end", end_checked)

@@ -183,13 +183,6 @@ def test_few_and_many_numbers_are_philox_of_their_counters():
     assert streams.uniform("a", client, block).tolist() == expected
 
 
-def test_a_generator_starts_at_the_key_that_is_the_digest_of_its_name():
-    streams = Streams(4).within("edge", 2)
-    key = int.from_bytes(streams.digest("selection", 3, "x"), "little")
-    expected = np.random.Generator(np.random.Philox(key=key)).random(9).tolist()
-    assert streams.generator("selection", 3, "x").random(9).tolist() == expected
-
-
 def test_bad_seed_is_refused():
     with pytest.raises(ScenarioError, match="seed: -1 is not allowed"):
         Streams(-1)

@@ -11,14 +11,13 @@ count. Not a test: it asserts nothing.
 import argparse
 import time
 
-from crowds import AVAILABILITY, TIMING_ONLY
+from crowds import AVAILABILITY, LAW, timing_only
 from shares import Shares
 
 from fedsim import Scenario
 from fedsim.simulation import Simulation
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-LAW = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
 POLICIES = {
     "fedbuff, buffer 10": ({"kind": "fedbuff", "buffer": 10, "concurrency": 100}, 10),
     "fedasync": ({"kind": "fedasync", "concurrency": 100}, 1),
@@ -30,14 +29,12 @@ def scenario(
 ) -> Scenario:
     """Return a timing-only scenario whose clients all compute and transfer, and are given up where they may leave."""
     patience = {} if availability == "always" else {"give_up_s": 30.0}
-    return Scenario(
-        name="benchmark",
-        crowd={"clients": clients},
-        learning=TIMING_ONLY,
-        network={"kind": "latency", "downlink": LAW, "uplink": LAW},
+    return timing_only(
+        clients,
+        {"kind": "latency", "downlink": LAW, "uplink": LAW},
+        {"count": rounds, "policy": {**policy, **patience}},
+        {"kind": selector, "cohort": 1},
         devices={"availability": AVAILABILITY[availability]},
-        rounds={"count": rounds, "policy": {**policy, **patience}},
-        selector={"kind": selector, "cohort": 1},
     )
 
 

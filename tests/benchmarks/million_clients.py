@@ -17,7 +17,7 @@ import resource
 import time
 from pathlib import Path
 
-from crowds import AVAILABILITY, TIMING_ONLY
+from crowds import AVAILABILITY, cell, timing_only
 from shares import Shares
 
 from fedsim import Scenario
@@ -25,15 +25,7 @@ from fedsim.history import Recorder
 from fedsim.rounds import Progress, StoppingCriteria
 from fedsim.wiring import build_context, build_server
 
-NETWORKS = {
-    "two-speed": {"kind": "pause-two-speed"},
-    "cell": {
-        "kind": "cell",
-        "fading": {"kind": "rayleigh", "coherence_s": 0.02},
-        "downlink": {"sharing": "dedicated", "bandwidth_hz": 1e6, "transmit_power_dbm": 33.0},
-        "uplink": {"sharing": "dedicated", "bandwidth_hz": 180e3, "transmit_power_dbm": 23.0},
-    },
-}
+NETWORKS = {"two-speed": {"kind": "pause-two-speed"}, "cell": cell("dedicated", "dedicated")}
 
 
 class NoRows(Recorder):
@@ -46,18 +38,16 @@ def scenario(given: argparse.Namespace) -> Scenario:
     policy = given.policy
     if given.availability not in ("always", "bernoulli") and policy == "wait-for-all":
         policy = {"kind": "deadline", "deadline_s": 30.0}
-    return Scenario(
-        name="million",
-        crowd={"clients": given.clients},
-        learning=TIMING_ONLY,
+    return timing_only(
+        given.clients,
+        NETWORKS[given.network],
+        {"count": given.rounds, "policy": policy},
+        {"kind": given.selector, "cohort": given.cohort},
         privacy={
             "mechanism": {"kind": "laplace-l1", "clip": 1.0},
             "budget": {"kind": "geometric", "epsilon": 20.0},
         },
-        network=NETWORKS[given.network],
         devices={"availability": AVAILABILITY[given.availability]},
-        rounds={"count": given.rounds, "policy": policy},
-        selector={"kind": given.selector, "cohort": given.cohort},
     )
 
 

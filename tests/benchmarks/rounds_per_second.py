@@ -14,33 +14,15 @@ import argparse
 import statistics
 
 import simpy
-from crowds import TIMING_ONLY, seconds
+from crowds import LAW, cell, seconds, timing_only
 from shares import Shares
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.simulation import Simulation
 
 PAIRS = 7
 CLIENT_ROUNDS = 50_000
 RULES = ("equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan")
-LAW = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
-
-
-def cell(downlink: str, uplink: str, down_hz: float = 1e6, up_hz: float = 180e3, read: str = "drawn") -> dict:
-    """Return a fading cell with a sharing rule for each direction, bandwidths to share, and how shares read fading."""
-    return {
-        "kind": "cell",
-        "fading": {"kind": "rayleigh", "coherence_s": 0.02},
-        "downlink": {
-            "sharing": downlink,
-            "bandwidth_hz": down_hz,
-            "transmit_power_dbm": 33.0,
-            "fading_in_shares": read,
-        },
-        "uplink": {"sharing": uplink, "bandwidth_hz": up_hz, "transmit_power_dbm": 23.0, "fading_in_shares": read},
-    }
-
-
 COHORTS = (10, 100, 1000)
 NETWORKS = {
     "pause-two-speed": {"kind": "pause-two-speed"},
@@ -68,21 +50,9 @@ def skeleton(cohort: int, rounds: int) -> None:
     env.run(until=env.process(server()))
 
 
-def scenario(network: dict, cohort: int, rounds: int) -> Scenario:
-    """Return a timing-only scenario whose clients all compute and transfer."""
-    return Scenario(
-        name="benchmark",
-        crowd={"clients": 100_000},
-        learning=TIMING_ONLY,
-        network=network,
-        rounds={"count": rounds},
-        selector={"kind": "uniform", "cohort": cohort},
-    )
-
-
 def row(network: dict, cohort: int, client_rounds: int, pairs: int, *, build: bool) -> tuple[float, float, Shares]:
     rounds = client_rounds // cohort
-    chosen = scenario(network, cohort, rounds)
+    chosen = timing_only(100_000, network, {"count": rounds}, {"kind": "uniform", "cohort": cohort})
     with Shares() as shares:
         simulate(chosen)
     ours, ratios = [], []

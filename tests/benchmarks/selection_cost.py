@@ -1,6 +1,6 @@
 """Milliseconds that a selection takes, for every selector in the catalogue and crowds of 10^3 to 10^6 candidates.
 
-    python tests/benchmarks/selection_cost.py [KIND ...] [--cohort 100] [--rounds 5] [--most-s 10]
+    python -m tests.benchmarks.selection_cost [KIND ...] [--cohort 100] [--rounds 5] [--most-s 10]
 
 prints a table: for each size the median of the later rounds, question, selection and feedback together, in milliseconds
 of processor time (set OMP_NUM_THREADS=1); the exponent with which that grew over the last step; and the first
@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from fedsim.errors import SelectorError
-from fedsim.measurements import MEASUREMENTS
 from fedsim.selectors import (
     SELECTORS,
     Answers,
@@ -33,6 +32,7 @@ from fedsim.selectors import (
     Selector,
     SelectorPort,
 )
+from tests.support.views import answers_of, reports_of, view_of
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 DIMENSIONS, FEATURES, LABELS, MOST_OF_PAIRS = 16, 6, 10, 10_000
@@ -48,37 +48,23 @@ class Crowd:
     """So many clients: what a server knows of them, and what they answer and deliver."""
 
     def __init__(self, clients: int, seed: int = 0) -> None:
-        rng = np.random.default_rng(seed)
-        self.clients = clients
+        self.rng = rng = np.random.default_rng(seed)
         self.mean_s = rng.uniform(0.1, 1.0, clients)
-        samples = rng.integers(10, 200, clients)
-        labels = np.random.default_rng([seed, 1]).dirichlet(np.full(LABELS, 0.3), clients)
-        self.view = RoundView(
-            round=1,
-            time_s=0.0,
-            clients=clients,
-            client=np.arange(clients),
-            samples=samples,
-            total_samples=int(samples.sum()),
-            participations=np.zeros(clients, dtype=np.int64),
-            last_duration_s=np.full(clients, np.nan),
-            last_loss=np.full(clients, np.nan),
-            privacy_spent=np.zeros(clients),
+        self.view = view_of(
+            clients,
+            samples=rng.integers(10, 200, clients),
             privacy_budget=10.0,
             features=np.exp(rng.standard_normal((clients, FEATURES))),
             up_bits=1e6,
             snr_hz=10.0 ** rng.uniform(5.0, 9.0, clients),
             allocates=True,
-            at_request={
-                "fading_gain": lambda: rng.exponential(1.0, clients),
-                "charge_j": lambda: rng.uniform(10.0, 100.0, clients),
-                "capacity_j": lambda: np.full(clients, 100.0),
-                "charging_w": lambda: rng.uniform(0.0, 1.0, clients),
-                "participation_j": lambda: rng.uniform(1.0, 5.0, clients),
-                "label_histogram": lambda: labels,
-            },
+            fading_gain=rng.exponential(1.0, clients),
+            charge_j=rng.uniform(10.0, 100.0, clients),
+            capacity_j=np.full(clients, 100.0),
+            charging_w=rng.uniform(0.0, 1.0, clients),
+            participation_j=rng.uniform(1.0, 5.0, clients),
+            label_histogram=np.random.default_rng([seed, 1]).dirichlet(np.full(LABELS, 0.3), clients),
         )
-        self.rng = rng
 
     def look(self, number: int, selector: Selector) -> RoundView:
         """Return the view of a round, an oracle's if the selector is one."""
@@ -93,36 +79,25 @@ class Crowd:
         )
 
     def answer(self, probe: Probe) -> Answers:
-        nothing = np.full(probe.client.size, np.nan)
-        asked = probe.asks == "resources"
-        return Answers(
-            client=probe.client,
-            loss=nothing if asked else self.rng.random(probe.client.size),
-            compute_s=self.mean_s[probe.client] if asked else nothing,
-            uplink_s=0.1 * self.mean_s[probe.client] if asked else nothing,
-            update_norm=self.rng.random(probe.client.size) if probe.asks == "update_norm" else None,
-        )
+        if probe.asks == "resources":
+            times_s = self.mean_s[probe.client]
+            return answers_of(probe.client, compute_s=times_s, uplink_s=0.1 * times_s)
+        norms = self.rng.random(probe.client.size) if probe.asks == "update_norm" else None
+        return answers_of(probe.client, loss=self.rng.random(probe.client.size), update_norm=norms)
 
     def report(self, number: int, cohort: Cohort, needs: tuple[str, ...]) -> Reports:
         """Return what became of a cohort, and remember it as a server does."""
-        client, loss = cohort.client, self.rng.random(cohort.client.size)
-        delivered = self.rng.random(client.size) < 0.9
-        columns = {name: np.where(delivered, loss, np.nan) for name in MEASUREMENTS}
+        client, delivered = cohort.client, self.rng.random(cohort.client.size) < 0.9
+        loss = np.where(delivered, self.rng.random(client.size), np.nan)
+        measured = dict.fromkeys(needs, loss)
         if "update" in needs:
-            columns["update"] = self.rng.standard_normal((client.size, DIMENSIONS)).astype(np.float32)
-            columns["update"][~delivered] = np.nan
+            updates = self.rng.standard_normal((client.size, DIMENSIONS)).astype(np.float32)
+            measured["update"] = np.where(delivered[:, None], updates, np.float32(np.nan))
         self.view.participations[client] += 1
         self.view.last_duration_s[client[delivered]] = self.mean_s[client[delivered]]
         self.view.last_loss[client[delivered]] = loss[delivered]
-        return Reports(
-            round=number,
-            time_s=10.0 * number + 1.0,
-            client=client,
-            delivered=delivered,
-            duration_s=self.mean_s[client],
-            loss=columns["loss"],
-            measured={name: columns[name] for name in needs},
-        )
+        made = reports_of(client, self.mean_s[client], delivered=delivered, number=number, time_s=10.0 * number + 1.0)
+        return replace(made, loss=loss, measured=measured)
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

@@ -169,7 +169,7 @@ def test_neither_torch_nor_matplotlib_is_loaded_before_it_is_used(code):
 
 @pytest.mark.parametrize("command", [["-c", "import fedsim"], ["-m", "fedsim", "--help"]])
 def test_start_loads_nothing_heavy(command):
-    """What makes a start slow; `tests/benchmarks/start_up.py` prints the seconds."""
+    """What makes a start slow."""
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True
     )

@@ -4,22 +4,30 @@ import pytest
 
 from fedsim.selectors import SELECTORS
 from fedsim.testing import check_selector
+from tests.golden.scenarios import ALL_SELECTORS, selector
 from tests.support.families import first_kinds
-from tests.support.options import SELECTOR_OPTIONS
 
 # Joint bandwidth solves a problem of convex optimisation in each round, which takes seconds.
 FIRST = [kind for kind in first_kinds(SELECTORS) if kind != "joint-bandwidth"]
+# Beside the options of the frozen scenarios.
+MORE = {
+    "divfl": [{"cohort": 6, "start": "zero", "subset": 7, "refresh_every": 5}],
+    "fedsuv": [{"undelivered": "mean", "batch": "hallucinated"}, {"undelivered": "nothing", "fit": "none"}],
+    "pow-d": [{"cohort": 5, "candidates": 1}],
+    "tifl": [{"interval": 3, "evaluation": "probe", "improvement": "absolute"}],
+    "uniform": [{"cohort": 1000}],
+    "weighted": [{"cohort": 1000, "weights": "samples"}],
+}
 # The first options of a kind of each family by default, the others in the slow tier.
 CASES = [
     pytest.param(kind, options, id=f"{kind}-{i}", marks=[pytest.mark.slow] if i or kind not in FIRST else [])
     for kind in sorted(SELECTORS.builtin)
-    for i, options in enumerate(SELECTOR_OPTIONS.get(kind, [{"cohort": 5}]))
+    for i, options in enumerate([*ALL_SELECTORS.get(kind, [{}]), *MORE.get(kind, [])])
 ]
 
 
 def build(kind, options):
-    taken = {name: value for name, value in options.items() if name in SELECTORS.option_names(kind)}
-    return SELECTORS.make_recipe({"kind": kind, **taken}).build()
+    return SELECTORS.make_recipe(selector(kind, options)).build()
 
 
 @pytest.mark.parametrize(("kind", "options"), CASES)
@@ -30,4 +38,4 @@ def test_selector_keeps_the_contract(kind, options):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", first_kinds(SELECTORS))
 def test_selector_keeps_the_contract_in_the_usual_crowd(kind):
-    check_selector(build(kind, SELECTOR_OPTIONS.get(kind, [{"cohort": 5}])[0]), seed=1)
+    check_selector(build(kind, ALL_SELECTORS.get(kind, [{}])[0]), seed=1)

@@ -12,27 +12,17 @@ from fedsim.devices import AVAILABILITIES, Availability, Bernoulli, Charge, Elig
 from fedsim.devices.availability.on_off import Markov, OnOffProcess
 from fedsim.errors import ContractError
 from fedsim.testing import check_availability
-from tests.support.lies import lying
+from tests.golden import scenarios as golden
+from tests.support.checks import refuses
+from tests.support.lies import lying, spoilt, stating
 from tests.support.worlds import batteries
 
-OPTIONS = {
-    "always": [{}],
-    "bernoulli": [{"probability": 0.5}, {"probability": 0.02, "retry_s": 3.0}],
-    "markov": [{"mean_on_s": 50.0, "mean_off_s": 500.0}],
-    "diurnal": [{}, {"zones_h": 24.0, "start_hour": 3.0}],
-    "flash": [{"never_share": 0.0}, {"diurnal": False}],
-    "traces": [{"path": "intervals.csv"}, {"path": "intervals.csv", "checked": "end-point"}],
-}
 
-
-@pytest.mark.parametrize("kind", AVAILABILITIES.kinds())
-def test_built_in_laws_pass(kind, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rows = ["a,0,5,100", "a,20,70,100", "b,7,8,30", "c,1000,50000,86400"]
-    (tmp_path / "intervals.csv").write_text("\n".join(["device,start_s,end_s,period_s", *rows]))
-    for options in OPTIONS[kind]:
-        check_availability(AVAILABILITIES.make({"kind": kind, **options}))
-        check_availability(AVAILABILITIES.make({"kind": kind, **options}), clients=3, seed=5)
+@pytest.mark.parametrize("name", golden.AVAILABILITIES)
+def test_built_in_laws_pass(name, frozen_inputs, monkeypatch):
+    monkeypatch.chdir(frozen_inputs)
+    check_availability(AVAILABILITIES.make(golden.AVAILABILITIES[name]))
+    check_availability(AVAILABILITIES.make(golden.AVAILABILITIES[name]), clients=3, seed=5)
 
 
 @pytest.mark.parametrize(
@@ -117,28 +107,10 @@ class OwnGenerator(Sound):
         return super().available(client, time_s, draw) | self.lucky[client]
 
 
-class Numbers(Sound):
-    def available(self, client, time_s, draw):
-        return super().available(client, time_s, draw).astype(float)
-
-
-class Everyone(Sound):
-    def available(self, client, time_s, draw):
-        return super().available(self.client, time_s, draw)
-
-
 class Backwards(Sound):
     def next_s(self, time_s, draw, client=None):
         at_s, draw = super().next_s(time_s, draw, client)
         return at_s - 1.0, draw
-
-
-class Unkind(Sound):
-    kind = "random"
-
-
-class NeverAgain(Sound):
-    retry_s = math.inf
 
 
 class NewDrawInTime(OnOffProcess):
@@ -152,14 +124,21 @@ class NewDrawInTime(OnOffProcess):
         return time_s, draw + 1
 
 
-@pytest.mark.parametrize(
-    ("broken", "complaint"),
+def check(broken):
+    check_availability(stating(Law, built=broken)())
+
+
+test_broken_laws_are_refused = refuses(
+    check,
     [
         (HiddenDraw, r"next_s: asked again at .* it returns another instant or draw"),
         (CountsQuestions, "available: the answer is changed by other questions"),
         (OwnGenerator, "the answer is not the same in a second build"),
-        (Numbers, "no boolean array"),
-        (Everyone, r"no boolean array of shape \(1,\)"),
+        (spoilt(Sound, "available", lambda there: there.astype(float)), "no boolean array"),
+        (
+            lying(Sound, "available", lambda self, client, *of: Sound.available(self, self.client, *of)),
+            r"no boolean array of shape \(1,\)",
+        ),
         (
             lying(Sound, "available", lambda self, client, *of: Sound.available(self, np.arange(client.size), *of)),
             "the answer for some clients is not that for all|no client is available",
@@ -175,8 +154,8 @@ class NewDrawInTime(OnOffProcess):
         ),
         (lying(Sound, "leaves_after_s", lambda self, client, *of: np.full(client.size, -1.0)), "times of at least 0"),
         (lying(Sound, "part", lambda self, client: self), "no client is available"),
-        (Unkind, "kind = 'random' is not allowed"),
-        (NeverAgain, "retry_s = inf is not allowed"),
+        (stating(Sound, kind="random"), "kind = 'random' is not allowed"),
+        (stating(Sound, retry_s=math.inf), "retry_s = inf is not allowed"),
         (
             lying(Sound, "earliest_s", lambda self, client, time_s, draw: np.full(client.size, time_s)),
             "earliest_s: it must be the instant for available clients",
@@ -184,12 +163,6 @@ class NewDrawInTime(OnOffProcess):
         (NewDrawInTime, "the draw has become 2, though nothing is drawn anew"),
     ],
 )
-def test_broken_laws_are_refused(broken, complaint):
-    class Broken(Law):
-        built: ClassVar[type] = broken
-
-    with pytest.raises(ContractError, match=complaint):
-        check_availability(Broken())
 
 
 def test_the_sound_law_behind_the_broken_ones_passes():
@@ -197,9 +170,5 @@ def test_the_sound_law_behind_the_broken_ones_passes():
 
 
 def test_what_is_built_must_be_an_availability():
-    class Nothing(Law):
-        def build(self, clients, streams):
-            return object()
-
-    with pytest.raises(ContractError, match=r"Nothing\.build returned <object"):
-        check_availability(Nothing())
+    with pytest.raises(ContractError, match=r"Lie\.build returned <object"):
+        check_availability(lying(Law, "build", lambda self, clients, streams: object())())

@@ -1,16 +1,13 @@
 """`check_compressor` refuses broken compressors, each for its own fault, and passes sound ones."""
 # ruff: noqa: ARG005 (a compressor takes what the contract gives)
 
-from typing import Any, ClassVar
-
 import numpy as np
-import pytest
 from pydantic import PrivateAttr
 
-from fedsim.errors import ContractError
 from fedsim.learning import QSGD, Compressor, NoCompression, RandomK, TopK
 from fedsim.testing import check_compressor
-from tests.support.lies import lying
+from tests.support.checks import passes, refuses
+from tests.support.lies import lying, stating
 
 
 class SignOnly(Compressor):
@@ -40,17 +37,9 @@ class Counts(SignOnly):
         return super().compress(update, tensors, rng) / np.float32(self._calls)
 
 
-class AddsNoise(SignOnly):
-    remembers: ClassVar[Any] = False
-
-    def compress(self, update, tensors, rng):
-        return (update + rng.standard_normal(update.size)).astype(np.float32)
-
-
-class Divides(SignOnly):
-    def compress(self, update, tensors, rng):
-        with np.errstate(all="ignore"):
-            return np.where(np.isfinite(update), update / np.abs(update), update).astype(np.float32)
+def divides(update, tensors, rng):
+    with np.errstate(all="ignore"):
+        return np.where(np.isfinite(update), update / np.abs(update), update).astype(np.float32)
 
 
 class BitsThatGrow(SignOnly):
@@ -61,16 +50,8 @@ class BitsThatGrow(SignOnly):
         return self._asked
 
 
-class SaysLossless(SignOnly):
-    lossless: ClassVar[bool] = True
-
-
-class Undecided(SignOnly):
-    remembers: ClassVar[Any] = 1
-
-
-@pytest.mark.parametrize(
-    "sound",
+test_sound_compressors_pass = passes(
+    check_compressor,
     [
         NoCompression(),
         SignOnly(),
@@ -82,12 +63,8 @@ class Undecided(SignOnly):
         RandomK(share=0.1, error_feedback=False, shared_seed=True),
     ],
 )
-def test_sound_compressors_pass(sound):
-    assert check_compressor(sound) is None
-
-
-@pytest.mark.parametrize(
-    ("broken", "fault"),
+test_broken_compressors_are_refused_for_their_fault = refuses(
+    check_compressor,
     [
         (compressing(lambda u, t, r: (3 * u).astype(np.float32)), r"mean squared error of .* a random update"),
         (Counts(), "differs when it is repeated"),
@@ -98,15 +75,19 @@ def test_sound_compressors_pass(sound):
         ),
         (compressing(lambda u, t, r: u[1:].copy()), r"shape \(67,\)"),
         (compressing(lambda u, t, r: np.float32(np.random.rand()) * u), "global random generator"),  # noqa: NPY002
-        (AddsNoise(), "other numbers than zeros for zeros"),
-        (Divides(), "not finite.*a single number"),
+        (
+            stating(
+                SignOnly,
+                remembers=False,
+                compress=lambda self, u, t, r: (u + r.standard_normal(u.size)).astype(np.float32),
+            )(),
+            "other numbers than zeros for zeros",
+        ),
+        (compressing(divides), "not finite.*a single number"),
         (lying(SignOnly, "bits", lambda self, tensors: None)(), "bits returned None"),
         (BitsThatGrow(), "bits differ"),
-        (SaysLossless(), "though it is lossless"),
-        (Undecided(), "remembers: 1 is not allowed"),
+        (stating(SignOnly, lossless=True)(), "though it is lossless"),
+        (stating(SignOnly, remembers=1)(), "remembers: 1 is not allowed"),
         (object(), "does not derive"),
     ],
 )
-def test_broken_compressors_are_refused_for_their_fault(broken, fault):
-    with pytest.raises(ContractError, match=fault):
-        check_compressor(broken)

@@ -13,25 +13,16 @@ from fedsim.devices import COMPUTE_TIMES
 from fedsim.errors import ContractError
 from fedsim.streams import Streams
 from fedsim.testing import check_compute_time
-from tests.support.lies import lying
-
-OPTIONS = {
-    "rate": [{"samples_per_s": 100.0}, {"samples_per_s": 10.0, "spread_sigma": 2.0, "jitter_sigma": 1.0}],
-    "flops": [
-        {"flops_per_s": 1e9},
-        {"flops_per_s": 1e9, "spread": {"kind": "stragglers", "share": 0.1, "times_slower": 20.0}, "load": 0.3},
-        {"flops_per_s": 1e9, "jitter": {"kind": "shifted-exponential", "shift": 0.2}, "heterogeneity": 0.0},
-    ],
-    "fedscale": [{}, {"batch_size": 20, "steps": 5, "law": "phones"}],
-    "zero": [{}],
-}
+from tests.golden import scenarios as golden
+from tests.support.checks import refuses
+from tests.support.lies import lying, stating
 
 
-@pytest.mark.parametrize("kind", COMPUTE_TIMES.kinds())
-def test_built_in_laws_pass(kind):
-    for options in OPTIONS[kind]:
-        check_compute_time(COMPUTE_TIMES.make({"kind": kind, **options}))
-        check_compute_time(COMPUTE_TIMES.make({"kind": kind, **options}), clients=2, draws=0, seed=7)
+@pytest.mark.parametrize("name", golden.COMPUTES)
+def test_built_in_laws_pass(name, frozen_inputs, monkeypatch):
+    monkeypatch.chdir(frozen_inputs)
+    check_compute_time(COMPUTE_TIMES.make(golden.COMPUTES[name]))
+    check_compute_time(COMPUTE_TIMES.make(golden.COMPUTES[name]), clients=2, draws=0, seed=7)
 
 
 @dataclass
@@ -74,10 +65,9 @@ class Shorter(Times):
         return super().expected_s(1.0 / np.maximum(samples, 1.0))
 
 
-class Memory(Times):
-    def duration_s(self, client, draw, samples):
-        self.asked = getattr(self, "asked", 0) + 1
-        return super().duration_s(client, self.asked, samples)
+def remembering(self, client, draw, samples):
+    self.asked = getattr(self, "asked", 0) + 1
+    return Times.duration_s(self, client, self.asked, samples)
 
 
 class OwnGenerator(Times):
@@ -92,15 +82,9 @@ class OwnGenerator(Times):
         return self.speed * super().expected_s(samples)
 
 
-class InPlace(Times):
-    def duration_s(self, client, draw, samples):
-        samples *= 0.1
-        return samples
-
-
-class ByPosition(Times):
-    def duration_s(self, client, draw, samples):
-        return super().duration_s(np.arange(client.size), draw, samples)
+def in_place(self, client, draw, samples):
+    samples *= 0.1
+    return samples
 
 
 class MedianForMean(Times):
@@ -127,13 +111,6 @@ class ShareOfTheCrowd(Times):
         return super().expected_s(samples) * self.clients
 
 
-class RoundsOnly(Times):
-    table = np.ones(1000)
-
-    def duration_s(self, client, draw, samples):
-        return self.table[draw] * super().duration_s(client, draw, samples)
-
-
 class Silent:
     def __init__(self, clients, streams):
         pass
@@ -142,41 +119,47 @@ class Silent:
         return 0.1 * samples
 
 
-class Fails:
-    def __init__(self, clients, streams):
-        raise KeyError("speed")
+def fails(clients, streams):
+    raise KeyError("speed")
 
 
-@pytest.mark.parametrize(
-    ("broken", "complaint"),
+def check(broken):
+    check_compute_time(stating(Law, times=staticmethod(broken))())
+
+
+test_broken_laws_are_refused = refuses(
+    check,
     [
         (
             lasting(lambda seconds, client: seconds.tolist()),
-            r"Broken\.duration_s returned list; it must be a float64 array of shape \(40,\)",
+            r"Lie\.duration_s returned list; it must be a float64 array of shape \(40,\)",
         ),
         (Everyone, r"it must be a float64 array of shape \(20,\) \(draw 2, 40 clients\)"),
         (lasting(lambda seconds, client: seconds - 1.0), r"times must be finite and at least 0 \(draw 1, 40 clients\)"),
         (lasting(lambda seconds, client: np.where(client == 3, np.inf, seconds)), "times must be finite"),
         (Shorter, "a shorter duration for more samples"),
-        (Memory, "differ when they are asked for again"),
+        (lying(Times, "duration_s", remembering), "differ when they are asked for again"),
         (OwnGenerator, "differ between two builds with one seed"),
-        (InPlace, "duration_s failed with ValueError: .*the arrays given must not be changed"),
-        (ByPosition, "depend on the other clients asked for, or on their order"),
+        (
+            lying(Times, "duration_s", in_place),
+            "duration_s failed with ValueError: .*the arrays given must not be changed",
+        ),
+        (
+            lying(Times, "duration_s", lambda self, client, *of: Times.duration_s(self, np.arange(client.size), *of)),
+            "depend on the other clients asked for, or on their order",
+        ),
         (MedianForMean, r"expected_s is not the mean of duration_s: the clients' mean .* over 300 draws"),
         (AnotherClientsMean, r"client 0's mean duration in s is .* with a standard error of"),
         (ShareOfTheCrowd, "differ in a crowd of twice the size"),
-        (RoundsOnly, r"failed with IndexError.*draw 3298534883333"),
+        (
+            lying(Times, "duration_s", lambda self, client, draw, samples: np.ones(1000)[draw] * samples),
+            r"failed with IndexError.*draw 3298534883333",
+        ),
         (lasting(lambda seconds, client: seconds + 0.0 * client.max()), "failed with ValueError"),
         (Silent, "it has no method expected_s"),
-        (Fails, r"Broken\.build failed with KeyError: 'speed'"),
+        (fails, r"Lie\.build failed with KeyError: 'speed'"),
     ],
 )
-def test_broken_laws_are_refused(broken, complaint):
-    class Broken(Law):
-        times: ClassVar[type] = broken
-
-    with pytest.raises(ContractError, match=complaint):
-        check_compute_time(Broken())
 
 
 def test_the_sound_law_behind_the_broken_ones_passes():
@@ -184,15 +167,9 @@ def test_the_sound_law_behind_the_broken_ones_passes():
 
 
 def test_a_law_that_depends_on_samples_must_require_them():
-    class Secret(Law):
-        requires: ClassVar[frozenset[str]] = frozenset()
-
     with pytest.raises(ContractError, match="depend on the samples, though requires does not name them"):
-        check_compute_time(Secret())
+        check_compute_time(stating(Law, requires=frozenset())())
 
 
 def test_a_law_may_depend_on_the_size_of_the_crowd_if_it_says_so():
-    class Shares(Law):
-        times: ClassVar[type] = ShareOfTheCrowd
-
-    check_compute_time(Shares(), paired=False)
+    check_compute_time(stating(Law, times=ShareOfTheCrowd)(), paired=False)

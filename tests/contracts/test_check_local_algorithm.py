@@ -1,17 +1,18 @@
 """`check_local_algorithm` refuses broken algorithms, each for its own fault, and passes all kinds of the catalogue."""
 # ruff: noqa: ARG005 (an algorithm takes what the contract gives)
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.errors import ContractError, PartError
+from fedsim.errors import PartError
 from fedsim.learning import LOCAL_ALGORITHMS, ExecutorChoice, LocalAlgorithm, Start, Stepped, Supervised
 from fedsim.streams import Streams
 from fedsim.testing import check_local_algorithm
-from tests.support.lies import lying
+from tests.support.checks import passes, refuses
+from tests.support.lies import lying, stating
 from tests.support.tiny_images import Tiny
 
 
@@ -25,10 +26,6 @@ class Nesterov(LocalAlgorithm):
 
     def end(self, task, difference):
         return {"last": difference}
-
-
-class Forgets(Nesterov):
-    remembers: ClassVar[bool] = False
 
 
 class Writes(Nesterov):
@@ -50,17 +47,6 @@ class Counts(Nesterov):
         return Start(task.model + np.float32(len(self._calls)))
 
 
-class Steps(Nesterov):
-    server_keeps: ClassVar[bool] = True
-
-    def step(self, gathered):
-        return Stepped(gathered.update[1:], {})
-
-
-class Texts(Nesterov):
-    corrects: ClassVar[Any] = "no"
-
-
 class Rising(Nesterov):
     changes_messages: ClassVar[bool] = True
 
@@ -78,27 +64,12 @@ class OwnLoss(LocalAlgorithm):
         return 2.0 * batch.data
 
 
-class Short(Nesterov):
-    personal: ClassVar[bool] = True
-
-    def own_model(self, layout, model, memory):
-        return model[1:]
-
-
-@pytest.mark.parametrize("kind", LOCAL_ALGORITHMS.builtin)
-def test_every_kind_of_the_catalogue_passes(kind: str) -> None:
-    check_local_algorithm(LOCAL_ALGORITHMS.load(kind)())
-
-
-@pytest.mark.parametrize("sound", [Nesterov(), OwnLoss()])
-def test_own_algorithms_pass(sound: LocalAlgorithm) -> None:
-    check_local_algorithm(sound)
-
-
-@pytest.mark.parametrize(
-    ("broken", "fault"),
+KINDS = [LOCAL_ALGORITHMS.load(kind)() for kind in LOCAL_ALGORITHMS.builtin]
+test_sound_algorithms_pass = passes(check_local_algorithm, [*KINDS, Nesterov(), OwnLoss()])
+test_broken_ones_are_refused_by_name = refuses(
+    check_local_algorithm,
     [
-        (Forgets(), "remembers is False, though end returned a memory"),
+        (stating(Nesterov, remembers=False)(), "remembers is False, though end returned a memory"),
         (Writes(), "the arrays of a task are read-only"),
         (
             lying(Nesterov, "begin", lambda self, task: Start(task.model[1:]))(),
@@ -112,43 +83,44 @@ def test_own_algorithms_pass(sound: LocalAlgorithm) -> None:
         (Corrects(), "corrects is False, though begin gave an offset"),
         (Counts(), "begin differs when it is repeated"),
         (lying(Nesterov, "numbers_more", lambda self, layout: 5)(), "changes_messages is False"),
-        (Steps(), "step returned"),
-        (Texts(), "corrects: 'no' is not allowed"),
+        (
+            stating(Nesterov, server_keeps=True, step=lambda self, gathered: Stepped(gathered.update[1:], {}))(),
+            "step returned",
+        ),
+        (stating(Nesterov, corrects="no")(), "corrects: 'no' is not allowed"),
         (Rising(), "ratios: .* they fall from 1"),
         (lying(OwnLoss, "loss", lambda self, batch: batch.data.detach())(), "loss returned a loss without a gradient"),
         (
             lying(Nesterov, "own_model", lambda self, layout, model, memory: model + np.float32(1))(),
             "personal is False, though own_model returned another model",
         ),
-        (Short(), "own_model returned .* floating-point numbers of shape"),
+        (
+            stating(Nesterov, personal=True, own_model=lambda self, layout, model, memory: model[1:])(),
+            "own_model returned .* floating-point numbers of shape",
+        ),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, LocalAlgorithm) else "",
+    rounds=2,
 )
-def test_broken_ones_are_refused_by_name(broken: LocalAlgorithm, fault: str) -> None:
-    with pytest.raises(ContractError, match=fault):
-        check_local_algorithm(broken, rounds=2)
 
 
-class Quiet(LocalAlgorithm):
-    def loss(self, batch):
-        return 0 * batch.data
+def loss(self, batch):
+    return 0 * batch.data
 
 
-class Still(LocalAlgorithm):
-    def step(self, gathered):
-        return Stepped(0 * gathered.update, {})
+def step(self, gathered):
+    return Stepped(0 * gathered.update, {})
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("member", "words"),
     [
-        (Quiet, "Quiet.loss is never called, since has_loss is False; allowed: has_loss that is True"),
-        (Still, "Still.step is never called, since server_keeps is False; allowed: server_keeps that is True"),
+        (loss, "Lie.loss is never called, since has_loss is False; allowed: has_loss that is True"),
+        (step, "Lie.step is never called, since server_keeps is False; allowed: server_keeps that is True"),
     ],
 )
-def test_methods_that_nobody_would_call_are_refused(kind: type[LocalAlgorithm], words: str) -> None:
+def test_methods_that_nobody_would_call_are_refused(member, words: str) -> None:
     with pytest.raises(ValidationError, match=words):
-        kind()
+        stating(LocalAlgorithm, **{member.__name__: member})()
 
 
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])

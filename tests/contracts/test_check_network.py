@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from fedsim import Component
-from fedsim.errors import ContractError
 from fedsim.network import NETWORKS, Links
 from fedsim.network.contracts import Directions
 from fedsim.network.medium.cell import SHARINGS
 from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.testing import check_network
+from tests.support.checks import refuses
 from tests.support.families import by_family, module
-from tests.support.lies import lying
+from tests.support.lies import lying, spoilt, stating
 from tests.support.options import NETWORK_OPTIONS
 
 GRAPH = {
@@ -72,39 +72,10 @@ def test_a_network_of_a_users_own_is_sound():
     check_network(Own())
 
 
-class Negative(Sound):
-    def downlink_s(self, client, draw, start_s, bits):
-        return super().downlink_s(client, draw, start_s, bits) - 1.0
-
-
-class Single(Sound):
-    def downlink_s(self, client, draw, start_s, bits):
-        return super().downlink_s(client, draw, start_s, bits).astype(np.float32)
-
-
-class Whole(Sound):
-    """Answers for all clients, whichever are asked about."""
-
-    def downlink_s(self, client, draw, start_s, bits):
-        return super().downlink_s(np.arange(self.factor.size), draw, start_s, bits)
-
-
-class Crowded(Sound):
-    """Is slower the more clients a call has."""
-
-    def uplink_s(self, client, draw, start_s, bits):
-        return super().uplink_s(client, draw, start_s, bits) * client.size
-
-
-class Moody(Sound):
-    """Draws from a generator of its own."""
-
-    def __init__(self, positions_m, streams):
-        super().__init__(positions_m, streams)
-        self.rng = np.random.default_rng(1)
-
-    def downlink_s(self, client, draw, start_s, bits):
-        return bits / 1e6 * self.factor[client] * 2 * self.rng.random(client.size)
+def moody(self, client, draw, start_s, bits):
+    """Draw from a generator of the links' own."""
+    self.rng = getattr(self, "rng", np.random.default_rng(1))
+    return bits / 1e6 * self.factor[client] * 2 * self.rng.random(client.size)
 
 
 class Unseeded(Sound):
@@ -115,33 +86,9 @@ class Unseeded(Sound):
         self.factor = np.random.default_rng().uniform(0.5, 1.5, len(positions_m))
 
 
-class Forgetful(Sound):
-    """Carries all bits at first."""
-
-    def carried_bits(self, client, draw, start_s, elapsed_s, bits, *, up):
-        return bits - super().carried_bits(client, draw, start_s, elapsed_s, bits, up=up)
-
-
-class Short(Sound):
-    def carried_bits(self, client, draw, start_s, elapsed_s, bits, *, up):
-        return super().carried_bits(client, draw, start_s, elapsed_s, bits, up=up) / 2
-
-
-class Deaf(Sound):
-    """Carries nothing for one client, and expects it to be carried."""
-
-    def downlink_s(self, client, draw, start_s, bits):
-        return np.where(client == 1, np.inf, super().downlink_s(client, draw, start_s, bits))
-
-
-class Writing(Sound):
-    def uplink_s(self, client, draw, start_s, bits):
-        start_s += 1.0
-        return super().uplink_s(client, draw, start_s, bits)
-
-
-class Unopened(Sound):
-    shared = Directions(down=True, up=False)
+def writing(self, client, draw, start_s, bits):
+    start_s += 1.0
+    return Sound.uplink_s(self, client, draw, start_s, bits)
 
 
 class Pipe(Sound, SharedMedium):
@@ -173,63 +120,82 @@ class Sent(Transfer):
         return min(1.0, (self.env.now - self.came_s) / self.took_s) * self.bits
 
 
-class Relentless(Pipe):
-    """Goes on with transfers that are cancelled."""
-
-    stops = False
+def check(links):
+    check_network(Own.model_construct(links=links))
 
 
-@pytest.mark.parametrize(
-    ("broken", "why"),
+test_a_broken_network_is_refused_for_its_fault = refuses(
+    check,
     [
-        (Negative, r"downlink_s returned -.* s; times are numbers of at least 0"),
+        (
+            spoilt(Sound, "downlink_s", lambda seconds: seconds - 1.0),
+            r"downlink_s returned -.* s; times are numbers of at least 0",
+        ),
         (
             lying(Sound, "expected_uplink_s", lambda self, bits: np.nan * self.factor),
             r"expected_uplink_s returned nan s",
         ),
-        (Single, r"downlink_s returned float32 of shape \(12,\); it must be an array of float64"),
-        (Whole, r"downlink_s returned float64 of shape \(12,\); it must be an array of float64 of shape \(1,\)"),
-        (Crowded, r"uplink_s is .* for some of the clients"),
-        (Moody, r"downlink_s is .* again after another draw"),
+        (
+            spoilt(Sound, "downlink_s", np.float32),
+            r"downlink_s returned float32 of shape \(12,\); it must be an array of float64",
+        ),
+        (
+            lying(Sound, "downlink_s", lambda self, client, *of: Sound.downlink_s(self, np.arange(12), *of)),
+            r"downlink_s returned float64 of shape \(12,\); it must be an array of float64 of shape \(1,\)",
+        ),
+        (
+            lying(Sound, "uplink_s", lambda self, client, *of: client.size * Sound.uplink_s(self, client, *of)),
+            r"uplink_s is .* for some of the clients",
+        ),
+        (lying(Sound, "downlink_s", moody), r"downlink_s is .* again after another draw"),
         (Unseeded, r"downlink_s is .* of links built again from the same seed"),
         (
             lying(Sound, "expected_downlink_s", lambda self, bits: 1e6 / (1.0 + bits) * self.factor),
             r"expected_downlink_s is .* and more for fewer",
         ),
         (
-            lying(Sound, "expected_uplink_s", lambda self, bits: Sound.expected_uplink_s(self, bits) / 2),
+            spoilt(Sound, "expected_uplink_s", lambda seconds: seconds / 2),
             r"expected_uplink_s is .* for client \d+, but the mean of 48 durations is",
         ),
-        (Forgetful, r"carried_bits of the downlink fell with time"),
-        (Short, r"carried_bits of the downlink is less than .* bits at the end of the transfer"),
-        (Deaf, r"downlink_s and expected_downlink_s are infinite for different clients"),
-        (Writing, r"uplink_s failed with ValueError: .*read-only; it must not change the arrays"),
-        (Unopened, r"Own.build returned a Unopened that shares a direction"),
+        (
+            lying(
+                Sound,
+                "carried_bits",
+                lambda self, client, draw, start_s, elapsed_s, bits, up: (
+                    bits - Sound.carried_bits(self, client, draw, start_s, elapsed_s, bits, up=up)
+                ),
+            ),
+            r"carried_bits of the downlink fell with time",
+        ),
+        (
+            spoilt(Sound, "carried_bits", lambda bits: bits / 2),
+            r"carried_bits of the downlink is less than .* bits at the end of the transfer",
+        ),
+        (
+            lying(
+                Sound,
+                "downlink_s",
+                lambda self, client, *of: np.where(client == 1, np.inf, Sound.downlink_s(self, client, *of)),
+            ),
+            r"downlink_s and expected_downlink_s are infinite for different clients",
+        ),
+        (
+            lying(Sound, "uplink_s", writing),
+            r"uplink_s failed with ValueError: .*read-only; it must not change the arrays",
+        ),
+        (stating(Sound, shared=Directions(down=True, up=False)), r"Own.build returned a Lie that shares a direction"),
         (Pipe, r"transfer 0 on the uplink has not ended"),
-        (Relentless, r"that was cancelled sent bits, or ended, afterwards"),
+        (stating(Pipe, stops=False), r"that was cancelled sent bits, or ended, afterwards"),
         (dict, r"build failed with TypeError"),
         (lambda *_: {}, r"Own.build returned a dict; allowed: links that derive from fedsim.network.Links"),
     ],
 )
-def test_a_broken_network_is_refused_for_its_fault(broken, why):
-    with pytest.raises(ContractError, match=why):
-        check_network(Own.model_construct(links=broken))
-
-
-class Sizeless(Own):
-    requires: ClassVar[frozenset[str]] = frozenset()
-
-
-class Siteless(Own):
-    provides: ClassVar[frozenset[str]] = frozenset({"sites"})
-
-
-def test_what_a_network_says_of_itself_must_hold():
-    with pytest.raises(ContractError, match="downlink_s depends on the bits, though requires does not name"):
-        check_network(Sizeless())
-    with pytest.raises(ContractError, match="provides names 'sites', but its links have no serving"):
-        check_network(Siteless())
-    with pytest.raises(ContractError, match=r"must derive from fedsim\.Component"):
-        check_network(object())
-    with pytest.raises(ContractError, match="there is no network 'cel'"):
-        check_network("cel")
+test_what_a_network_says_of_itself_must_hold = refuses(
+    check_network,
+    [
+        (stating(Own, requires=frozenset())(), "downlink_s depends on the bits, though requires does not name"),
+        (stating(Own, provides=frozenset({"sites"}))(), "provides names 'sites', but its links have no serving"),
+        (object(), r"must derive from fedsim\.Component"),
+        ("cel", "there is no network 'cel'"),
+    ],
+)

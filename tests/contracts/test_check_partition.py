@@ -1,12 +1,11 @@
 """`check_partition` refuses broken divisions, each for its own fault, and passes fedsim's."""
 
 import numpy as np
-import pytest
 
 from fedsim import Component
-from fedsim.errors import ContractError
 from fedsim.learning import PARTITIONS
 from fedsim.testing import check_partition
+from tests.support.checks import passes, refuses
 
 OPTIONS = {
     "dirichlet": {"alpha": 0.5},
@@ -42,27 +41,17 @@ class Slices(Component):
         return parts
 
 
-@pytest.mark.parametrize("kind", sorted(set(PARTITIONS.builtin) - {"file"}))
-def test_fedsims_own_pass(kind):
-    assert check_partition(PARTITIONS.make({"kind": kind, **OPTIONS.get(kind, {})})) is None
-
-
-def test_a_sound_division_passes():
-    assert check_partition(Slices()) is None
-
-
-@pytest.mark.parametrize(
-    ("fault", "message"),
+OWN = [PARTITIONS.make({"kind": kind, **OPTIONS.get(kind, {})}) for kind in sorted(set(PARTITIONS.builtin) - {"file"})]
+test_sound_divisions_pass = passes(check_partition, [*OWN, Slices()])
+test_broken_divisions_are_refused_for_their_fault = refuses(
+    check_partition,
     [
-        ("twice", "gives a sample twice"),
-        ("outside", r"not in 0\.\.399"),
-        ("too few", "a list of 8 arrays is needed"),
-        ("floats", "for client 0; whole numbers"),
-        ("sorts", "read-only"),
-        ("draws", "global random generator"),
-        ("seedless", "differs when it is repeated"),
+        (Slices(fault="twice"), "gives a sample twice"),
+        (Slices(fault="outside"), r"not in 0\.\.399"),
+        (Slices(fault="too few"), "a list of 8 arrays is needed"),
+        (Slices(fault="floats"), "for client 0; whole numbers"),
+        (Slices(fault="sorts"), "read-only"),
+        (Slices(fault="draws"), "global random generator"),
+        (Slices(fault="seedless"), "differs when it is repeated"),
     ],
 )
-def test_broken_divisions_are_refused_for_their_fault(fault, message):
-    with pytest.raises(ContractError, match=message):
-        check_partition(Slices(fault=fault))

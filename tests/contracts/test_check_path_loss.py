@@ -1,12 +1,12 @@
 """`check_path_loss` refuses broken laws, each for its own fault, and passes fedsim's."""
 
 import numpy as np
-import pytest
 
 from fedsim import Component
-from fedsim.errors import ContractError
 from fedsim.network import PATH_LOSSES, LargeScale
 from fedsim.testing import check_path_loss
+from tests.golden import scenarios as golden
+from tests.support.checks import passes, refuses
 
 
 class TwoSlopes(Component):
@@ -47,18 +47,11 @@ class Drawn(TwoSlopes):
         return LargeScale(loss[:1] if self.fault == "short" else loss, np.full(distance_m.shape, sigma), los)
 
 
-@pytest.mark.parametrize("kind", PATH_LOSSES.builtin)
-def test_fedsims_own_pass(kind):
-    assert check_path_loss(PATH_LOSSES.make({"kind": kind})) is None
-
-
-@pytest.mark.parametrize("law", [TwoSlopes(), Drawn()])
-def test_sound_laws_pass(law):
-    assert check_path_loss(law) is None
-
-
-@pytest.mark.parametrize(
-    ("law", "message"),
+test_sound_laws_pass = passes(
+    check_path_loss, [*map(PATH_LOSSES.make, golden.PATH_LOSSES.values()), TwoSlopes(), Drawn()]
+)
+test_broken_laws_are_refused_for_their_fault = refuses(
+    check_path_loss,
     [
         (TwoSlopes(fault="gain"), "TwoSlopes.loss_db returned losses that are not finite or below 0 dB"),
         (TwoSlopes(fault="nearer"), "TwoSlopes.loss_db is .* dB at 20000 m .* at 20 m; it must be larger far away"),
@@ -73,6 +66,3 @@ def test_sound_laws_pass(law):
         (Component(), "Component.loss_db: there is no such method"),
     ],
 )
-def test_broken_laws_are_refused_for_their_fault(law, message):
-    with pytest.raises(ContractError, match=message):
-        check_path_loss(law)

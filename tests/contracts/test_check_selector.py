@@ -1,4 +1,4 @@
-"""`check_selector` refuses selectors that are broken, each for its own fault, and no others."""
+"""`check_selector` refuses selectors that are broken or ask badly, each for its own fault, and no others."""
 # ruff: noqa: ARG005 (a selector takes what the contract gives)
 
 import contextlib
@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from fedsim.errors import SelectorError
-from fedsim.selectors import Cohort
+from fedsim.measurements import MEASUREMENTS
+from fedsim.selectors import Cohort, Probe
 from fedsim.testing import check_selector
-from tests.support.lies import lying
+from tests.support.checks import refuses
+from tests.support.lies import lying, stating
 
 
 class Sound:
@@ -54,13 +56,6 @@ class Weighting(Sound):
         return Cohort(client, draws=np.ones(client.size, dtype=np.int64), weights=ones, work=ones / 2)
 
 
-class Listing(Sound):
-    """Returns plain lists, an empty one without candidates."""
-
-    def select(self, view, rng):
-        return view.client[:3].tolist()
-
-
 class LossHungry(Sound):
     needs = ("loss",)
 
@@ -89,35 +84,24 @@ class Measuring(Sound):
                 raise RuntimeError("known of those that delivered, and read-only")
 
 
-class Clairvoyant(Sound):
-    oracle = True
-
-    def select(self, view, rng):
-        return view.client[np.argsort(view.expected_duration_s)[:3]]
+def seeds_globally(view, rng):
+    np.random.seed(view.round)  # noqa: NPY002 - the fault itself
+    return np.random.permutation(view.client)[:3]  # noqa: NPY002 - the fault itself
 
 
-class SeededGlobalNumPy(Sound):
-    def select(self, view, rng):
-        np.random.seed(view.round)  # noqa: NPY002 - the fault itself
-        return np.random.permutation(view.client)[:3]  # noqa: NPY002 - the fault itself
+def sorts_the_view(view, rng):
+    view.samples[:] = np.sort(view.samples)
+    return view.client[:3]
 
 
-class SortsTheView(Sound):
-    def select(self, view, rng):
-        view.samples[:] = np.sort(view.samples)
-        return view.client[:3]
+def unlocks_the_view(view, rng):
+    view.client.flags.writeable = True
+    view.client[:] = 0
+    return view.client[:1]
 
 
-class UnlocksTheView(Sound):
-    def select(self, view, rng):
-        view.client.flags.writeable = True
-        view.client[:] = 0
-        return view.client[:1]
-
-
-class ChangesReports(Sound):
-    def observe(self, reports):
-        reports.duration_s *= 2
+def change_reports(self, reports):
+    reports.duration_s *= 2
 
 
 class RemembersOnTheClass(Sound):
@@ -144,21 +128,17 @@ class SharesFeedback(Sound):
             self.told[client] = duration_s
 
 
-class CrashesOnEmpty(Sound):
-    def select(self, view, rng):
-        return view.client[: 1 + int(np.argmax(view.samples)) % 2]
+CRASHES_ON_EMPTY = selecting(lambda view, rng: view.client[: 1 + int(np.argmax(view.samples)) % 2])
 
 
-class CrashesOnFailure(Sound):
-    def observe(self, reports):
-        if reports.client.size:
-            reports.duration_s[reports.delivered].min()
+def crash_on_failure(self, reports):
+    if reports.client.size:
+        reports.duration_s[reports.delivered].min()
 
 
-class ThinksReportsAreDistinct(Sound):
-    def observe(self, reports):
-        if np.unique(reports.client).size < reports.client.size:
-            raise ValueError("twice")
+def think_reports_are_distinct(self, reports):
+    if np.unique(reports.client).size < reports.client.size:
+        raise ValueError("twice")
 
 
 class ThinksItsCohortIsBack(Sound):
@@ -172,33 +152,31 @@ class ThinksItsCohortIsBack(Sound):
         _ = reports.duration_s + np.zeros(self.last.size)
 
 
-class Unknown(Sound):
-    needs = ("gradients",)
-
-
-class Undecided(Sound):
-    oracle = "yes"
-
-
-class Deaf:
-    def select(self, view, rng):
-        return view.client
-
-
 class Uncopyable(Sound):
     def __init__(self):
         self.lock = threading.Lock()
 
 
-@pytest.mark.parametrize("sound", [Sound, Learning, Weighting, Listing, LossHungry, Measuring, Clairvoyant])
+@pytest.mark.parametrize(
+    "sound",
+    [
+        Sound,
+        Learning,
+        Weighting,
+        selecting(lambda view, rng: view.client[:3].tolist()),
+        LossHungry,
+        Measuring,
+        stating(selecting(lambda view, rng: view.client[np.argsort(view.expected_duration_s)[:3]]), oracle=True),
+    ],
+)
 def test_sound_selectors_pass_as_instance_and_as_factory(sound):
     check_selector(sound(), rounds=9)
     check_selector(sound, rounds=9)
     check_selector(sound, clients=2, rounds=9, seed=4)
 
 
-@pytest.mark.parametrize(
-    ("broken", "complaint"),
+test_broken_selectors_are_refused = refuses(
+    lambda broken: check_selector(broken()),
     [
         (selecting(lambda view, rng: np.repeat(view.client[:1], 2)), r"Lie\.select returned a client twice.*round 1\)"),
         (
@@ -207,7 +185,7 @@ def test_sound_selectors_pass_as_instance_and_as_factory(sound):
         ),
         (selecting(lambda view, rng: view.client.size), "one-dimensional array of client ids"),
         (selecting(lambda view, rng: np.random.permutation(view.client)[:3]), "drew from a global random generator"),  # noqa: NPY002
-        (SeededGlobalNumPy, "drew from a global random generator"),
+        (selecting(seeds_globally), "drew from a global random generator"),
         (
             selecting(lambda view, rng: random.sample(view.client.tolist(), min(3, view.client.size))),
             "drew from a global random generator",
@@ -220,28 +198,26 @@ def test_sound_selectors_pass_as_instance_and_as_factory(sound):
             selecting(lambda view, rng: np.random.default_rng(time.perf_counter_ns()).permutation(view.client)[:3]),
             "differs between two fresh copies",
         ),
-        (SortsTheView, "must not change them"),
-        (UnlocksTheView, r"UnlocksTheView\.select failed"),
-        (ChangesReports, r"ChangesReports\.observe failed.*cannot assign|must not change them"),
+        (selecting(sorts_the_view), "must not change them"),
+        (selecting(unlocks_the_view), r"Lie\.select failed"),
+        (stating(Sound, observe=change_reports), r"Lie\.observe failed.*cannot assign|must not change them"),
         (RemembersOnTheClass, "differs between two fresh copies"),
         (SharesFeedback, "same or a later round|the reports to another copy"),
-        (CrashesOnEmpty, r"CrashesOnEmpty\.select failed.*come and go"),
-        (CrashesOnFailure, r"CrashesOnFailure\.observe failed"),
-        (ThinksReportsAreDistinct, "twice .*an asynchronous server"),
+        (CRASHES_ON_EMPTY, r"Lie\.select failed.*come and go"),
+        (stating(Sound, observe=crash_on_failure), r"Lie\.observe failed"),
+        (stating(Sound, observe=think_reports_are_distinct), "twice .*an asynchronous server"),
         (ThinksItsCohortIsBack, "could not be broadcast .*an asynchronous server"),
         (selecting(lambda view, rng: rng.choice(view.client, 3, replace=False)), r"Lie\.select failed"),
         (
             selecting(lambda view, rng: view.client[np.argsort(view.expected_duration_s)[:3]]),
             "only a selector with oracle = True",
         ),
-        (Unknown, "needs: .*is not allowed"),
-        (Undecided, "oracle: 'yes' is not allowed"),
-        (Deaf, "no method observe"),
+        (stating(Sound, needs=("gradients",)), "needs: .*is not allowed"),
+        (stating(Sound, oracle="yes"), "oracle: 'yes' is not allowed"),
+        (type("Deaf", (), {"select": Sound.select}), "no method observe"),
     ],
+    SelectorError,
 )
-def test_broken_selectors_are_refused(broken, complaint):
-    with pytest.raises(SelectorError, match=complaint):
-        check_selector(broken())
 
 
 def test_what_is_no_selector_at_all_is_refused():
@@ -265,8 +241,97 @@ def test_the_selector_handed_over_is_not_used_up():
 
 def test_messages_are_paragraphs_without_the_selector_s_own_traceback():
     with contextlib.suppress(SelectorError):
-        check_selector(CrashesOnEmpty())
+        check_selector(CRASHES_ON_EMPTY())
     with pytest.raises(SelectorError) as caught:
-        check_selector(CrashesOnEmpty())
+        check_selector(CRASHES_ON_EMPTY())
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+class Asking(Sound):
+    """Asks two candidates for their losses and takes whoever answers, or else the first."""
+
+    air = "a model down and a number up for two"
+
+    def probe(self, view, rng):
+        return Probe(client=rng.permutation(view.client)[:2], asks="loss", up_bits=32.0)
+
+    def select(self, view, rng):
+        if view.answers is None or not view.answers.client.size:
+            return view.client[:1]
+        return view.answers.client
+
+    def observe(self, reports):
+        if reports.measured:
+            raise RuntimeError("nothing was asked for")
+
+
+class MeasuringAll(Sound):
+    needs = MEASUREMENTS
+
+    def observe(self, reports):
+        told = {name: column.shape for name, column in reports.measured.items()}
+        size = reports.client.size
+        expected = dict.fromkeys(MEASUREMENTS, (size,)) | {"update": (size, reports.measured["update"].shape[1])}
+        if told != expected:
+            raise RuntimeError(f"{told}")
+        if not np.all(np.isnan(reports.measured["update"][~reports.delivered])):
+            raise RuntimeError("an update that did not arrive cannot be measured")
+
+
+def foresee(self, view, rng):
+    coming_s = view.coming_duration_s()
+    stays = view.stays(np.zeros(coming_s.size), coming_s)
+    return view.client[np.lexsort((coming_s, ~stays))[:3]]
+
+
+class AsksByOwnLuck(Asking):
+    def probe(self, view, rng):
+        return super().probe(view, np.random.default_rng())
+
+    def select(self, view, rng):
+        return view.client[:1]
+
+
+def count_on_answers(self, view, rng):
+    return view.answers.client[[int(np.argmax(view.answers.loss))]] if view.client.size else view.client
+
+
+@pytest.mark.parametrize("sound", [Asking, MeasuringAll, stating(Sound, oracle=True, select=foresee)])
+def test_sound_questions_pass(sound):
+    check_selector(sound(), rounds=9)
+    check_selector(sound, clients=2, rounds=9, seed=4)
+
+
+test_selectors_that_ask_badly_or_know_too_much_are_refused = refuses(
+    lambda broken: check_selector(broken()),
+    [
+        (
+            stating(
+                Asking, probe=lambda self, view, rng: Probe(client=np.arange(view.clients), asks="loss", up_bits=32.0)
+            ),
+            r"Lie\.probe returned clients that are no candidates.*come and go",
+        ),
+        (AsksByOwnLuck, r"AsksByOwnLuck\.probe: the question's client differs between two fresh copies"),
+        (
+            stating(Asking, probe=lambda self, view, rng: Asking.probe(self, view, np.random)),
+            r"Lie\.probe drew from a global random generator",
+        ),
+        (stating(Asking, select=count_on_answers), r"Lie\.select failed"),
+        (stating(Sound, probe="loss"), r"Lie\.probe: .* is not allowed"),
+        (stating(Sound, communication=3), r"Lie\.communication: 3 is not allowed"),
+        (
+            stating(Sound, oracle=True, select=lambda self, view, rng: view.client[view.stays(0.0, 1.0)]),
+            "stays takes two arrays",
+        ),
+        (
+            stating(Sound, select=lambda self, view, rng: view.client[np.argsort(view.coming_duration_s())[:3]]),
+            "only a selector with oracle = True has coming_duration_s in its views",
+        ),
+        (
+            stating(Sound, select=lambda self, view, rng: view.client[:0]),
+            r"Lie\.select returned an empty cohort, though there are \d+ candidates",
+        ),
+    ],
+    SelectorError,
+)

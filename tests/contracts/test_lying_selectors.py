@@ -23,7 +23,7 @@ def probe(**values):
     return selector("probe", lambda self, view, rng: Probe(**{"client": view.client[:1], **known, **values}))
 
 
-SELECTOR_LIES = [
+LIES = [
     ("selector.select draws of 1.5", cohort(draws=np.array([1.5, 1.0])), r"draws = \[1\.5, 1\.0\]"),
     ("selector.select draws of 2^62", cohort(draws=np.array([1, HUGE])), f"with {HUGE} for client 1"),
     ("selector.select draws of 0", cohort(draws=np.array([0, 1])), "with 0 for client 0"),
@@ -78,10 +78,6 @@ SELECTOR_LIES = [
         ]
     ],
     ("selector.probe a text", selector("probe", returning("loss")), "returned 'loss'"),
-]
-
-LIES = [
-    *SELECTOR_LIES,
     raised("selector.select", lambda answer: selector("select", answer)),
     raised("selector.observe", lambda answer: selector("observe", answer)),
     raised("selector.probe", lambda answer: selector("probe", answer)),

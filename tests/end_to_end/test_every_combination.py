@@ -9,8 +9,8 @@ from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
 from fedsim.rounds import LATE, POLICIES
 from fedsim.selectors import SELECTORS
+from tests.golden import scenarios as golden
 from tests.support.families import by_default, first_kinds
-from tests.support.options import NETWORK_OPTIONS, SELECTOR_OPTIONS
 
 ROUNDS = 2
 # One rule of nine with each pair of network and selector; with ten networks each rule meets each selector.
@@ -20,40 +20,18 @@ CLIENTS = 5
 FIRST = first_kinds(SELECTORS)
 # Selectors whose clients draw samples; some rules are refused with them.
 DRAWING = {"fedsampling", "fixed-ratio"}
-POLICY_OPTIONS = {
-    "adaptive-deadline": {"initial_s": 1.5, "shortest_s": 0.5},
-    "deadline": {"deadline_s": 2.0},
-    "fedasync": {"concurrency": 3},
-    "fedbuff": {"concurrency": 3, "buffer": 2, "max_staleness": 1, "give_up_s": 5.0},
-    "k-fastest": {"k": 2, "max_wait_s": 20.0},
-    "moving-average": {"initial_s": 2.0, "target_share": 0.7, "growth": 1.5},
-    "pisces": {"concurrency": 3, "bound": 2, "give_up_s": 5.0},
-    "quorum": {"share": 0.5, "min_wait_s": 0.5, "max_wait_s": 3.0},
-    "safa": {"share": 0.4, "max_wait_s": 3.0, "lag": 1},
-    "wait-for-all": {},
+POLICY_TABLES = {kind: tables[0] for kind, tables in golden.POLICIES.items()} | {
+    "pisces": {**golden.PISCES, "bound": 2}
 }
-LATE_OPTIONS = {"stale": {"weight": "deviation", "max_staleness": 2}}
-RULES = ("dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan")
-
-
-def cell(downlink, uplink):
-    return {"kind": "cell", "downlink": {"sharing": downlink}, "uplink": {"sharing": uplink}}
-
-
-NETWORKS = {
-    "latency": {"kind": "latency", **NETWORK_OPTIONS["latency"]},
-    "fedscale": {"kind": "fedscale"},
-    "graph": {"kind": "graph", **NETWORK_OPTIONS["graph"]},
-    **{rule: cell(rule, rule) for rule in RULES},
-    "multicast": cell("multicast", "equal"),
-    "multicast-dedicated": cell("multicast", "dedicated"),
-}
+CELLS = (*golden.SHARING, "multicast", "multicast-dedicated")
+NAMES = ("latency", "fedscale", "graph", *(f"cell-{rule}" for rule in CELLS))
+NETWORKS = {name: golden.NETWORKS[name] for name in NAMES}
 
 
 def scenario(network, kind, rounds):
     names = SELECTORS.option_names(kind)
     options = {
-        name: value for name, value in {**SELECTOR_OPTIONS.get(kind, [{}])[0], "cohort": 3}.items() if name in names
+        name: value for name, value in {**golden.ALL_SELECTORS.get(kind, [{}])[0], "cohort": 3}.items() if name in names
     }
     return Scenario(
         name="combination",
@@ -72,10 +50,7 @@ def rules():
     pairs = []
     for kind in sorted(POLICIES.builtin):
         for late in sorted(LATE.builtin):
-            rounds = {
-                "policy": {"kind": kind, **POLICY_OPTIONS[kind]},
-                "late": {"kind": late, **LATE_OPTIONS.get(late, {})},
-            }
+            rounds = {"policy": POLICY_TABLES[kind], "late": golden.LATE[late][1 if late == "stale" else 0]}
             with suppress(ScenarioError):
                 built = scenario("pause-two-speed", "uniform", rounds).rounds
                 pairs.append((built.policy, built.late))
@@ -84,7 +59,7 @@ def rules():
 
 def test_all_rules_meet():
     """Six policies take four late rules, but for partial work where nobody is late; four have their own."""
-    assert set(POLICY_OPTIONS) == set(POLICIES.builtin)
+    assert set(POLICY_TABLES) == set(POLICIES.builtin)
     assert len(rules()) == 6 * 4 - 1 + 4
 
 

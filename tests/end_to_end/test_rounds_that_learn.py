@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
-from fedsim.simulation import Simulation
 
 LAW = {"kind": "log-normal", "median_s": 0.5, "sigma": 0.7}
 RULES = {
@@ -50,13 +49,3 @@ def test_partial_work_is_whole_batches_on_the_clock_and_in_training():
     work = history.column("participations", "work")
     assert np.any(work < 1)
     np.testing.assert_allclose(work * 8, np.round(work * 8), atol=1e-12)
-
-
-def test_who_trains_again_from_the_same_version_learns_in_another_order():
-    """A single client fills a buffer of two, always from one version: both updates are trained, and they differ."""
-    one = {"crowd.clients": 1, "selector.cohort": 1, "rounds.policy.concurrency": 1}
-    alone = scenario("fedbuff").replace({**one, "rounds.policy.buffer": 2, "rounds.count": 2})
-    simulation = Simulation(alone)
-    history = simulation.run()
-    assert history.column("participations", "start_version").tolist() == [0, 0, 1, 1]
-    assert simulation.context.learner.trainings == 4

@@ -10,6 +10,7 @@ from fedsim import Scenario, simulate
 from fedsim.cli import app
 from fedsim.cli.boundary import guarded
 from fedsim.errors import FedsimError
+from fedsim.learning import FedAvgM
 from fedsim.results import read_run, read_summary
 from fedsim.results import run as run_in_folder
 from fedsim.selectors import Cohort, validation
@@ -19,7 +20,7 @@ FLAT = {"kind": "battery", "capacity_j": 10.0, "compute_w": 1000.0, "least_charg
 
 
 def notes_of(tables, tmp_path):
-    scenario = Scenario(**lies.merged(lies.BASE, tables))
+    scenario = Scenario(**lies.together(lies.BASE, tables))
     run_in_folder(scenario, tmp_path / "run", store=False)
     return read_summary(tmp_path / "run")["notes"]
 
@@ -46,12 +47,12 @@ def test_empty_batteries_end_a_run_and_are_named(tmp_path):
     assert nothing == "nothing was delivered: 0 of 4 participations; 0 late, 4 dropped"
 
 
-class Diverging(lies.HonestOptimizer):
-    """Makes the second model no number."""
+class Diverging(FedAvgM):
+    """Makes the second model no number; its state counts the steps."""
 
     def step(self, model, update, state):
-        after = {"v": state["v"] + 1}
-        return (model * np.float32(np.nan) if state["v"][0] == 1 else model + update), after
+        after = {"velocity": state["velocity"] + 1}
+        return (model * np.float32(np.nan) if state["velocity"][0] == 1 else model + update), after
 
 
 def test_a_model_that_is_no_number_is_named(tmp_path):
@@ -82,7 +83,7 @@ def test_a_crash_with_no_client_after_it_is_named(tmp_path):
 
 def test_the_terminal_says_it_too(tmp_path):
     file = tmp_path / "flat.toml"
-    file.write_text(Scenario(**lies.merged(lies.BASE, battery_world())).to_toml())
+    file.write_text(Scenario(**lies.together(lies.BASE, battery_world())).to_toml())
     out = tmp_path / "out"
     told = CliRunner().invoke(app, ["run", str(file), "--out", str(out), "--no-store", "--quiet"])
     assert told.exit_code == 0, told.output
@@ -102,7 +103,7 @@ def test_rounds_before_a_lie_are_kept(checked, tmp_path, monkeypatch):
     """Seven rounds of two clients; also where the lie gets as far as the table, which cannot hold it."""
     if not checked:
         monkeypatch.setitem(validation._COHORT, "draws", lambda answer, _given: np.asarray(answer))
-    scenario = Scenario(**lies.merged(lies.BASE, {"rounds": {"count": 10}, "selector": LateLiar()}))
+    scenario = Scenario(**lies.together(lies.BASE, {"rounds": {"count": 10}, "selector": LateLiar()}))
     with pytest.raises(FedsimError, match=str(2**62)):
         run_in_folder(scenario, tmp_path / "run", store=False)
     history = read_run(tmp_path / "run")
@@ -120,7 +121,7 @@ def test_the_terminal_names_a_failing_part_in_five_lines(tmp_path, monkeypatch, 
         "    def observe(self, reports):\n"
         "        pass\n"
     )
-    tables = lies.merged(lies.BASE, {"selector": {"kind": "my_failing_part:Failing"}})
+    tables = lies.together(lies.BASE, {"selector": {"kind": "my_failing_part:Failing"}})
     file = tmp_path / "failing.toml"
     file.write_text(Scenario(**tables).to_toml())
     arguments = ["run", str(file), "--out", str(tmp_path / "out"), "--no-store", "--quiet"]
@@ -234,11 +235,11 @@ def test_what_fails_before_the_first_round_has_five_lines(
 
 def test_python_is_told_what_the_summary_says(tmp_path, caplog):
     """The history that `simulate` returns, the log, the summary, and the history that is read from a folder."""
-    scenario = Scenario(**lies.merged(lies.BASE, battery_world()))
+    scenario = Scenario(**lies.together(lies.BASE, battery_world()))
     history = simulate(scenario, store=False)
     assert len(history.notes) == 2, "no charge is left, and nothing was delivered"
     assert caplog.messages == [f"fedsim: {note}" for note in history.notes]
     run_in_folder(scenario, tmp_path / "run", store=False)
     assert read_summary(tmp_path / "run")["notes"] == history.notes == read_run(tmp_path / "run").notes
-    diverging = simulate(Scenario(**lies.merged(lies.BASE, lies.learning(server=Diverging()))), store=False)
+    diverging = simulate(Scenario(**lies.together(lies.BASE, lies.learning(server=Diverging()))), store=False)
     assert [note.partition(":")[0] for note in diverging.notes] == ["the model is no number any more"]

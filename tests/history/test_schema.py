@@ -16,7 +16,7 @@ from fedsim.history import Recorder, RoundEnd
 from fedsim.history.column import Column
 from fedsim.history.schema import EVALUATIONS, FORMAT_VERSION, ROUNDS, TABLES
 from fedsim.history.tables import Tables
-from tests.tools.columns_table import columns
+from tests.tools.tables import columns
 
 EVALUATION = {"round": 1, "time_s": 2.0, "model_version": 1, "accuracy": 0.5, "loss": 1.0}
 

@@ -17,8 +17,8 @@ from fedsim.registry import Component, Settings
 from fedsim.scenario import Scenario
 from fedsim.selectors import SELECTORS
 from fedsim.units import LONGEST_S, METRES, SECONDS, Bound, Metres, Positive, Seconds, bound_of
+from tests.golden import scenarios as golden
 from tests.support.families import by_family
-from tests.support.options import SELECTOR_OPTIONS
 
 TINY = 5e-324
 CATALOGUES = catalogues()
@@ -81,14 +81,14 @@ def test_whatever_is_enormous_is_refused_in_every_field_that_can_be_set_alone():
 
 @pytest.mark.parametrize("kind", by_family(SELECTORS))
 def test_whatever_is_enormous_is_refused_in_every_option_of_a_selector(kind):
-    options = SELECTOR_OPTIONS.get(kind, [{"cohort": 5}])[0]
+    options = golden.selector(kind, golden.ALL_SELECTORS.get(kind, [{}])[0])
     hints = typing.get_type_hints(SELECTORS.load(kind).__init__)
     for name, annotation in hints.items():
         kinds = set(flat(annotation))
         if {int, float} & kinds and str not in kinds:
             for value in (2**70, 1e300):
                 with pytest.raises((ValidationError, PydanticCustomError)) as caught:
-                    SELECTORS.make_recipe({"kind": kind, **options, name: value})
+                    SELECTORS.make_recipe({**options, name: value})
                 assert name in str(caught.value)
 
 

@@ -7,57 +7,34 @@ import pytest
 
 from fedsim import Scenario
 
-TABLES = {
-    "name": "files",
-    "crowd": {"clients": 2},
-    "learning": {"kind": "none", "model_bits": 8.0, "samples_per_client": 1},
-    "network": "cell",
-    "rounds": {"count": 1},
-    "selector": "all",
+SCENARIO = Scenario(
+    name="files",
+    crowd={"clients": 2},
+    learning={"kind": "none", "model_bits": 8.0, "samples_per_client": 1},
+    network="cell",
+    rounds={"count": 1, "policy": {"kind": "deadline", "deadline_s": 1.0}},
+    selector="all",
+)
+GRAPH = {
+    "kind": "graph",
+    "topology": {"kind": "star", "backhaul": {"capacity_bps": 1.0, "delay_s": 0.0}},
+    "access": {"downlink_bps": 1.0, "uplink_bps": 1.0, "delay_s": 0.0},
 }
-GRAPH = {"kind": "star", "backhaul": {"capacity_bps": 1.0, "delay_s": 0.0}}
-ACCESS = {"downlink_bps": 1.0, "uplink_bps": 1.0, "delay_s": 0.0}
-
-
-def tables(**changed):
-    return Scenario(**{**TABLES, **changed})
 
 
 @pytest.mark.parametrize(
-    ("make", "field"),
+    ("field", "changes"),
     [
-        (
-            lambda path: tables(crowd={"clients": 2, "placement": {"kind": "file", "path": path}}),
-            "crowd.placement.path",
-        ),
-        (
-            lambda path: tables(network={"kind": "graph", "topology": {"kind": "file", "path": path}}),
-            "network.topology.path",
-        ),
-        (
-            lambda path: tables(
-                network={
-                    "kind": "graph",
-                    "topology": GRAPH,
-                    "access": ACCESS,
-                    "mobility": {"kind": "trace", "path": path},
-                }
-            ),
-            "network.mobility.path",
-        ),
-        (lambda path: tables(network={"kind": "fedscale", "path": path}), "network.path"),
-        (
-            lambda path: tables(
-                devices={"availability": {"kind": "traces", "path": path}},
-                rounds={"count": 1, "policy": {"kind": "deadline", "deadline_s": 1.0}},
-            ),
-            "devices.availability.path",
-        ),
+        ("crowd.placement.path", {"crowd.placement": {"kind": "file", "path": "input"}}),
+        ("network.topology.path", {"network": {"kind": "graph", "topology": {"kind": "file", "path": "input"}}}),
+        ("network.mobility.path", {"network": {**GRAPH, "mobility": {"kind": "trace", "path": "input"}}}),
+        ("network.path", {"network": {"kind": "fedscale", "path": "input"}}),
+        ("devices.availability.path", {"devices.availability": {"kind": "traces", "path": "input"}}),
     ],
 )
-def test_the_digest_follows_what_is_in_a_file(tmp_path, make, field):
-    path = tmp_path / "input"
-    scenario = make(str(path))
+def test_the_digest_follows_what_is_in_a_file(tmp_path, monkeypatch, field, changes):
+    monkeypatch.chdir(tmp_path)
+    path, scenario = tmp_path / "input", SCENARIO.replace(changes)
     assert scenario.files() == {field: "unreadable"}
     digests = [scenario.digest()]
     for text in ("one", "two"):
@@ -71,7 +48,7 @@ def test_the_digest_follows_what_is_in_a_file(tmp_path, make, field):
 
 
 def test_without_files_the_digest_is_that_of_the_description():
-    scenario = tables()
+    scenario = SCENARIO
     assert scenario.files() == {}
     text = json.dumps(scenario.describe(), sort_keys=True, separators=(",", ":"))
     assert scenario.digest() == hashlib.sha256(text.encode()).hexdigest()
@@ -80,6 +57,6 @@ def test_without_files_the_digest_is_that_of_the_description():
 def test_another_file_can_be_named_in_its_place(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_text(name)
-    first = tables(crowd={"clients": 2, "placement": {"kind": "file", "path": str(tmp_path / "a")}})
+    first = SCENARIO.replace({"crowd.placement": {"kind": "file", "path": str(tmp_path / "a")}})
     second = first.replace({"crowd.placement.path": str(tmp_path / "b")})
     assert list(second.files().values()) == [hashlib.sha256(b"b").hexdigest()]

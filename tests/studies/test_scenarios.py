@@ -25,18 +25,6 @@ STUDIES = {
     "widths.py": ["--rounds", "3", "--seeds", "1"],
 }
 WITHOUT_PICTURES = {"half_deliver.py", "validate_laws.py"}
-LONG = {
-    "cell_edge.py",
-    "cohort_size.py",
-    "compare_selectors.py",
-    "deadline_share.py",
-    "deadline_whatif.py",
-    "edge_or_cell.py",
-    "half_deliver.py",
-    "messages.py",
-    "straggler_whatif.py",
-    "widths.py",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -109,13 +97,8 @@ def test_paper_scenario_runs_on_its_own_data(file, data_dir):
     assert 0 < history.column("evaluations", "accuracy")[0] < 1
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
-        for name in sorted(STUDIES.keys() - WITHOUT_PICTURES)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(STUDIES.keys() - WITHOUT_PICTURES))
 def test_study_runs_and_draws(name, tmp_path):
     assert printed(name, tmp_path, *STUDIES[name], "--out", tmp_path / "out").strip()
     written = {path.suffix for path in (tmp_path / "out").iterdir() if path.is_file()}

@@ -1,7 +1,6 @@
 """Values of the fields of a scenario, for `tests.support.scenario_fields`: what its walk cannot find out by itself."""
 
 import json
-import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ import numpy as np
 from fedsim.learning import DATASETS, METRICS, Classification
 from fedsim.learning.data.idx import FILES
 from fedsim.selectors import SELECTORS
+from tests.support.data_files import idx
 from tests.support.tiny_images import Tiny
 
 Tables = dict[str, Any]
@@ -361,8 +361,7 @@ def write_files(folder: Path) -> None:
         own, rows = OWN_SETS[name], range(8)
         (place / "raw").mkdir()
         for file, array in zip(FILES, (own.train_x[..., 0], own.train_y, own.test_x[..., 0], own.test_y), strict=True):
-            header = struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
-            (place / "raw" / file).write_bytes(header + array.astype(np.uint8).tobytes())
+            (place / "raw" / file).write_bytes(idx(array.astype(np.uint8)))
         _csv(place / "raw" / "train-users.csv", "user", ((row % (7 + number),) for row in range(200)))
         _csv(place / "division.csv", "client", (((row + number) % 6,) for row in range(120)))
         _csv(place / "places.csv", "x_m,y_m", ((10 * row + 5 + number, 7) for row in rows))

@@ -2,7 +2,6 @@
 # ruff: noqa: ARG005 (lies take what their contract gives)
 
 import re
-from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -15,18 +14,18 @@ from fedsim import Component, Scenario, simulate
 from fedsim.devices import Availability, Never
 from fedsim.errors import PartError, ScenarioError
 from fedsim.history.outcomes import RoundEnd
-from fedsim.learning import Compressor, LocalAlgorithm, Start
+from fedsim.learning import LocalAlgorithm, Start
 from fedsim.learning.aggregation.contracts import Aggregator
-from fedsim.learning.server_optimizers.contracts import ServerOptimizer
-from fedsim.network.contracts import Directions, Links
+from fedsim.network.contracts import Directions
 from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.network.transfers import SharedMedium, Transfer
-from fedsim.rounds.aggregation.rules import FedAvgRule
 from fedsim.rounds.hierarchy.backhaul import Backhaul
-from fedsim.rounds.policies.contracts import RoundPolicy, SynchronousPolicy
+from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import LateRule
 from fedsim.rounds.policies.server_port import ServerTraits
 from fedsim.selectors import Cohort
+from tests.golden.scenarios import together
+from tests.support.worlds import FixedLinks
 
 CLIENTS, ROUNDS = 4, 3
 
@@ -41,6 +40,20 @@ def lying(honest, member, answer):
     return type("Lie", (honest,), {member: value, "__module__": __name__})
 
 
+def spoilt(honest, member, change):
+    """Return a subclass of an honest part's class whose member returns a change of what the honest one returns."""
+    return lying(honest, member, lambda self, *given, **named: change(getattr(honest, member)(self, *given, **named)))
+
+
+def stating(honest, **members):
+    """Return a subclass of an honest part's class with other members."""
+    return type(
+        "Lie",
+        (honest,),
+        {**members, "__annotations__": dict.fromkeys(members, ClassVar[object]), "__module__": __name__},
+    )
+
+
 def vars_of(kind):
     return {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
 
@@ -53,21 +66,11 @@ class HonestSelector:
         return
 
 
-class HonestLinks(Links):
+class HonestLinks(FixedLinks):
+    """Every transfer takes a second."""
+
     def __init__(self, clients):
-        self.clients = clients
-
-    def downlink_s(self, client, draw, start_s, bits):
-        return np.ones(client.size)
-
-    def uplink_s(self, client, draw, start_s, bits):
-        return np.ones(client.size)
-
-    def expected_downlink_s(self, bits):
-        return np.ones(self.clients)
-
-    def expected_uplink_s(self, bits):
-        return np.ones(self.clients)
+        super().__init__(np.ones(clients), np.ones(clients))
 
 
 class HonestTransfer(Transfer):
@@ -182,16 +185,6 @@ class NeverThere(HonestAvailability):
         return np.zeros(client.size, dtype=bool)
 
 
-class HonestPolicy(SynchronousPolicy):
-    """Waits for everyone, ten seconds at most."""
-
-    def time_limit_s(self, past):
-        return 10.0
-
-    def enough(self, round_):
-        return round_.everyone
-
-
 class OwnRun(RoundPolicy):
     """A policy that runs its rounds itself."""
 
@@ -204,10 +197,6 @@ class OwnRun(RoundPolicy):
         server.dispatch(cohort, round_)
         yield round_.everyone
         return RoundEnd.ENOUGH
-
-
-class HonestRule(FedAvgRule):
-    """Federated averaging."""
 
 
 def late_rule(rule):
@@ -230,20 +219,6 @@ class HonestSharing(EqualSharing):
         self.option = option
 
 
-class HonestCompressor(Compressor):
-    """Sends what it is given; clients remember nothing."""
-
-    @property
-    def remembers(self):
-        return False
-
-    def bits(self, tensors):
-        return 8.0 * sum(tensors)
-
-    def compress(self, update, tensors, rng):
-        return update.copy()
-
-
 class HonestAlgorithm(LocalAlgorithm):
     """Trains plainly; clients keep what their last training added."""
 
@@ -258,16 +233,6 @@ class HonestAlgorithm(LocalAlgorithm):
     @property
     def pull(self):
         return 0.0
-
-
-class HonestOptimizer(ServerOptimizer):
-    """Federated averaging, with a state."""
-
-    def init(self, parameters):
-        return {"v": np.zeros(parameters, dtype=np.float32)}
-
-    def step(self, model, update, state):
-        return model + update, state
 
 
 class HonestAggregation(Aggregator):
@@ -298,14 +263,6 @@ def learning(**parts):
     }
 
 
-def merged(base, over):
-    table = dict(base)
-    for name, value in over.items():
-        deep = isinstance(value, Mapping) and isinstance(table.get(name), Mapping) and "kind" not in value
-        table[name] = merged(table[name], value) if deep else value
-    return table
-
-
 BASE = {
     "name": "lies",
     "seed": 1,
@@ -318,7 +275,7 @@ BASE = {
 
 
 def run(tables, **options):
-    return simulate(Scenario(**merged(BASE, tables)), store=False, **options)
+    return simulate(Scenario(**together(BASE, tables)), store=False, **options)
 
 
 HUGE = 2**62

@@ -152,8 +152,3 @@ def wrong_numbers(name: str, table: pa.Table) -> Iterator[str]:
             if not math.isfinite(value) or (column.unit in ("s", "bit", "J") and value < 0):
                 yield f"{name}.{column.name}: {value}"
                 break
-    if {"start_s", "end_s"} <= set(table.column_names):
-        starts, ends = table.column("start_s").to_pylist(), table.column("end_s").to_pylist()
-        backwards = [pair for pair in zip(starts, ends, strict=True) if None not in pair and pair[0] > pair[1]]
-        if backwards:
-            yield f"{name}: from {backwards[0][0]} s to {backwards[0][1]} s"

@@ -29,7 +29,7 @@ NETWORK_OPTIONS = {
         "trouble": [{"kind": "outage-bursts", "mean_good_s": 5.0, "mean_bad_s": 1.0, "bad_factor": 0.1}],
     },
 }
-# Every set of options is checked on its own.
+# Of selectors that the frozen scenarios have no options of their own for; every set is checked on its own.
 SELECTOR_OPTIONS = {
     "all-compute": [
         {"cohort": 5},
@@ -53,21 +53,6 @@ SELECTOR_OPTIONS = {
     "age-based": [{"cohort": 5}, {"cohort": 3, "alpha": 2.0, "upload_s": 0.01, "state": "mean"}],
     "proportional-fair": [{"cohort": 5}],
     "best-channel": [{"cohort": 5}, {"cohort": 3, "state": "mean"}],
-    "bsfl": [{"cohort": 5}, {"cohort": 3, "confidence": "crowd"}],
-    "clustered-similarity": [
-        {"cohort": 5},
-        {"cohort": 3, "similarity": "manhattan", "matrix": "reference-code"},
-        {"cohort": 4, "similarity": "squared-euclidean"},
-    ],
-    "cpow-d": [{"cohort": 5, "samples": 10}],
-    "cs-ucb-q": [{"cohort": 5}, {"cohort": 3, "weight": 1.0, "promise": 1.0}],
-    "divfl": [
-        {"cohort": 5},
-        {"cohort": 4, "start": "in-turn", "weights": "represented"},
-        {"cohort": 6, "start": "zero", "subset": 7, "refresh_every": 5},
-    ],
-    "fastest": [{"cohort": 5}],
-    "fedcs": [{"deadline_s": 3.0}, {"deadline_s": 1.0, "share": 0.5, "uploads": "parallel"}, {"deadline_s": 0.01}],
     "fedcor": [
         {"cohort": 5, "warmup": 3, "interval": 3},
         {"cohort": 3, "warmup": 2, "interval": 4, "mean": "zero", "dimension": 2, "weights": "equal", "beta": 0.5},
@@ -86,37 +71,8 @@ SELECTOR_OPTIONS = {
         {"cohort": 5},
         {"cohort": 3, "beta": 0.5, "steps": 4, "until": "deadline", "most_more": 2.0, "silent": "zero"},
     ],
-    "fedsuv": [
-        {"cohort": 5},
-        {"cohort": 3, "utility_scale": 1.0, "scaling": "none", "elimination": "cap", "negative_gain": "keep"},
-        {"cohort": 4, "undelivered": "mean", "batch": "hallucinated"},
-        {"cohort": 4, "undelivered": "nothing", "fit": "none"},
-        {"cohort": 2, "basis": 3, "kernel": "matern52", "fill": "none", "when_disjoint": "collapse", "rho": 0.9},
-    ],
-    "importance": [{"cohort": 5}, {"cohort": 4, "draw": "systematic", "weights": "samples", "floor": 0.0}],
     "joint-bandwidth": [{"cohort": 5}, {"cohort": 3, "bandwidth_hz": 1e5, "search": "exact"}],
-    "loss-proportional": [{"cohort": 5}, {"cohort": 3, "data_exponent": 0.5}],
-    "oort": [{"cohort": 5}, {"cohort": 4, "window": 2, "pacer_step_s": 0.2, "blacklist_after": 3, "silent": "mean"}],
-    "oort-fedscale": [{"cohort": 5}, {"cohort": 4, "pacer_step": 2, "blacklist_after": 3, "silent": "zero"}],
-    "pause": [{"cohort": 5}, {"cohort": 3, "time_index": "reference-code", "beta": 1.0, "zeta": 3.0}],
-    "pause-enumeration": [{"cohort": 2}],
-    "pause-vanilla-sa": [{"cohort": 5, "iterations": 30}],
     "poisson": [{"rate": 0.3}, {"rate": 1.0}, {"rate": 1e-9}],
-    "pow-d": [{"cohort": 5}, {"cohort": 3, "candidates": 12, "weights": "samples"}, {"cohort": 5, "candidates": 1}],
-    "refl": [{"cohort": 5}, {"cohort": 8, "hold_off": 1, "adaptive_target": True, "slot_s": 1.0}],
-    "refl-oracle": [{"cohort": 5}, {"cohort": 8, "rule": "reference-code", "adaptive_target": True}],
-    "rpow-d": [{"cohort": 5}, {"cohort": 3, "candidates": 12}],
-    "sa-pause": [{"cohort": 5, "iterations": 30}, {"cohort": 3, "iterations": 30, "start": "last", "kappa": 1.0}],
-    "tifl": [
-        {"cohort": 5},
-        {"cohort": 3, "interval": 2, "credits": 2, "timeout_s": 1.0, "tries": 2},
-        {"cohort": 5, "interval": 3, "evaluation": "probe", "improvement": "absolute"},
-        {"cohort": 4, "profiling": "rounds", "policy": "random"},
-        {"cohort": 4, "tiers": 2, "policy": "slow"},
-        {"cohort": 4, "tiers": 2, "probabilities": [0.9, 0.1]},
-    ],
-    "uniform": [{"cohort": 1}, {"cohort": 5}, {"cohort": 1000}],
-    "weighted": [{"cohort": 5}, {"cohort": 1000, "weights": "samples"}],
 }
 # What a selector needs beside a cohort in a run of rounds of about a second.
 SELECTOR_RUN_OPTIONS = {

@@ -43,16 +43,16 @@ _GRAPH: Final = (
 )
 SCENARIO_FILES: Final = {
     "one/places.csv": ("crowd.placement={kind = 'file', path = 'one/places.csv'}", "network=cell"),
-    "one/capacities.csv": ("network={kind = 'fedscale', path = 'one/capacities.csv'}",),
-    "one/capacities.pkl": ("network={kind = 'fedscale', path = 'one/capacities.pkl'}",),
-    "one/capacities.parquet": ("network={kind = 'fedscale', path = 'one/capacities.parquet'}",),
-    "one/capacities.npz": ("network={kind = 'fedscale', path = 'one/capacities.npz'}",),
+    **{
+        f"one/capacities.{ending}": (f"network={{kind = 'fedscale', path = 'one/capacities.{ending}'}}",)
+        for ending in ("csv", "pkl", "parquet", "npz")
+    },
     "one/graph.json": ("network={kind = 'graph', topology = {kind = 'file', path = 'one/graph.json'}}",),
     "one/walks.csv": (_GRAPH,),
-    "one/traces.csv": ("devices.availability={kind = 'traces', path = 'one/traces.csv'}",),
-    "one/traces.parquet": ("devices.availability={kind = 'traces', path = 'one/traces.parquet'}",),
-    "one/traces.npz": ("devices.availability={kind = 'traces', path = 'one/traces.npz'}",),
-    "one/traces.pkl": ("devices.availability={kind = 'traces', path = 'one/traces.pkl'}",),
+    **{
+        f"one/traces.{ending}": (f"devices.availability={{kind = 'traces', path = 'one/traces.{ending}'}}",)
+        for ending in ("csv", "parquet", "npz", "pkl")
+    },
 }
 """Files that a scenario names -> what makes it read them."""
 

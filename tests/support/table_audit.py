@@ -7,8 +7,9 @@ accounts count the same. `results.audit` checks each participation against netwo
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +23,11 @@ class TableRows:
     def __init__(self, name, table):
         self.name, self.size, self._table = name, table.num_rows, table
         self._arrays = {}
+        self.read = []
 
     def __getitem__(self, column):
         """Return a column as an array of shape (n,): labels as their codes, no value as `NO_VALUE` or NaN."""
+        self.read += [] if column in self.read else [column]
         if column not in self._arrays:
             self._arrays[column] = _array(self._table.column(column))
         return self._arrays[column]
@@ -61,144 +64,92 @@ TOLERANCE = 1e-9
 _PHASES = ("downlink_s", "compute_s", "queue_s", "uplink_s")
 
 
-@dataclass(frozen=True)
-class RowRule:
-    broken: str
-    shown: tuple[str, ...]
-    wrong: Callable
-
-
 def _used(rows):
     return rows["fate"] <= Fate.STALE_USED
 
 
-def _seconds_left(rows):
-    spent_s = rows["downlink_s"] + rows["compute_s"]
-    spent_s += rows["queue_s"]
-    spent_s += rows["uplink_s"]
-    spent_s -= rows["end_s"]
-    spent_s += rows["start_s"]
-    return ~(np.abs(spent_s) <= TOLERANCE * np.maximum(1.0, rows["end_s"]))
+def _lasts(rows):
+    spent_s = sum(rows[phase] for phase in _PHASES)
+    return ~(np.abs(spent_s - rows["end_s"] + rows["start_s"]) <= TOLERANCE * np.maximum(1.0, rows["end_s"]))
+
+
+def _early(rows):
+    return np.isin(rows["cut_in"], (DOWNLINK, COMPUTE))
+
+
+def _uses(rows):
+    return [rows[column] for column in TABLES["accounts"].arrow.names[1:]]
 
 
 def _negative(*columns):
     return lambda rows: np.any([~(rows[column] >= 0) for column in columns], axis=0)
 
 
-def _weighs_unused(rows):
-    return (rows["weight"] != 0) & ~_used(rows)
-
-
-def _sent_early(rows):
-    cut_in = rows["cut_in"]
-    return ((cut_in == DOWNLINK) | (cut_in == COMPUTE)) & (rows["uplink_bits"] > 0)
-
-
-def _charged_early(rows):
-    cut_in = rows["cut_in"]
-    return ((cut_in == DOWNLINK) | (cut_in == COMPUTE)) & (rows["epsilon"] > 0)
-
-
-BEGINS_AT = RowRule("begins before time 0", ("start_s",), lambda rows: ~(rows["start_s"] >= 0))
-ENDS_BEFORE = RowRule("ends before it begins", ("start_s", "end_s"), lambda rows: ~(rows["end_s"] >= rows["start_s"]))
-_ON_THE_AIR = (
-    BEGINS_AT,
-    ENDS_BEFORE,
-    RowRule("has seconds of phases that do not add up to its length", ("start_s", *_PHASES, "end_s"), _seconds_left),
-    RowRule("has a phase of less than 0 s", _PHASES, _negative(*_PHASES)),
-    RowRule(
-        "has carried less than 0 bits", ("downlink_bits", "uplink_bits"), _negative("downlink_bits", "uplink_bits")
+_TIMES = {
+    "begins before time 0": _negative("start_s"),
+    "ends before it begins": lambda rows: ~(rows["end_s"] >= rows["start_s"]),
+}
+_ON_THE_AIR = {
+    **_TIMES,
+    "has seconds of phases that do not add up to its length": _lasts,
+    "has a phase of less than 0 s": _negative(*_PHASES),
+    "has carried less than 0 bits": _negative("downlink_bits", "uplink_bits"),
+    "has sent bits before its upload": lambda rows: _early(rows) & (rows["uplink_bits"] > 0),
+    "has drawn less than 0 J": _negative("energy_j"),
+    "was delivered although it was cut": lambda rows: (
+        (rows["outcome"] == Outcome.DELIVERED) & (rows["cut_in"] != NOT_CUT)
     ),
-    RowRule("has sent bits before its upload", ("cut_in", "uplink_bits"), _sent_early),
-    RowRule("has drawn less than 0 J", ("energy_j",), _negative("energy_j")),
-    RowRule(
-        "was delivered although it was cut",
-        ("outcome", "cut_in"),
-        lambda rows: (rows["outcome"] == Outcome.DELIVERED) & (rows["cut_in"] != NOT_CUT),
+    "was dropped although it was not cut": lambda rows: (
+        (rows["outcome"] == Outcome.DROPPED) & (rows["cut_in"] == NOT_CUT)
     ),
-    RowRule(
-        "was dropped although it was not cut",
-        ("outcome", "cut_in"),
-        lambda rows: (rows["outcome"] == Outcome.DROPPED) & (rows["cut_in"] == NOT_CUT),
+}
+_SPENDING = {
+    **_ON_THE_AIR,
+    "has spent less than no privacy": _negative("epsilon"),
+    "was charged privacy before its upload": lambda rows: _early(rows) & (rows["epsilon"] > 0),
+}
+_FATES = {
+    "has an outcome that its fate contradicts": lambda rows: (
+        (rows["outcome"] == Outcome.DROPPED) != (rows["fate"] == Fate.WASTED_DROPPED)
     ),
-)
-_SPENDING = (
-    *_ON_THE_AIR,
-    RowRule("has spent less than no privacy", ("epsilon",), _negative("epsilon")),
-    RowRule("was charged privacy before its upload", ("cut_in", "epsilon"), _charged_early),
-)
-_FATES = (
-    RowRule(
-        "has an outcome that its fate contradicts",
-        ("outcome", "fate"),
-        lambda rows: (rows["outcome"] == Outcome.DROPPED) != (rows["fate"] == Fate.WASTED_DROPPED),
+    "was used and did not arrive": lambda rows: _used(rows) & (rows["cut_in"] != NOT_CUT),
+    "was late and used as if in time": lambda rows: (rows["fate"] == Fate.USED) & (rows["outcome"] == Outcome.LATE),
+    "was stale and used as if fresh": lambda rows: (rows["fate"] == Fate.USED) & (rows["staleness"] > 0),
+    "has a served round that its fate contradicts": lambda rows: _used(rows) != (rows["served_round"] >= 0),
+    "has a staleness that its fate contradicts": lambda rows: _used(rows) != (rows["staleness"] >= 0),
+    "was used before the round in which it began": lambda rows: (
+        (rows["served_round"] >= 0) & (rows["served_round"] < rows["round"])
     ),
-    RowRule("was used and did not arrive", ("fate", "cut_in"), lambda rows: _used(rows) & (rows["cut_in"] != NOT_CUT)),
-    RowRule(
-        "was late and used as if in time",
-        ("fate", "outcome"),
-        lambda rows: (rows["fate"] == Fate.USED) & (rows["outcome"] == Outcome.LATE),
+    "weighs in the model although it was not used": lambda rows: (rows["weight"] != 0) & ~_used(rows),
+    "has a weight that is no number": lambda rows: ~np.isfinite(rows["weight"]),
+}
+_ROUND = {
+    **_TIMES,
+    "has a duration that its ends contradict": lambda rows: rows["duration_s"] != rows["end_s"] - rows["start_s"],
+    "counts less than no client": _negative("candidates", "selected", "delivered", "late", "dropped", "stale_used"),
+    "has leaked more in the mean than at the most": lambda rows: (
+        rows["mean_leakage"] > rows["largest_leakage"] * (1 + TOLERANCE)
     ),
-    RowRule(
-        "was stale and used as if fresh",
-        ("fate", "staleness"),
-        lambda rows: (rows["fate"] == Fate.USED) & (rows["staleness"] > 0),
-    ),
-    RowRule(
-        "has a served round that its fate contradicts",
-        ("fate", "served_round"),
-        lambda rows: _used(rows) != (rows["served_round"] >= 0),
-    ),
-    RowRule(
-        "has a staleness that its fate contradicts",
-        ("fate", "staleness"),
-        lambda rows: _used(rows) != (rows["staleness"] >= 0),
-    ),
-    RowRule(
-        "was used before the round in which it began",
-        ("round", "served_round"),
-        lambda rows: (rows["served_round"] >= 0) & (rows["served_round"] < rows["round"]),
-    ),
-    RowRule("weighs in the model although it was not used", ("fate", "weight"), _weighs_unused),
-    RowRule("has a weight that is no number", ("weight",), lambda rows: ~np.isfinite(rows["weight"])),
-)
-_ROUND = (
-    BEGINS_AT,
-    ENDS_BEFORE,
-    RowRule(
-        "has a duration that its ends contradict",
-        ("start_s", "end_s", "duration_s"),
-        lambda rows: rows["duration_s"] != rows["end_s"] - rows["start_s"],
-    ),
-    RowRule(
-        "counts less than no client",
-        ("candidates", "selected", "delivered", "late", "dropped", "stale_used"),
-        _negative("candidates", "selected", "delivered", "late", "dropped", "stale_used"),
-    ),
-    RowRule(
-        "has leaked more in the mean than at the most",
-        ("mean_leakage", "largest_leakage"),
-        lambda rows: rows["mean_leakage"] > rows["largest_leakage"] * (1 + TOLERANCE),
-    ),
-)
+}
 ROW_RULES = {
-    "participations": _SPENDING + _FATES,
+    "participations": _SPENDING | _FATES,
     "probes": _SPENDING,
     "secure_steps": _ON_THE_AIR,
     "rounds": _ROUND,
     "edge_rounds": _ROUND,
-    "evaluations": (RowRule("stands before time 0", ("time_s",), _negative("time_s")),),
-    "edge_participations": (
-        BEGINS_AT,
-        ENDS_BEFORE,
-        RowRule(
-            "has less than 0 s or 0 bits of a transfer",
-            ("downlink_s", "uplink_s", "downlink_bits", "uplink_bits"),
-            _negative("downlink_s", "uplink_s", "downlink_bits", "uplink_bits"),
+    "evaluations": {"stands before time 0": _negative("time_s")},
+    "accounts": {"has used its time for less than 0 s": lambda rows: ~(np.min(_uses(rows), axis=0) >= -TOLERANCE)},
+    "edge_participations": {
+        **_TIMES,
+        "has longer transfers than itself": lambda rows: (
+            rows["downlink_s"] + rows["uplink_s"] > np.maximum(rows["end_s"] - rows["start_s"], 0.0) + TOLERANCE
         ),
-    ),
+        "has less than 0 s or 0 bits of a transfer": _negative(
+            "downlink_s", "uplink_s", "downlink_bits", "uplink_bits"
+        ),
+    },
 }
-"""The rules of each table, in the order in which they are checked."""
+"""The rules of each table, what is broken and where, in the order in which they are checked."""
 
 
 @dataclass(frozen=True)
@@ -233,16 +184,13 @@ def check_tables(tables: Mapping[str, pa.Table], promised: Promised, rules=None)
     """Fail at the first row that breaks a rule, naming table, rows, round, client and rule."""
     rows = {name: TableRows(name, table) for name, table in tables.items()}
     for name, each in rows.items():
-        for rule in (ROW_RULES if rules is None else rules).get(name, ()):
-            _refuse(each, rule.wrong(each), rule.broken, rule.shown)
-        if each.size:
-            _MORE.get(name, _nothing)(each, promised)
+        for broken, wrong in (ROW_RULES if rules is None else rules).get(name, {}).items():
+            each.read = []
+            _refuse(each, wrong(each), broken, each.read)
+        if each.size and name in _MORE:
+            _MORE[name](each, promised)
     _check_budget([rows[name] for name in ("participations", "probes") if name in rows], promised)
     _check_sums(rows, promised)
-
-
-def _nothing(rows, promised):
-    pass
 
 
 def _check_participations(rows, promised):
@@ -259,13 +207,13 @@ def _check_releases(rows, promised):
         _refuse(rows, over, f"takes its client beyond the privacy budget of {most}", ("spent",))
 
 
-def _check_order(rows, promised):
-    """Refuse rows that stand twice, and a client that does two things at once."""
+def _check_order(rows, promised, who="client"):
+    """Refuse rows that stand twice, and a client or an edge server that does two things at once."""
     start_s, end_s = rows["start_s"], rows["end_s"]
-    started_s, ended_s = before(rows["client"], (start_s, -math.inf), (end_s, -math.inf))
+    started_s, ended_s = before(rows[who], (start_s, -math.inf), (end_s, -math.inf))
     early, same = start_s < ended_s, start_s == started_s
     _refuse(rows, early & same, "stands twice, so that its update would count twice", ("start_s", "end_s"))
-    _refuse(rows, early & ~same, "begins before the client's one before it has ended", ("start_s",))
+    _refuse(rows, early & ~same, f"begins before the {who}'s one before it has ended", ("start_s",))
 
 
 def _check_messages(rows, promised):
@@ -337,6 +285,7 @@ _MORE = {
     "participations": _check_participations,
     "probes": _check_order,
     "secure_steps": _check_order,
+    "edge_participations": partial(_check_order, who="edge"),
     "releases": _check_releases,
     "rounds": _check_rounds,
     "edge_rounds": _check_rounds,
@@ -351,6 +300,10 @@ def _check_sums(rows, promised):
         _same("participations begun", int(rounds["selected"].sum()), begun.size)
         used = int(np.count_nonzero(begun["fate"] == Fate.STALE_USED))
         _same("stale updates used", int(rounds["stale_used"].sum()), used)
+    if promised.one_server and "accounts" in rows:
+        used_s = np.sum(_uses(rows["accounts"]), axis=0)
+        apart = ~(np.abs(used_s - used_s.max(initial=0.0)) <= TOLERANCE * max(1.0, used_s.max(initial=0.0)))
+        _refuse(rows["accounts"], apart, "has not used as much time as another client", ())
 
 
 def _same(what, counted, there):

@@ -66,24 +66,12 @@ def measured(every: int) -> tuple[dict[str, set[Jump]], dict[str, float]]:
 def choose(jumps: dict[str, set[Jump]], took_s: dict[str, float]) -> list[str]:
     """Return scenarios that together take each jump four times, or as often as all do."""
     times = Counter(jump for taken in jumps.values() for jump in taken)
-    chosen: list[str] = []
-    for most in range(1, TIMES + 1):
-        left = {jump: min(most, count) for jump, count in times.items()}
-        for scenario in chosen:
-            _take(left, jumps[scenario])
-        while left:
-            rest = took_s.keys() - set(chosen)
-            best = max(sorted(rest), key=lambda one: len(jumps[one] & left.keys()) / (took_s[one] + START_S))
-            chosen.append(best)
-            _take(left, jumps[best])
+    left, chosen = Counter({jump: min(TIMES, count) for jump, count in times.items()}), []
+    while left:
+        rest = sorted(took_s.keys() - set(chosen))
+        chosen.append(max(rest, key=lambda one: len(jumps[one] & left.keys()) / (took_s[one] + START_S)))
+        left -= Counter(jumps[chosen[-1]])
     return chosen
-
-
-def _take(left: dict[Jump, int], taken: set[Jump]) -> None:
-    for jump in taken & left.keys():
-        left[jump] -= 1
-        if not left[jump]:
-            del left[jump]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ printed below the table.
 import argparse
 import ast
 import io
-import json
 import os
 import re
 import subprocess
@@ -80,15 +79,13 @@ def code_lines(text: str) -> set[int]:
     return found
 
 
-def imported(tree: ast.Module, module: str) -> Iterator[str]:
+def imported(tree: ast.Module) -> Iterator[str]:
     """Yield the modules of fedsim that a file imports, within functions too, but not for types alone."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("fedsim"))
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedsim"):
-            names = [alias.name for alias in node.names] if node.module == "fedsim" else []
-            yield from (f"fedsim.{name}" for name in names)
-            yield node.module or ""
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{name}" for name in ("", *(alias.name for alias in node.names)))
 
 
 def floors(home: Path) -> int:
@@ -99,47 +96,42 @@ def floors(home: Path) -> int:
         if steps == ("__init__",):
             continue
         rooms.add_node(steps[0])
-        for name in imported(ast.parse(path.read_text()), steps[0]):
-            below = name.split(".")[1:2]
+        for name in imported(ast.parse(path.read_text())):
+            top, _, rest = name.partition(".")
+            below = rest.partition(".")[0]
             if (
-                below
-                and below[0] != steps[0]
-                and (home / below[0]).with_suffix(".py").exists() | (home / below[0]).is_dir()
+                top == home.name
+                and below not in ("", steps[0])
+                and any(home.glob(f"{below}.py")) | (home / below).is_dir()
             ):
-                rooms.add_edge(steps[0], below[0])
+                rooms.add_edge(steps[0], below)
     return len(nx.dag_longest_path(nx.condensation(rooms)))
 
 
 def checks_for_none(home: Path) -> int:
     """Return how often rounds ask whether something is there."""
-    found = 0
-    for path in sources(home / "rounds"):
-        if not _OUT_OF_ROUNDS & set(path.relative_to(home / "rounds").parts):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Compare):
-                    asked = zip(node.ops, node.comparators, strict=True)
-                    found += sum(
-                        isinstance(op, ast.Is | ast.IsNot) and isinstance(other, ast.Constant) and other.value is None
-                        for op, other in asked
-                    )
-    return found
+    asked = [
+        (op, other)
+        for path in sources(home / "rounds")
+        if not _OUT_OF_ROUNDS & set(path.relative_to(home / "rounds").parts)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare)
+        for op, other in zip(node.ops, node.comparators, strict=True)
+    ]
+    return sum(isinstance(op, ast.Is | ast.IsNot) and ast.unparse(other) == "None" for op, other in asked)
 
 
 def most_parameters(trees: list[ast.Module]) -> int:
     """Return the parameters of the widest constructor that a class writes itself; selectors are kinds of a scenario."""
-    most = 0
-    for tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and not any("Selector" in ast.unparse(base) for base in node.bases):
-                for inner in node.body:
-                    if (
-                        isinstance(inner, ast.FunctionDef)
-                        and inner.name == "__init__"
-                        and not node.name.endswith("Selector")
-                    ):
-                        given = inner.args
-                        most = max(most, len([*given.posonlyargs, *given.args, *given.kwonlyargs]) - 1)
-    return most
+    return max(
+        len([*inner.args.posonlyargs, *inner.args.args, *inner.args.kwonlyargs]) - 1
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        and not any("Selector" in name for name in (node.name, *map(ast.unparse, node.bases)))
+        for inner in node.body
+        if isinstance(inner, ast.FunctionDef) and inner.name == "__init__"
+    )
 
 
 def run(checkout: Path, *words: str) -> str:
@@ -204,20 +196,15 @@ def measure(checkout: Path, *, with_cases: bool, with_seconds: bool) -> dict[str
 
 
 def main() -> None:
-    """Print the table, or with `--json` the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", nargs="*", default=["."], help="folders that hold fedsim and tests")
     parser.add_argument("--cases", action="store_true", help="collect the tests")
     parser.add_argument("--seconds", action="store_true", help="run the tests")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     chosen = parser.parse_args()
     columns = {
         name: measure(Path(name).resolve(), with_cases=chosen.cases, with_seconds=chosen.seconds)
         for name in chosen.checkout
     }
-    if chosen.json:
-        print(json.dumps(columns, indent=1))
-        return
     table = Table("figure", *columns, box=box.MARKDOWN)
     for row in next(iter(columns.values())):
         table.add_row(row, *(f"{figures[row]:,.0f}" for figures in columns.values()))

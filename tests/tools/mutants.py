@@ -25,18 +25,16 @@ import argparse
 import ast
 import json
 import random
-import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections import Counter
 from collections.abc import Sequence, Set
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
-from mutant_rules import changed_function, equivalent
+from mutant_rules import Lines, changed_function, changed_lines, equivalent
 from scipy.stats import binomtest
 
 ROOMS = {
@@ -145,9 +143,8 @@ def report(mutants: dict[str, str], drawn: Sequence[str], known: dict[str, dict[
     reasons = [(entry["function"], entry["was"], entry["is"], entry["why"]) for entry in judged()]
     changes, rule = {}, {}
     for name in tested:
-        trees = changed_function(MUTANTS, name)
-        changes[name] = changed_lines(*trees)
-        rule[name] = equivalent(*trees) or explained(name, changes[name], reasons)
+        changes[name] = changed_lines(MUTANTS, name)
+        rule[name] = equivalent(*changes[name]) or explained(name, changes[name], reasons)
     sizes = Counter(room(name) for name in mutants)
     for title, some in (("", tested), (" that can differ", [name for name in tested if rule[name] is None])):
         weighed = total = 0.0
@@ -169,15 +166,7 @@ def judged() -> list[dict[str, str]]:
     return tomllib.loads(Path(__file__).with_name("same_results.toml").read_text())["mutant"]
 
 
-def changed_lines(old: ast.AST, new: ast.AST) -> tuple[list[str], list[str]]:
-    texts = [ast.unparse(tree).splitlines() for tree in (old, new)]
-    lines = [text for text in unified_diff(*texts, n=0) if re.match(r"[-+](?![-+])", text)]
-    return [line[1:].strip() for line in lines if line[0] == "-"], [
-        line[1:].strip() for line in lines if line[0] == "+"
-    ]
-
-
-def explained(name: str, lines: tuple[list[str], list[str]], reasons: Sequence[tuple[str, ...]]) -> str | None:
+def explained(name: str, lines: Lines, reasons: Sequence[tuple[str, ...]]) -> str | None:
     """Return why a mutant gives the same results: function and lines are those of an entry; None without one."""
     function = ".".join(part.replace("ǁ", ".").removeprefix("x_").removeprefix("x.") for part in name.split("."))
     function = function.rpartition("__mutmut_")[0]

@@ -327,7 +327,7 @@ def test_a_question_over_shared_links_that_carry_nothing_is_named():
         ScenarioError,
         match="the question of FedCs in round 1, at 0 s, waits for ever: 3 of the clients asked can never",
     ):
-        simulate(Scenario(**lies.merged(lies.BASE, tables)), store=False)
+        simulate(Scenario(**lies.together(lies.BASE, tables)), store=False)
 
 
 def test_a_question_and_its_cohort_have_the_draw_of_their_round():
