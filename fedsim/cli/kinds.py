@@ -18,7 +18,7 @@ def list_kinds(
         print_table("fedsim list SORT", [(name, ", ".join(c.kinds())) for name, c in registries.items()])
         return
     if sort not in registries:
-        from fedsim.registry import suggest
+        from fedsim.errors import suggest
 
         raise FedsimError(
             f"list: there is no sort {sort!r}{suggest(sort, registries)}; allowed: {', '.join(registries)}"

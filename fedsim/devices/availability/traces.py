@@ -3,22 +3,26 @@
 Streams: ``trace-availability`` by client, for a random mapping of clients to devices.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from pydantic import Field
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess, count_until
 from fedsim.errors import DataError
 from fedsim.inputs.bounds import check_column
+from fedsim.inputs.tables import DAY_S, IDS, After, Table, identified, instants, note, origin_of, owned, picked
+from fedsim.inputs.tables.content import suffix_of
 from fedsim.registry import Component
 from fedsim.streams import Streams
-from fedsim.traces import PICKLES, Assignment, entries_of, read_columns, read_pickle
+from fedsim.traces import PICKLES, Assignment, entries_of, read_pickle
 from fedsim.units import SECONDS, Positive, Seconds
+
+_FIELD: Final = "devices.availability.path"
 
 
 @dataclass(frozen=True)
@@ -34,18 +38,43 @@ class Intervals:
     period_s: FloatArray
 
     @classmethod
-    def of(cls, device: ArrayLike, start_s: ArrayLike, end_s: ArrayLike, period_s: ArrayLike) -> "Intervals":
-        """Return intervals given in any order, sorted and cut at the period; those that overlap or touch become one."""
+    def of(
+        cls, device: ArrayLike, start_s: ArrayLike, end_s: ArrayLike, period_s: ArrayLike, where: str = ""
+    ) -> "Intervals":
+        """Return intervals given in any order, sorted; those that overlap or touch become one.
+
+        One that ends before it starts lasts over the end of the period, and one that ends after the period is cut
+        there. A period may be infinite: nothing is repeated then.
+        """
         period = np.asarray(period_s, dtype=np.float64)
         owner, start, end = np.asarray(device, dtype=np.int64), np.asarray(start_s, float), np.asarray(end_s, float)
-        if not period.size or not np.all((period > 0) & np.isfinite(period)):
+        if not period.size or not np.all(period > 0):
             raise DataError("every device needs a period above 0 s")
         if owner.size and not (owner.min() >= 0 and owner.max() < period.size):
             raise DataError(f"devices are numbered from 0 to {period.size - 1}")
-        if not np.all((start >= 0) & np.isfinite(start) & np.isfinite(end)):
+        if not np.all((start >= 0) & np.isfinite(start) & (end >= 0)):
             raise DataError("starts and ends of intervals must be finite numbers of at least 0 s")
         for name, times_s in (("start_s", start), ("end_s", end), ("period_s", period)):
-            check_column(times_s, name, SECONDS, "intervals", DataError)
+            check_column(times_s[np.isfinite(times_s)], name, SECONDS, "intervals", DataError)
+        over = (end < start) & (start < period[owner])
+        if np.any(over & np.isinf(period[owner])):
+            row = int(np.flatnonzero(over & np.isinf(period[owner]))[0])
+            raise DataError(
+                f"an interval from {start[row]:g} to {end[row]:g} s is not allowed; allowed: an end after the start, "
+                "or a period over whose end it lasts"
+            )
+        outside, empty = start >= period[owner], (start == end) & (start < period[owner])
+        cut = (end > period[owner]) & ~outside
+        for rows, what in (
+            (over, "intervals end before they start: they last over the end of the period"),
+            (cut, "intervals are cut at the end of the period"),
+            (outside, "intervals not used: they begin at the end of the period, or later"),
+            (empty, "intervals not used: they have no length"),
+        ):
+            if where and rows.any():
+                note(f"{where}: {int(rows.sum()):,} {what}")
+        owner, start = np.append(owner, owner[over]), np.append(start, np.zeros(over.sum()))
+        end = np.append(np.where(over, period[owner[: end.size]], end), end[over])
         end = np.minimum(end, period[owner])
         kept = np.flatnonzero(end > start)
         kept = kept[np.lexsort((start[kept], owner[kept]))]
@@ -72,20 +101,11 @@ def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArr
 
 
 def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals:
-    """Return the intervals of a file; ``period_s`` comes before the periods that the file states."""
-    try:
-        if Path(path).suffix in PICKLES:
-            return _from_behaviour(read_pickle(path))
-        return _from_columns(read_columns(path), period_s)
-    except DataError as error:
-        raise error if str(error).startswith(str(path)) else DataError(f"{path}: {error}") from None
-    except KeyError as error:
-        raise DataError(f"{path}: there is no column {error}") from None
-    except (TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError) as error:
-        raise DataError(f"{path}: does not hold intervals: {error}") from None
+    """Return the intervals of the devices of a file; ``period_s`` comes before the periods that the file states."""
+    return Traces(path=str(path), period_s=period_s).intervals()[0]
 
 
-def _from_behaviour(trace: Any) -> Intervals:
+def _from_behaviour(trace: Any, where: str) -> Intervals:
     """Return the intervals of FedScale's dictionary; a last start without an end lasts to the end of the period."""
     if not isinstance(trace, dict) or not trace:
         raise DataError("a behaviour trace is a dictionary with at least one device")
@@ -96,22 +116,39 @@ def _from_behaviour(trace: Any) -> Intervals:
     if any(len(starts) != len(ends) for starts, ends in zip(active, inactive, strict=True)):
         raise DataError("a device has more ends (inactive) than starts (active)")
     owner = np.repeat(np.arange(period.size), [len(starts) for starts in active])
-    return Intervals.of(owner, np.concatenate([[], *active]), np.concatenate([[], *inactive]), period)
+    return Intervals.of(owner, np.concatenate([[], *active]), np.concatenate([[], *inactive]), period, where)
 
 
-def _from_columns(columns: Mapping[str, NDArray[Any]], period_s: float | None) -> Intervals:
-    if "offset" in columns:
-        counts = np.diff(columns["offset"])
-        if counts.dtype.kind not in "iu" or np.any(counts < 0) or counts.sum() != columns["start_s"].size:
-            raise DataError("offset must be whole numbers that rise from 0 to the number of intervals")
-        device = np.repeat(np.arange(counts.size), counts)
-        period: NDArray[Any] = columns["period_s"] if period_s is None else np.full(counts.size, period_s)
-    else:
-        names, first, device = np.unique(columns["device"], return_index=True, return_inverse=True)
-        period = columns["period_s"][first] if period_s is None else np.full(names.size, period_s)
-        if period_s is None and np.any(columns["period_s"] != period[device]):
-            raise DataError("a device has two periods")
-    return Intervals.of(device, columns["start_s"], columns["end_s"], period)
+def _moved(
+    start_s: FloatArray, end_s: FloatArray, period_s: FloatArray, origin: float | str | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return intervals within the period that begins at an origin in their midst."""
+    if origin is None:
+        return start_s, end_s
+    length_s = np.where(end_s < start_s, end_s + period_s - start_s, end_s - start_s)
+    start_s = np.mod(start_s, period_s)
+    reach_s = start_s + length_s
+    return start_s, np.where((reach_s > period_s) & (length_s < period_s), reach_s - period_s, reach_s)
+
+
+def _periods(table: Table, period_s: float | None, device: IntArray, devices: int, row: IntArray) -> FloatArray:
+    """Return the period of each device: that of the scenario, or the one that all its rows state."""
+    if period_s is not None:
+        return np.full(devices, period_s)
+    if table.find("period_s") is None:
+        names = ", ".join(table.columns)
+        table.refuse(
+            f"there is no column 'period_s'; its columns: {names}; allowed: the field period_s, the period of all "
+            "devices, or after = 'none', with which nothing is repeated"
+        )
+    stated = table.numbers("period_s", SECONDS)
+    if stated.size == devices and "offset" in table.columns:
+        return stated
+    period = np.full(devices, np.nan)
+    period[device] = stated[row]
+    if (other := np.flatnonzero(stated[row] != period[device])).size:
+        table.refuse(f"period_s, row {row[other[0]] + 1}: a device has two periods; allowed: one")
+    return np.where(np.isnan(period), 1.0, period)
 
 
 class Traces(Component):
@@ -125,24 +162,96 @@ class Traces(Component):
 
     Attributes
     ----------
-    path : file, see `read_intervals`
-    mapping : how clients get their devices, ``"random"`` or ``"sequential"``, see `fedsim.traces.entries_of`
+    path : a table with the columns ``device`` (or ``client``), ``start_s``, ``end_s`` and ``period_s``, or FedScale's
+        pickle; times may be dates, seconds since 1970, or hours such as ``22:00``
+    mapping : how clients get their devices: ``"random"``, ``"sequential"`` in the order of numbers or of first rows,
+        or ``"id"``, each client the rows of its own id; by default ``"id"`` where the column is called ``client`` or
+        ``id``, and ``"random"`` where it is called ``device``
     checked : ``"whole-task"``, a client that leaves drops out at that instant; or ``"end-point"``, one that is
         offline when its task would end drops out at the instant at which it left for the last time before
     period_s : period of every device, for tables without that column
+    after : ``"repeat"``: intervals repeat after the period; ``"none"``: a client is away after its last interval;
+        ``"hold"``: as ``"none"``, and a last interval without an end lasts for ever
+    origin : instant of the file at which the run begins, a number or a date; by default 0, or the first date
     """
 
     may_leave: ClassVar[bool] = True
 
-    path: str
-    mapping: Assignment = "random"
+    path: Annotated[str, Field(min_length=1)]
+    mapping: Assignment | Literal["id"] | None = None
     checked: Literal["whole-task", "end-point"] = "whole-task"
     period_s: Positive[Seconds] | None = None
+    after: After = "repeat"
+    origin: float | str | None = None
 
     def build(self, clients: int, streams: Streams) -> "TraceAvailability":
-        intervals = read_intervals(self.path, self.period_s)
-        device = entries_of(clients, intervals.devices, self.mapping, "trace-availability", streams)
+        intervals, mapping = self.intervals(clients)
+        device = np.arange(clients)
+        if mapping != "id":
+            device = entries_of(clients, intervals.devices, mapping, "trace-availability", streams)
         return TraceAvailability(intervals, device, self.checked)
+
+    def intervals(self, clients: int | None = None) -> tuple[Intervals, Assignment | Literal["id"]]:
+        """Return the intervals of devices, or of K clients where rows are theirs by id, and how clients get them."""
+        where = f"{_FIELD}: {self.path}"
+        try:
+            if suffix_of(self.path) in PICKLES:
+                found = _from_behaviour(read_pickle(self.path), where)
+                if self.mapping == "id":
+                    raise DataError("mapping = 'id' is not allowed for a pickle; allowed: 'random', 'sequential'")
+                return found, self.mapping or "random"
+            table = Table.read(self.path, _FIELD)
+            by_id = clients is not None and table.find("client", "id") is not None
+            mapping = self.mapping or ("id" if by_id else "random")
+            return self._of_table(table, clients if mapping == "id" else None), mapping
+        except DataError as error:
+            raise error if self.path in str(error) else DataError(f"{where}: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError) as error:
+            raise DataError(f"{where}: does not hold intervals: {error}") from None
+
+    def _of_table(self, table: Table, clients: int | None) -> Intervals:
+        row = np.arange(table.rows)
+        if "offset" in table.columns:
+            counts = np.diff(table.whole("offset"))
+            if np.any(counts < 0) or counts.sum() != table.values("start_s").size:
+                table.refuse("offset must be whole numbers that rise from 0 to the number of intervals")
+            if clients is not None and counts.size != clients:
+                table.refuse(
+                    f"it has {counts.size} devices and there are {clients} clients; mapping = 'id' needs as many"
+                )
+            device, devices, row = np.repeat(np.arange(counts.size), counts), counts.size, np.arange(counts.sum())
+        elif clients is not None:
+            row, device = owned(table, clients, "any")
+            devices = clients
+        else:
+            ids, labels = identified(table, table.called("device", *IDS))
+            device = ids if labels is not None else np.unique(ids, return_inverse=True)[1].reshape(-1)
+            devices = int(device.max(initial=-1)) + 1
+        least = 0.0 if self.origin is None else -np.inf
+        start, end = (
+            instants(table, table.called(*names), least=least) for names in (("start_s", "start"), ("end_s", "end"))
+        )
+        begins = origin_of(table, [start, end], self.origin)
+        start_s, end_s = start.since(begins)[row], end.since(begins)[row]
+        if self.after == "repeat":
+            period = _periods(table, self.period_s or (DAY_S if start.kind == "clock" else None), device, devices, row)
+            start_s, end_s = _moved(start_s, end_s, period[device], self.origin)
+        else:
+            period = np.full(devices, np.inf)
+            early = start_s < 0
+            table.note(int((early & (end_s > 0)).sum()), "intervals are cut at the beginning of the run")
+            table.note(int((end_s <= 0).sum()), "intervals not used: they end before the beginning of the run")
+            device, row, start_s, end_s = picked(~(end_s <= 0), device, row, np.maximum(start_s, 0.0), end_s)
+        open_ended = np.isnan(end_s)
+        latest_s = np.full(devices, -np.inf)
+        np.maximum.at(latest_s, device, np.nan_to_num(start_s, nan=np.inf))
+        wrong = np.isnan(start_s) | (open_ended & ((self.after == "none") | (start_s < latest_s[device])))
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            name = ("start_s", "start") if np.isnan(start_s[first]) else ("end_s", "end")
+            table.refuse_cell(table.called(*name), int(row[first]), "times; the last end of a device may be left out")
+        table.note(int(open_ended.sum()), "intervals have no end: they last to the end of the period")
+        return Intervals.of(device, start_s, np.where(open_ended, period[device], end_s), period, table.where)
 
 
 class TraceAvailability(OnOffProcess):
@@ -158,7 +267,7 @@ class TraceAvailability(OnOffProcess):
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
         data = self._intervals
         low, high, period, now = self._phase(client, time_s)
-        began_s = np.floor(time_s / period) * period
+        began_s = _began_s(time_s, period)
         if not data.start_s.size:
             return np.zeros(low.size, dtype=np.bool_), np.full(low.size, np.inf)
         empty = low == high
@@ -197,5 +306,10 @@ class TraceAvailability(OnOffProcess):
         """Return each client's slice of the intervals, its period and the time since the period's start."""
         device = self._device[client]
         period = self._intervals.period_s[device]
-        now = np.asarray(time_s - np.floor(time_s / period) * period)
+        now = np.asarray(time_s - _began_s(time_s, period))
         return self._intervals.offset[device], self._intervals.offset[device + 1], period, now
+
+
+def _began_s(time_s: float | FloatArray, period_s: FloatArray) -> FloatArray:
+    """Return the start of the period in which an instant lies; an infinite one begins at 0."""
+    return np.asarray(np.floor(time_s / period_s) * np.where(np.isinf(period_s), 0.0, period_s))

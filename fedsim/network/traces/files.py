@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray
-from fedsim.errors import DataError
+from fedsim.errors import DataError, suggest
 from fedsim.inputs.bounds import check_column
 from fedsim.inputs.files import MAX_BYTES, read_bytes
 from fedsim.network.traces.capacity import Capacities
-from fedsim.registry import Settings, suggest
+from fedsim.registry import Settings
 from fedsim.traces import read_columns
 from fedsim.units import BITS_PER_SECOND, SECONDS, Positive, Seconds
 
