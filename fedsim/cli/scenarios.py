@@ -122,6 +122,7 @@ def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlu
     scenario = load_scenario(file, assignments, plugins=not no_plugins)
     for module, where in imported_plugins().items() - before.items():
         typer.echo(f"fedsim: the file names a plug-in, and its module {module!r} ({where}) was imported", err=True)
+    scenario.check_files()
     typer.echo(scenario.to_toml())
     typer.echo(f"# {file}: valid, digest {scenario.digest()}")
 

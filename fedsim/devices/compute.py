@@ -24,6 +24,7 @@ from fedsim.devices.heterogeneity import (
     slowdown,
 )
 from fedsim.errors import DataError, ScenarioError
+from fedsim.inputs.paths import InputPath
 from fedsim.per_client import ClientValues, PerClient, Values, at, one_number, values_of
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
@@ -250,7 +251,7 @@ class FedScale(Component):
     batch_size: Annotated[int, Field(ge=1)] | None = None
     steps: Annotated[int, Field(ge=1), Bound(0, 10**8)] | None = None
     law: Literal["uniform", "phones"] = "uniform"
-    path: str | None = None
+    path: InputPath | None = None
     mapping: Assignment = "random"
     jitter: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = Fixed()
     load: Load = 0.0

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.capabilities import MODEL_BITS
 from fedsim.errors import DataError
+from fedsim.inputs.paths import InputPath
 from fedsim.network.contracts import LinkFacts, Links
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.per_client import ClientValues, PerClient, one_number, values_of
@@ -51,7 +52,7 @@ class FedScaleNetwork(Component):
     sigma: Annotated[float, Field(ge=0, le=10)] = 1.10
     lowest_kbps: Positive[KilobitsPerSecond] = 100.0
     highest_kbps: Positive[KilobitsPerSecond] = 200_000.0
-    path: str | None = None
+    path: InputPath | None = None
     mapping: Assignment = "random"
     transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
+from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import Table, owned
 from fedsim.network.radio.sites import MOST_RINGS, hexagonal_sites, in_hexagon
 from fedsim.registry import Component, Registry
@@ -145,7 +146,7 @@ class FromFile(Component):
     [[10.0, 20.0], [-5.0, 30.5]]
     """
 
-    path: Annotated[str, Field(min_length=1)]
+    path: InputPath
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
         table = Table.read(self.path, "crowd.placement.path")

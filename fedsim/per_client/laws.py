@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from fedsim.answers import Contract, Free, Numbers, shaped
 from fedsim.arrays import FloatArray, normal_quantile
+from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import Table, owned
 from fedsim.inputs.tables.header import Name
 from fedsim.registry import Component, Registry
@@ -220,7 +221,7 @@ class Column(Component):
     """
 
     column: Annotated[str, Field(min_length=1)]
-    path: Annotated[str, Field(min_length=1)]
+    path: InputPath
 
     def values(self, clients: int, streams: Streams, field: str) -> FloatArray:
         """Return the number of each client, shape (clients,)."""

@@ -5,16 +5,16 @@ Streams: ``trace-availability`` by client, for a random mapping of clients to de
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess, count_until
 from fedsim.errors import DataError
 from fedsim.inputs.bounds import check_column
+from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import DAY_S, IDS, After, Table, identified, instants, note, origin_of, owned, picked
 from fedsim.inputs.tables.content import suffix_of
 from fedsim.registry import Component
@@ -177,7 +177,7 @@ class Traces(Component):
 
     may_leave: ClassVar[bool] = True
 
-    path: Annotated[str, Field(min_length=1)]
+    path: InputPath
     mapping: Assignment | Literal["id"] | None = None
     checked: Literal["whole-task", "end-point"] = "whole-task"
     period_s: Positive[Seconds] | None = None

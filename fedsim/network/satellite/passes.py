@@ -18,6 +18,7 @@ from fedsim.answers import Contract, InstanceOf
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.files import read_text
+from fedsim.inputs.paths import InputPath
 from fedsim.per_client import Values
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
@@ -208,7 +209,7 @@ class WindowFile(Component):
     delay_s : propagation delay
     """
 
-    path: Annotated[str, Field(min_length=1)]
+    path: InputPath
     period_s: Positive[Seconds] | None = None
     delay_s: NonNegative[Seconds] = 0.005
 

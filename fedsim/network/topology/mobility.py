@@ -17,6 +17,7 @@ from pydantic import Field, NonNegativeFloat, model_validator
 from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray
 from fedsim.errors import PartError
+from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import IDS, Table, identified, in_order, instants, origin_of, owned, picked
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
@@ -180,7 +181,7 @@ class Trace(Component):
         ]
         | None
     ) = None
-    path: Annotated[str, Field(min_length=1)] | None = None
+    path: InputPath | None = None
     after: Literal["hold", "repeat"] = "hold"
     origin: float | str | None = None
 

@@ -12,6 +12,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import DataError, suggest
 from fedsim.inputs.bounds import check_column
 from fedsim.inputs.files import MAX_BYTES, read_bytes
+from fedsim.inputs.paths import InputPath
 from fedsim.network.traces.capacity import Capacities
 from fedsim.registry import Settings
 from fedsim.traces import read_columns
@@ -49,7 +50,7 @@ class RateFile(Settings):
     trace : column that says which rows belong to one trace; without it the table is one trace
     """
 
-    path: Name
+    path: InputPath
     rate: Name = "rate_bps"
     unit: Literal["bit/s", "kbit/s", "Mbit/s", "B/s", "kB/s", "MB/s"] = "bit/s"
     time: Name | None = None

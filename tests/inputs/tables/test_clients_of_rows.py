@@ -65,9 +65,7 @@ def test_names_are_the_same_clients_in_all_tables_of_a_run(tmp_path):
         assert owned(table(tmp_path, second), 2, "any").client.tolist() == [1, 0, 1]
         with pytest.raises(DataError, match="the ids in it are ann, bob, and the clients are zoe, ann"):
             owned(table(tmp_path, "id\nann\nbob\n"), 2, "one")
-        with pytest.raises(
-            DataError, match=r"has the ids 0, 1, and .* has the names zoe, ann; allowed: numbers in"
-        ):
+        with pytest.raises(DataError, match=r"has the ids 0, 1, and .* has the names zoe, ann; allowed: numbers in"):
             owned(table(tmp_path, "id\n0\n1\n"), 2, "one")
     with reading() as run:
         owned(table(tmp_path, "id\nann\n"), 3, "any")

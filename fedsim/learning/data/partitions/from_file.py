@@ -1,13 +1,13 @@
 """A division that a file states."""
 
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from fedsim.arrays import IntArray
 from fedsim.errors import DataError
+from fedsim.inputs.paths import InputPath
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.traces import read_columns
@@ -26,10 +26,10 @@ class FilePartition(Component):
     Attributes
     ----------
     path : str
-        The file; a relative path counts from the folder in which fedsim runs.
+        The file.
     """
 
-    path: Annotated[str, Field(min_length=1)]
+    path: InputPath
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         columns = read_columns(self.path)
