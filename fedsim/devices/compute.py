@@ -275,7 +275,7 @@ class FedScale(Component):
 
     def _ms(self, clients: int, streams: Streams) -> FloatArray:
         if self.path is not None:
-            ms = read_capacities(self.path)[0]
+            ms = read_capacities(self.path, "devices.compute.path")[0]
             if not np.all(ms > 0):
                 raise DataError(f"{self.path}: computation must be above 0 ms")
             return ms[entries_of(clients, ms.size, self.mapping, "trace-capacity", streams)]

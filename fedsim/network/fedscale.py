@@ -78,7 +78,7 @@ class FedScaleNetwork(Component):
 
     def _kbps(self, clients: int, streams: Streams) -> FloatArray:
         if self.path is not None:
-            kbps = read_capacities(self.path)[1]
+            kbps = read_capacities(self.path, "network.path")[1]
             if not np.all(kbps > 0):
                 raise DataError(f"{self.path}: communication must be above 0 kbit/s")
             return kbps[entries_of(clients, kbps.size, self.mapping, "trace-capacity", streams)]

@@ -118,7 +118,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "placement file": {"path": "one/places.csv"},
     "placement given": {"positions_m": [[10.0 * (number + 1), 5.0] for number in range(6)]},
     "network rate-traces": {"downlink": RATES, "uplink": RATES, "delay_s": 0.01},
-    "satellite pass file": {"path": "one/windows.csv"},
+    "satellite pass file": {"path": "one/windows.csv", "period_s": 10.0},
     "network graph": {"topology": TWO_TIER, "access": CONSTANT_ACCESS},
     "network latency": {"downlink": LAW, "uplink": LAW},
     "topology file": {"path": "one/graph.json"},

@@ -3,101 +3,23 @@
 Streams: ``trace-availability`` by client, for a random mapping of clients to devices.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess, count_until
 from fedsim.errors import DataError
-from fedsim.inputs.bounds import check_column
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import DAY_S, IDS, After, Table, identified, instants, note, origin_of, owned, picked
+from fedsim.inputs.tables import IDS, After, Intervals, Table, identified, owned, read_spans
 from fedsim.inputs.tables.content import suffix_of
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.traces import PICKLES, Assignment, entries_of, read_pickle
-from fedsim.units import SECONDS, Positive, Seconds
+from fedsim.units import Positive, Seconds
 
 _FIELD: Final = "devices.availability.path"
-
-
-@dataclass(frozen=True)
-class Intervals:
-    """The online intervals of n devices in one row, sorted and disjoint within each device.
-
-    Those of device d are the elements from ``offset[d]`` to ``offset[d + 1]``, in seconds of its period.
-    """
-
-    offset: IntArray
-    start_s: FloatArray
-    end_s: FloatArray
-    period_s: FloatArray
-
-    @classmethod
-    def of(
-        cls, device: ArrayLike, start_s: ArrayLike, end_s: ArrayLike, period_s: ArrayLike, where: str = ""
-    ) -> "Intervals":
-        """Return intervals given in any order, sorted; those that overlap or touch become one.
-
-        One that ends before it starts lasts over the end of the period, and one that ends after the period is cut
-        there. A period may be infinite: nothing is repeated then.
-        """
-        period = np.asarray(period_s, dtype=np.float64)
-        owner, start, end = np.asarray(device, dtype=np.int64), np.asarray(start_s, float), np.asarray(end_s, float)
-        if not period.size or not np.all(period > 0):
-            raise DataError("every device needs a period above 0 s")
-        if owner.size and not (owner.min() >= 0 and owner.max() < period.size):
-            raise DataError(f"devices are numbered from 0 to {period.size - 1}")
-        if not np.all((start >= 0) & np.isfinite(start) & (end >= 0)):
-            raise DataError("starts and ends of intervals must be finite numbers of at least 0 s")
-        for name, times_s in (("start_s", start), ("end_s", end), ("period_s", period)):
-            check_column(times_s[np.isfinite(times_s)], name, SECONDS, "intervals", DataError)
-        over = (end < start) & (start < period[owner])
-        if np.any(over & np.isinf(period[owner])):
-            row = int(np.flatnonzero(over & np.isinf(period[owner]))[0])
-            raise DataError(
-                f"an interval from {start[row]:g} to {end[row]:g} s is not allowed; allowed: an end after the start, "
-                "or a period over whose end it lasts"
-            )
-        outside, empty = start >= period[owner], (start == end) & (start < period[owner])
-        cut = (end > period[owner]) & ~outside
-        for rows, what in (
-            (over, "intervals end before they start: they last over the end of the period"),
-            (cut, "intervals are cut at the end of the period"),
-            (outside, "intervals not used: they begin at the end of the period, or later"),
-            (empty, "intervals not used: they have no length"),
-        ):
-            if where and rows.any():
-                note(f"{where}: {int(rows.sum()):,} {what}")
-        owner, start = np.append(owner, owner[over]), np.append(start, np.zeros(over.sum()))
-        end = np.append(np.where(over, period[owner[: end.size]], end), end[over])
-        end = np.minimum(end, period[owner])
-        kept = np.flatnonzero(end > start)
-        kept = kept[np.lexsort((start[kept], owner[kept]))]
-        owner, start, end = _joined(owner[kept], start[kept], end[kept])
-        offset = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=period.size))])
-        return cls(offset, start, end, period)
-
-    @property
-    def devices(self) -> int:
-        return self.period_s.size
-
-
-def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return sorted intervals in which those of one owner that overlap or touch have become one."""
-    # Shifted by its owner, an interval can only meet one of the same owner.
-    shift = owner * (2.0 * end.max(initial=1.0))
-    reach = np.maximum.accumulate(end + shift)
-    fresh = np.ones(owner.size, dtype=np.bool_)
-    fresh[1:] = (start + shift)[1:] > reach[:-1]
-    first = np.flatnonzero(fresh)
-    if not first.size:
-        return owner, start, end
-    return owner[first], start[first], np.maximum.reduceat(end, first)
 
 
 def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals:
@@ -117,38 +39,6 @@ def _from_behaviour(trace: Any, where: str) -> Intervals:
         raise DataError("a device has more ends (inactive) than starts (active)")
     owner = np.repeat(np.arange(period.size), [len(starts) for starts in active])
     return Intervals.of(owner, np.concatenate([[], *active]), np.concatenate([[], *inactive]), period, where)
-
-
-def _moved(
-    start_s: FloatArray, end_s: FloatArray, period_s: FloatArray, origin: float | str | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return intervals within the period that begins at an origin in their midst."""
-    if origin is None:
-        return start_s, end_s
-    length_s = np.where(end_s < start_s, end_s + period_s - start_s, end_s - start_s)
-    start_s = np.mod(start_s, period_s)
-    reach_s = start_s + length_s
-    return start_s, np.where((reach_s > period_s) & (length_s < period_s), reach_s - period_s, reach_s)
-
-
-def _periods(table: Table, period_s: float | None, device: IntArray, devices: int, row: IntArray) -> FloatArray:
-    """Return the period of each device: that of the scenario, or the one that all its rows state."""
-    if period_s is not None:
-        return np.full(devices, period_s)
-    if table.find("period_s") is None:
-        names = ", ".join(table.columns)
-        table.refuse(
-            f"there is no column 'period_s'; its columns: {names}; allowed: the field period_s, the period of all "
-            "devices, or after = 'none', with which nothing is repeated"
-        )
-    stated = table.numbers("period_s", SECONDS)
-    if stated.size == devices and "offset" in table.columns:
-        return stated
-    period = np.full(devices, np.nan)
-    period[device] = stated[row]
-    if (other := np.flatnonzero(stated[row] != period[device])).size:
-        table.refuse(f"period_s, row {row[other[0]] + 1}: a device has two periods; allowed: one")
-    return np.where(np.isnan(period), 1.0, period)
 
 
 class Traces(Component):
@@ -227,31 +117,7 @@ class Traces(Component):
             ids, labels = identified(table, table.called("device", *IDS))
             device = ids if labels is not None else np.unique(ids, return_inverse=True)[1].reshape(-1)
             devices = int(device.max(initial=-1)) + 1
-        least = 0.0 if self.origin is None else -np.inf
-        start, end = (
-            instants(table, table.called(*names), least=least) for names in (("start_s", "start"), ("end_s", "end"))
-        )
-        begins = origin_of(table, [start, end], self.origin)
-        start_s, end_s = start.since(begins)[row], end.since(begins)[row]
-        if self.after == "repeat":
-            period = _periods(table, self.period_s or (DAY_S if start.kind == "clock" else None), device, devices, row)
-            start_s, end_s = _moved(start_s, end_s, period[device], self.origin)
-        else:
-            period = np.full(devices, np.inf)
-            early = start_s < 0
-            table.note(int((early & (end_s > 0)).sum()), "intervals are cut at the beginning of the run")
-            table.note(int((end_s <= 0).sum()), "intervals not used: they end before the beginning of the run")
-            device, row, start_s, end_s = picked(~(end_s <= 0), device, row, np.maximum(start_s, 0.0), end_s)
-        open_ended = np.isnan(end_s)
-        latest_s = np.full(devices, -np.inf)
-        np.maximum.at(latest_s, device, np.nan_to_num(start_s, nan=np.inf))
-        wrong = np.isnan(start_s) | (open_ended & ((self.after == "none") | (start_s < latest_s[device])))
-        if wrong.any():
-            first = int(np.flatnonzero(wrong)[0])
-            name = ("start_s", "start") if np.isnan(start_s[first]) else ("end_s", "end")
-            table.refuse_cell(table.called(*name), int(row[first]), "times; the last end of a device may be left out")
-        table.note(int(open_ended.sum()), "intervals have no end: they last to the end of the period")
-        return Intervals.of(device, start_s, np.where(open_ended, period[device], end_s), period, table.where)
+        return read_spans(table, row, device, devices, period_s=self.period_s, after=self.after, origin=self.origin)
 
 
 class TraceAvailability(OnOffProcess):

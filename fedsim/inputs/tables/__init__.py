@@ -1,7 +1,8 @@
 """One reader of tables: placements, mobility, availability, rates, windows, values of clients, splits and logs."""
 
-from fedsim.inputs.tables.ids import IDS, Owned, identified, owned
+from fedsim.inputs.tables.ids import IDS, Owned, clients_of, identified, owned
 from fedsim.inputs.tables.reading import note, reading
+from fedsim.inputs.tables.spans import Intervals, read_spans
 from fedsim.inputs.tables.table import Table
 from fedsim.inputs.tables.times import DAY_S, After, Instants, in_order, instants, origin_of, picked
 
@@ -10,8 +11,10 @@ __all__ = [
     "IDS",
     "After",
     "Instants",
+    "Intervals",
     "Owned",
     "Table",
+    "clients_of",
     "identified",
     "in_order",
     "instants",
@@ -19,5 +22,6 @@ __all__ = [
     "origin_of",
     "owned",
     "picked",
+    "read_spans",
     "reading",
 ]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TABLES: Final = (".csv", ".tsv", ".parquet", ".npz")
 """Suffixes of tables, in any case; ``.gz`` may follow."""
+_PICKLES: Final = (".pkl", ".pickle", ".pt", ".npy")
 MAX_VALUES: Final = 1 << 27
 """Rows times columns of the largest Parquet table that is read."""
 _GZIP: Final = b"\x1f\x8b"
@@ -48,6 +49,8 @@ def unpacked(path: str | Path, where: str | None = None) -> bytes:
 def read_content(path: str | Path, where: str) -> "tuple[dict[str, NDArray[Any] | pa.ChunkedArray], bool]":
     """Return the columns of a table, and whether a comma may stand before decimals; those of CSV are texts."""
     suffix = suffix_of(path)
+    if suffix in _PICKLES:
+        raise DataError(f"{where}: is no table; allowed: {', '.join(TABLES)} and other text, also with .gz behind")
     content = unpacked(path, where)
     try:
         if suffix == ".npz":

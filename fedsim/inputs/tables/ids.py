@@ -37,7 +37,7 @@ def owned(table: Table, clients: int, each: Each) -> Owned:
         table.note(table.rows - clients, f"of {table.rows:,} rows not used: there are {clients} clients")
         first = np.arange(clients, dtype=np.int64)
         return Owned(first, first)
-    ids = _clients_of(table, name, clients)
+    ids = clients_of(table, name, clients)
     fits = (ids >= 0) & (ids < clients)
     counts = np.bincount(ids[fits], minlength=clients)
     if each == "one" and (counts > 1).any():
@@ -61,7 +61,7 @@ def owned(table: Table, clients: int, each: Each) -> Owned:
     return Owned(row, ids[row])
 
 
-def _clients_of(table: Table, name: str, clients: int) -> IntArray:
+def clients_of(table: Table, name: str, clients: int) -> IntArray:
     """Return the client of each row, or a number that is none's."""
     ids, labels = identified(table, name)
     run = current()

@@ -27,9 +27,9 @@ from fedsim.units import SECONDS
 class RateTraces(Component):
     """Rates over time from files: tables (CSV, Parquet, NPZ), or packet-delivery files of Mahimahi.
 
-    A file holds one trace or several, each repeated for ever. A client follows one trace in each direction, from its
-    offset on. A transfer ends where the integral of the rate has risen by its bits, exactly, and arrives after the
-    delay.
+    A file holds one trace or several, each repeated for ever unless its field ``after`` says otherwise. A client
+    follows one trace in each direction, from its offset on. A transfer ends where the integral of the rate has risen by
+    its bits, exactly, and arrives after the delay.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class RateTraces(Component):
     def build(self, positions_m: FloatArray, streams: Streams) -> "TraceLinks":
         clients, shared = len(positions_m), self.sharing == "equal"
         ways = []
-        for file in (self.downlink, self.uplink):
-            rates = file.read()
+        for file, field in ((self.downlink, "network.downlink.path"), (self.uplink, "network.uplink.path")):
+            rates = file.read(field)
             trace, offset_s = np.zeros(clients, dtype=np.int64), np.zeros(clients)
             if not shared:
                 trace = entries_of(clients, rates.traces, self.mapping, "trace-rates", streams)
                 if self.offset == "random":
-                    offset_s = rates.period_s[trace] * streams.uniform("trace-offset", np.arange(clients))
+                    offset_s = rates.length_s[trace] * streams.uniform("trace-offset", np.arange(clients))
             ways.append(TracedWay(rates, trace, offset_s))
         return TraceLinks(ways[0], ways[1], values_of(self, "delay_s", clients, streams, "network"), shared=shared)
 
