@@ -23,6 +23,8 @@ _PICKLES: Final = (".pkl", ".pickle", ".pt", ".npy")
 MAX_VALUES: Final = 1 << 27
 """Rows times columns of the largest Parquet table that is read."""
 _GZIP: Final = b"\x1f\x8b"
+_MISSING: Final = r"^(?i:|--?|na|n/a|nan|null|none|\?)$"
+"""What stands for nothing in a cell of text."""
 _UNEQUAL: Final = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
 
@@ -153,8 +155,5 @@ def as_numbers(values: "NDArray[Any] | pa.ChunkedArray") -> "NDArray[Any] | pa.S
     if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         return np.asarray(values.cast(pa.float64()).to_numpy(), dtype=np.float64)
     texts = pc.utf8_trim_whitespace(values.cast(pa.string())).combine_chunks()
-    return pc.if_else(pc.is_in(pc.utf8_lower(texts), value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), texts)
-
-
-MISSING: Final = ("", "-", "--", "na", "n/a", "nan", "null", "none", "?")
-"""What stands for nothing in a cell of text, in any case."""
+    # Not by `is_in`, whose set of values imports pandas where that is installed.
+    return pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.scalar(None, pa.string()), texts)

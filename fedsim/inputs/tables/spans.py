@@ -46,12 +46,6 @@ class Intervals:
         for name, times_s in (("start_s", start), ("end_s", end), ("period_s", period)):
             check_column(times_s[np.isfinite(times_s)], name, SECONDS, "spans", DataError)
         over = (end < start) & (start < period[owner])
-        if np.any(over & np.isinf(period[owner])):
-            row = int(np.flatnonzero(over & np.isinf(period[owner]))[0])
-            raise DataError(
-                f"a span from {start[row]:g} to {end[row]:g} s is not allowed; allowed: an end after the start, "
-                "or a period over whose end it lasts"
-            )
         outside, empty = start >= period[owner], (start == end) & (start < period[owner])
         cut = (end > period[owner]) & ~outside
         for rows, what in (
@@ -112,7 +106,7 @@ def read_spans(
         if origin is not None:
             start_s, end_s = _moved(start_s, end_s, period[device])
     else:
-        period, early, over = np.full(devices, np.inf), start_s < 0, end_s <= 0
+        period, early, over = np.full(devices, np.inf), start_s < 0, (end_s <= 0) & (start_s <= end_s)
         table.note(int((early & ~over).sum()), "spans are cut at the beginning of the run")
         table.note(int(over.sum()), "spans not used: they end before the beginning of the run")
         device, row, start_s, end_s = picked(~over, device, row, np.maximum(start_s, 0.0), end_s)
@@ -124,6 +118,10 @@ def read_spans(
         first = int(np.flatnonzero(wrong)[0])
         name = names[0] if np.isnan(start_s[first]) else names[1]
         table.refuse_cell(table.called(*name), int(row[first]), "times; the last end of a device may be left out")
+    back = np.flatnonzero((end_s < start_s) & np.isinf(period[device]))
+    if back.size:
+        allowed = f"ends of at least {start_s[back[0]]:g} s, the start, or a period over whose end a span lasts"
+        table.refuse_cell(table.called(*names[1]), int(row[back[0]]), allowed)
     table.note(int(open_ended.sum()), "spans have no end: they last to the end of the period")
     return Intervals.of(device, start_s, np.where(open_ended, period[device], end_s), period, table.where)
 

@@ -7,7 +7,7 @@ a zone is one of UTC.
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from fedsim.inputs.tables.header import UNITS, Unit
 from fedsim.inputs.tables.reading import current, note
 from fedsim.inputs.tables.table import Table
 from fedsim.units import SECONDS, Bound
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 After = Literal["repeat", "hold", "none"]
 """What follows the last row: the table again, its last value for ever, or nothing."""
@@ -59,6 +62,8 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
                 return Instants(np.rint(number * (1e6 / UNITS[unit].over)), "date")
         number = table.numbers(name, SECONDS, to=UNITS["s"], given=given, least=least, missing="nan")
         return Instants(number, "seconds")
+    if (dates := _of_dates(values)) is not None:
+        return Instants(dates, "date")
     place, labels = table.labels(name)
     found = [_of_text(label) for label in labels]
     kinds = {kind for number, kind in found if kind}
@@ -106,6 +111,19 @@ def in_order(table: Table, owner: IntArray, time_s: FloatArray) -> IntArray:
     moved = int((np.diff(time_s[by_owner])[np.diff(owner[by_owner]) == 0] < 0).sum())
     table.note(moved, "rows come before the row above them in time: rows are sorted")
     return np.lexsort((time_s, owner)).astype(np.int64)
+
+
+def _of_dates(values: "NDArray[Any] | pa.StringArray") -> FloatArray | None:
+    """Return us since 1970 of dates that are all written as ISO 8601 says, all with a zone or all without."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            return np.asarray(pc.cast(pc.cast(values, kind), pa.int64()).to_numpy(zero_copy_only=False), np.float64)
+        except pa.ArrowInvalid:
+            continue
+    return None
 
 
 def _of_text(text: str | None) -> tuple[float, Kind | None]:

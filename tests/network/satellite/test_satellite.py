@@ -150,7 +150,7 @@ def test_bits_of_a_message_cut_short_are_those_of_the_passes_so_far(tmp_path):
     [
         ("client,start_s\n0,1\n", "no column 'end_s'"),
         ("client,start_s,end_s\n0,1,x\n", "end_s, row 1: 'x' is not allowed"),
-        ("client,start_s,end_s\n0,5,4\n", "from 5 to 4 s is not allowed"),
+        ("client,start_s,end_s\n0,5,4\n", "end_s, row 1: '4' is not allowed; allowed: ends of at least 5 s"),
         ("client,start_s,end_s\n9,1,4\n", "the ids in it are 9, and the clients are 0, 1, 2"),
         ("client,start_s,end_s\n", "must have windows"),
         ("client,start_s,end_s\n0,1,inf\n", "end_s, row 1: 'inf' is not allowed"),
