@@ -52,8 +52,9 @@ class Traces(Component):
 
     Attributes
     ----------
-    path : a table with the columns ``device`` (or ``client``), ``start_s``, ``end_s`` and ``period_s``, or FedScale's
-        pickle; times may be dates, seconds since 1970, or hours such as ``22:00``
+    path : a table with the columns ``device`` (or ``client``), ``start_s``, ``end_s`` and ``period_s``, FedScale's
+        pickle, contact events, or a table of places over time, whose rows say when a client is there
+        Times may be dates, seconds since 1970, or hours such as ``22:00``.
     mapping : how clients get their devices: ``"random"``, ``"sequential"`` in the order of numbers or of first rows,
         or ``"id"``, each client the rows of its own id; by default ``"id"`` where the column is called ``client`` or
         ``id``, and ``"random"`` where it is called ``device``
@@ -63,6 +64,8 @@ class Traces(Component):
     after : ``"repeat"``: intervals repeat after the period; ``"none"``: a client is away after its last interval;
         ``"hold"``: as ``"none"``, and a last interval without an end lasts for ever
     origin : instant of the file at which the run begins, a number or a date; by default 0, or the first date
+    contact_with : node of a file of contact events (lines ``TIME CONN a b up`` and ``down``) whose contacts count; by
+        default those with any node
     """
 
     may_leave: ClassVar[bool] = True
@@ -73,6 +76,7 @@ class Traces(Component):
     period_s: Positive[Seconds] | None = None
     after: After = "repeat"
     origin: float | str | None = None
+    contact_with: str | None = None
 
     def build(self, clients: int, streams: Streams) -> "TraceAvailability":
         intervals, mapping = self.intervals(clients)
@@ -90,7 +94,7 @@ class Traces(Component):
                 if self.mapping == "id":
                     raise DataError("mapping = 'id' is not allowed for a pickle; allowed: 'random', 'sequential'")
                 return found, self.mapping or "random"
-            table = Table.read(self.path, _FIELD)
+            table = Table.read(self.path, _FIELD, self.contact_with)
             by_id = clients is not None and table.find("client", "id") is not None
             mapping = self.mapping or ("id" if by_id else "random")
             return self._of_table(table, clients if mapping == "id" else None), mapping

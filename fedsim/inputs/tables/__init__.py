@@ -4,11 +4,13 @@ from fedsim.inputs.tables.ids import IDS, Owned, clients_of, identified, owned
 from fedsim.inputs.tables.reading import note, reading
 from fedsim.inputs.tables.spans import Intervals, read_spans
 from fedsim.inputs.tables.table import Table
-from fedsim.inputs.tables.times import DAY_S, After, Instants, in_order, instants, origin_of, picked
+from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, in_order, instants, origin_of, picked
 
 __all__ = [
     "DAY_S",
+    "GAP",
     "IDS",
+    "TIMES",
     "After",
     "Instants",
     "Intervals",

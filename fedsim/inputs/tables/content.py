@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fedsim.errors import DataError
 from fedsim.inputs.archives import arrays_of_npz
 from fedsim.inputs.files import MAX_BYTES, read_bytes, shortened
+from fedsim.inputs.tables.published import published, without_empty_steps
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +49,9 @@ def unpacked(path: str | Path, where: str | None = None) -> bytes:
     return plain
 
 
-def read_content(path: str | Path, where: str) -> "tuple[dict[str, NDArray[Any] | pa.ChunkedArray], bool]":
+def read_content(
+    path: str | Path, where: str, contact_with: str | None = None
+) -> "tuple[dict[str, NDArray[Any] | pa.ChunkedArray], bool]":
     """Return the columns of a table, and whether a comma may stand before decimals; those of CSV are texts."""
     suffix = suffix_of(path)
     if suffix in _PICKLES:
@@ -57,7 +60,12 @@ def read_content(path: str | Path, where: str) -> "tuple[dict[str, NDArray[Any] 
     try:
         if suffix == ".npz":
             return dict(arrays_of_npz(content, where)), False
-        return (_parquet(content), False) if suffix == ".parquet" else _csv(content, "\t" if suffix == ".tsv" else "")
+        if suffix == ".parquet":
+            return _parquet(content), False
+        if (found := published(content, contact_with, where)) is not None:
+            return found, False
+        columns, decimal_comma = _csv(content, "\t" if suffix == ".tsv" else "")
+        return without_empty_steps(columns), decimal_comma
     except DataError as error:
         raise error if str(error).startswith(where) else DataError(f"{where}: {error}") from None
     # Arrow's own errors are children of these.

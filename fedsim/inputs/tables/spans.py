@@ -10,7 +10,7 @@ from fedsim.errors import DataError
 from fedsim.inputs.bounds import check_column
 from fedsim.inputs.tables.reading import note
 from fedsim.inputs.tables.table import Table
-from fedsim.inputs.tables.times import DAY_S, After, instants, origin_of, picked
+from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, instants, origin_of, picked
 from fedsim.units import SECONDS
 
 
@@ -97,10 +97,16 @@ def read_spans(
 ) -> Intervals:
     """Return the spans between the starts and ends in some rows of a table, of the device of each row."""
     least = 0.0 if origin is None else -np.inf
-    names = ("start_s", "start"), ("end_s", "end")
-    start, end = (instants(table, table.called(*name), least=least) for name in names)
-    begins = origin_of(table, [start, end], origin)
-    start_s, end_s = start.since(begins)[row], end.since(begins)[row]
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ("start_s", "start"), ("end_s", "end")
+    if table.find(*names[0]) is None and table.find(*TIMES) is not None:
+        names = TIMES, TIMES
+        start = end = instants(table, table.called(*TIMES), least=least)
+        begins = origin_of(table, [start], origin)
+        row, device, start_s, end_s = _seen(table, row, device, start.since(begins)[row])
+    else:
+        start, end = (instants(table, table.called(*name), least=least) for name in names)
+        begins = origin_of(table, [start, end], origin)
+        start_s, end_s = start.since(begins)[row], end.since(begins)[row]
     if after == "repeat":
         period = _periods(table, period_s or (DAY_S if start.kind == "clock" else None), device, devices, row)
         if origin is not None:
@@ -124,6 +130,30 @@ def read_spans(
         table.refuse_cell(table.called(*names[1]), int(row[back[0]]), allowed)
     table.note(int(open_ended.sum()), "spans have no end: they last to the end of the period")
     return Intervals.of(device, start_s, np.where(open_ended, period[device], end_s), period, table.where)
+
+
+def _seen(
+    table: Table, row: IntArray, device: IntArray, time_s: FloatArray
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Return row, device, start and end of each span without a gap in which a device has rows, of places for instance.
+
+    A gap is longer than two and a half steps; a span ends a step after its last row.
+    """
+    known = np.isfinite(time_s)
+    table.note(int((~known).sum()), "rows not used: a value is missing")
+    row, device, time_s = picked(known, row, device, time_s)
+    order = np.lexsort((time_s, device))
+    row, device, time_s = picked(order, row, device, time_s)
+    same = np.diff(device, prepend=-1) == 0
+    step_s = np.diff(time_s, prepend=np.nan)
+    steps_s = step_s[same & (step_s > 0)]
+    if not steps_s.size:
+        table.refuse("no client has rows at two instants; allowed: rows as long as a client is there")
+    usual_s = float(np.median(steps_s))
+    first = np.flatnonzero(~(same & (step_s <= GAP * usual_s)))
+    last = np.append(first[1:], device.size) - 1
+    table.note(first.size, f"spans of presence follow from the rows: gaps are longer than {GAP * usual_s:g} s")
+    return row[first], device[first], time_s[first], time_s[last] + usual_s
 
 
 def _moved(start_s: FloatArray, end_s: FloatArray, period_s: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -33,10 +33,10 @@ class Table:
         self._read: dict[str, NDArray[Any] | pa.StringArray] = {}
 
     @classmethod
-    def read(cls, path: str | Path, field: str = "") -> Self:
-        """Return the table of a file that a field names."""
+    def read(cls, path: str | Path, field: str = "", contact_with: str | None = None) -> Self:
+        """Return the table of a file that a field names; of contact events, of those with one node."""
         where = f"{field}: {path}" if field else str(path)
-        columns, decimal_comma = read_content(path, where)
+        columns, decimal_comma = read_content(path, where, contact_with)
         return cls(columns, where, decimal_comma=decimal_comma)
 
     @property

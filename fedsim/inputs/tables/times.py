@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 After = Literal["repeat", "hold", "none"]
 """What follows the last row: the table again, its last value for ever, or nothing."""
 DAY_S: Final = 86_400.0
+TIMES: Final = ("time_s", "time", "timestamp")
+"""Columns of instants."""
+GAP: Final = 2.5
+"""Times the median step between rows beyond which a step is a gap."""
 _SINCE_1970_S: Final = (1e9, 4.1e9)
 """Instants from 2001 to 2099."""
 _CLOCK: Final = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$")

@@ -222,6 +222,8 @@ class WindowFile(Component):
     after : ``"repeat"``, after `period_s`; or ``"none"``: there is no contact after the last window
         The default is ``"repeat"`` with a period; one of the two must be given.
     origin : instant of the file at which the run begins, a number or a date; by default 0, or the first date
+    contact_with : node of a file of contact events (lines ``TIME CONN a b up`` and ``down``) whose contacts count; by
+        default those with any node
     """
 
     path: InputPath
@@ -229,6 +231,7 @@ class WindowFile(Component):
     delay_s: NonNegative[Seconds] = 0.005
     after: Literal["repeat", "none"] | None = None
     origin: float | str | None = None
+    contact_with: str | None = None
 
     @model_validator(mode="after")
     def _says_what_follows(self) -> Self:
@@ -241,7 +244,7 @@ class WindowFile(Component):
         return self
 
     def build(self, clients: int, streams: Streams) -> "FileContacts":
-        table = Table.read(self.path, "network.passes.path")
+        table = Table.read(self.path, "network.passes.path", self.contact_with)
         row, client = owned(table, clients, "any")
         spans = read_spans(
             table,

@@ -18,7 +18,7 @@ from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray
 from fedsim.errors import PartError
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import IDS, Table, identified, in_order, instants, origin_of, owned, picked
+from fedsim.inputs.tables import IDS, TIMES, Table, identified, in_order, instants, origin_of, owned, picked
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 from fedsim.units import COORDINATES, LONGEST_S, Bound, Metres, MetresPerSecond, NonNegative, Positive, Seconds
@@ -34,6 +34,10 @@ MOBILITIES = Registry(
 )
 
 _POINTS: Final = Bound(0.0, LONGEST_S)
+_COME_AND_GO: Final = (
+    "clients come or go within the trace and stand still outside; devices.availability = { kind = 'traces', path = the "
+    "same file } makes them absent there"
+)
 _DRAWN_AT_ONCE: Final = 16
 _SHORTEST_LEG_S: Final = 0.01
 """Time from the middle of the disc to its edge at the greatest speed."""
@@ -165,7 +169,7 @@ class Trace(Component):
     Attributes
     ----------
     points : rows (client, time in s, x in m, y in m); the times of a client rise
-    path : a table with the columns ``client,time_s,x_m,y_m``
+    path : a table with the columns ``client,time_s,x_m,y_m``, or floating car data of SUMO (XML or CSV)
         Rows may be in any order, times may be dates or seconds since 1970, ids may be names.
     after : after its last time a client stands still (``"hold"``), or its way begins anew (``"repeat"``)
     origin : instant of the trace at which the run begins; by default 0, or the first date
@@ -209,7 +213,12 @@ class Trace(Component):
             names = ("client", "time_s", "x_m", "y_m")
             columns = dict(zip(names, np.array(self.points, dtype=np.float64).T, strict=True))
             table = Table(columns, "network.mobility.points")
-        return partial(_along, _ways(table, clients, self.origin), self.after == "repeat")
+        ways = _ways(table, clients, self.origin)
+        spans = {(way[0][0], way[-1][0]) for way in ways.values()}
+        whole = min(first for first, _ in spans), max(last for _, last in spans)
+        if self.path is not None and self.after == "hold":
+            table.note(sum((way[0][0], way[-1][0]) != whole for way in ways.values()), _COME_AND_GO)
+        return partial(_along, ways, self.after == "repeat")
 
 
 def _ways(table: Table, clients: int | None, origin: float | str | None) -> Points:
@@ -218,7 +227,7 @@ def _ways(table: Table, clients: int | None, origin: float | str | None) -> Poin
         clients = 1 + int(identified(table, table.called(*IDS))[0].max(initial=0))
     row, client = owned(table, clients, "any")
     least = 0.0 if origin is None else -np.inf
-    times = instants(table, table.called("time_s", "time", "timestamp"), least=least)
+    times = instants(table, table.called(*TIMES), least=least)
     time_s = times.since(origin_of(table, [times], origin))[row]
     x_m, y_m = (table.numbers(name, COORDINATES, missing="nan", rows=row) for name in ("x_m", "y_m"))
     known = np.isfinite(time_s) & np.isfinite(x_m) & np.isfinite(y_m)

@@ -10,7 +10,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.inputs.bounds import check_column
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import DAY_S, After, Instants, Table, in_order, instants
+from fedsim.inputs.tables import DAY_S, GAP, After, Instants, Table, in_order, instants
 from fedsim.inputs.tables.content import TABLES, suffix_of, unpacked
 from fedsim.inputs.tables.header import UNITS
 from fedsim.network.traces.capacity import Capacities
@@ -20,8 +20,6 @@ from fedsim.units import BITS_PER_SECOND, SECONDS, Positive, Seconds
 MAX_PIECES: Final = 1 << 24
 """Pieces of all traces of a file together."""
 _LONGEST_LINE: Final = 20
-_GAP: Final = 2.5
-"""Times the median step of a trace beyond which a step is a gap."""
 Name = Annotated[str, Field(min_length=1)]
 
 
@@ -124,7 +122,7 @@ def _pieces(table: Table, name: str, time_s: FloatArray, rate_bps: FloatArray) -
     if edge_s.size < 2:
         table.refuse(f"{name}: a trace has one instant; allowed: at least two, or step_s in place of time")
     length_s = np.diff(edge_s)
-    gaps = length_s > _GAP * np.median(length_s)
+    gaps = length_s > GAP * np.median(length_s)
     table.note(int(gaps.sum()), f"gaps between rows, of up to {length_s.max():g} s: the rate before them holds")
     check_column(length_s, "length_s", SECONDS, table.where, DataError)
     return np.append(edge_s, edge_s[-1] + length_s[-1]), rates
