@@ -65,6 +65,8 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
                 note(f"{table.where}: {table.called(name)} is read as {unit} since 1970, by its size")
                 return Instants(np.rint(number * (1e6 / UNITS[unit].over)), "date")
         number = table.numbers(name, SECONDS, to=UNITS["s"], given=given, least=least, missing="nan")
+        if stated is None and there.size:
+            note(f"{table.where}: {table.called(name)} is read as seconds: its name states no unit")
         return Instants(number, "seconds")
     if (dates := _of_dates(values)) is not None:
         return Instants(dates, "date")

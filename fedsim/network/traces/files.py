@@ -10,7 +10,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.inputs.bounds import check_column
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import DAY_S, GAP, After, Instants, Table, in_order, instants
+from fedsim.inputs.tables import DAY_S, GAP, After, Instants, Table, in_order, instants, note
 from fedsim.inputs.tables.content import TABLES, suffix_of, unpacked
 from fedsim.inputs.tables.header import UNITS
 from fedsim.network.traces.capacity import Capacities
@@ -77,6 +77,10 @@ class RateFile(Settings):
         rate_bps = table.numbers(self.rate, BITS_PER_SECOND, to=UNITS["bit/s"], given=unit, least=0.0, missing="nan")
         if not rate_bps.size or rate_bps.size > MAX_PIECES:
             table.refuse(f"it has {rate_bps.size} rows; allowed: 1 to {MAX_PIECES}")
+        if np.isnan(rate_bps).all():
+            table.refuse(f"{table.called(self.rate)}: it has no value in any row; allowed: at least one")
+        if unit is None and table.unit(self.rate) is None:
+            note(f"{table.where}: {table.called(self.rate)} is read as bit/s: neither its name nor unit states another")
         owner = np.zeros(rate_bps.size, dtype=np.int64)
         if self.trace is not None:
             place, labels = table.labels(self.trace)

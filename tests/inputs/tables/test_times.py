@@ -112,11 +112,15 @@ def test_hours_go_over_midnight_and_rows_are_sorted_by_dates(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("t,r\n23:59:58,1\n23:59:59,2\n00:00:01,3\n")
     assert RateFile(path=str(path), rate="r", time="t").read().edge_s.tolist() == [0, 1, 3, 5]
-    path.write_text("t,r_mbps\n12,3\n10,1\n11,2\n")
+    path.write_text("t,r\n12,3\n10,1\n11,2\n")
     with reading() as run:
-        found = RateFile(path=str(path), rate="r_mbps", time="t").read()
-    assert found.rate_bps.tolist() == [1e6, 2e6, 3e6, 0]
-    assert run.notes == [f"{path}: 1 rows come before the row above them in time: rows are sorted"]
+        found = RateFile(path=str(path), rate="r", time="t").read()
+    assert found.rate_bps.tolist() == [1, 2, 3, 0]
+    assert run.notes == [
+        f"{path}: r is read as bit/s: neither its name nor unit states another",
+        f"{path}: t is read as seconds: its name states no unit",
+        f"{path}: 1 rows come before the row above them in time: rows are sorted",
+    ]
 
 
 @pytest.mark.parametrize(
