@@ -12,7 +12,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.bounds import NUMBER
 from fedsim.inputs.files import MAX_BYTES, read_bytes
-from fedsim.inputs.tables import Table
+from fedsim.inputs.tables import Table, owned
 from fedsim.inputs.tables.content import suffix_of
 from fedsim.inputs.tables.header import UNITS
 from fedsim.streams import Streams
@@ -22,6 +22,10 @@ MAX_INSTRUCTIONS: Final = 1 << 24
 MAX_DEPTH: Final = 100
 _MARK: Final = -1
 Assignment = Literal["random", "sequential"]
+Mapped = Assignment | Literal["id"] | None
+"""How clients get entries: each that of its id, or one by the law; None for ids where a table has ids of clients."""
+_NAMES: Final = ("computation", "communication")
+_UNITS: Final = (UNITS["ms"], UNITS["kbit/s"])
 
 
 def read_pickle(path: str | Path, *, max_bytes: int = MAX_BYTES, max_instructions: int = MAX_INSTRUCTIONS) -> Any:
@@ -98,25 +102,32 @@ def entries_of(clients: int, entries: int, mapping: Assignment, name: str, strea
     return np.asarray(streams.uniform(name, client) * entries, dtype=np.int64)
 
 
-def read_capacities(path: str | Path, field: str = "") -> tuple[FloatArray, FloatArray]:
-    """Return compute times in ms per sample and bandwidths in kbit/s of the n devices of a file, both of shape (n,)."""
-    names = ("computation", "communication")
-    if suffix_of(path) in PICKLES:
-        found = read_pickle(path)
-        rows = list(found.values()) if isinstance(found, dict) else []
-        if not rows or not all(isinstance(row, dict) for row in rows):
-            raise DataError(f"{path}: a capacity trace is a dictionary of devices with {' and '.join(names)}")
-        try:
-            columns = {name: np.asarray([row[name] for row in rows], dtype=np.float64) for name in names}
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise DataError(f"{path}: does not hold numbers in columns {' and '.join(names)}: {error}") from None
-        table = Table(columns, f"{field}: {path}" if field else str(path))
-    else:
-        table = Table.read(path, field)
+def capacities_of(
+    path: str | Path, field: str, mapping: Mapped, clients: int, streams: Streams
+) -> tuple[FloatArray, FloatArray]:
+    """Return compute times in ms per sample and bandwidths in kbit/s of K clients, from the devices of a file."""
+    table = _capacities(path, field)
+    compute, bandwidth = (
+        table.numbers(name, NUMBER, to=unit, least=0.0) for name, unit in zip(_NAMES, _UNITS, strict=True)
+    )
     if not table.rows:
         table.refuse("it has no row; allowed: at least one device")
-    units = (UNITS["ms"], UNITS["kbit/s"])
-    compute, bandwidth = (
-        table.numbers(name, NUMBER, to=unit, least=0.0) for name, unit in zip(names, units, strict=True)
-    )
-    return compute, bandwidth
+    if mapping == "id" or (mapping is None and table.find("client", "id") is not None):
+        entry = owned(table, clients, "one").row
+    else:
+        entry = entries_of(clients, table.rows, mapping or "random", "trace-capacity", streams)
+    return compute[entry], bandwidth[entry]
+
+
+def _capacities(path: str | Path, field: str) -> Table:
+    if suffix_of(path) not in PICKLES:
+        return Table.read(path, field)
+    found = read_pickle(path)
+    rows = list(found.values()) if isinstance(found, dict) else []
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{path}: a capacity trace is a dictionary of devices with {' and '.join(_NAMES)}")
+    try:
+        columns = {name: np.asarray([row[name] for row in rows], dtype=np.float64) for name in _NAMES}
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{path}: does not hold numbers in columns {' and '.join(_NAMES)}: {error}") from None
+    return Table(columns, f"{field}: {path}")

@@ -53,6 +53,18 @@ def test_a_run_folder_gives_the_same_bytes_elsewhere(beside, monkeypatch):
     assert read_run("second").clients.column("x_m").to_pylist() == [1, 2, 3, 4]
 
 
+def test_a_run_folder_tells_of_a_file_that_has_changed(beside, monkeypatch, capsys):
+    run(Scenario.load("exp/s.toml"), out="first", store=False)
+    (beside / "exp" / "places.csv").write_text("x_m,y_m\n" + "9,0\n" * 4)
+    monkeypatch.setattr("sys.argv", ["fedsim", "run", "first/scenario.toml", "--out", "second", "-q", "--no-store"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    told = capsys.readouterr().err
+    assert "crowd.placement.path: the content of this file has changed since the run in first" in told
+    assert "samples_per_client" not in told
+
+
 def test_a_digest_is_of_contents_and_not_of_folders(beside):
     first = Scenario.load("exp/s.toml")
     assert sorted(first.files()) == ["crowd.placement.path", "learning.samples_per_client.path"]
@@ -117,5 +129,5 @@ def test_a_changed_file_of_an_own_data_function_is_another_scenario(beside, monk
     write(np.arange(60) % 3)
     run(scenario(), out="run", store=False)
     write((numbers[:, 0] > 0).astype(int) + (numbers[:, 1] > 0))
-    with pytest.raises(RunError, match="holds a run of another scenario"):
+    with pytest.raises(RunError, match=r"another scenario \(digest .*; the content of learning\.data\.csv has changed"):
         run(scenario(), out="run", store=False)

@@ -16,7 +16,7 @@ from fedsim.inputs.tables import IDS, After, Intervals, Table, identified, owned
 from fedsim.inputs.tables.content import suffix_of
 from fedsim.registry import Component
 from fedsim.streams import Streams
-from fedsim.traces import PICKLES, Assignment, entries_of, read_pickle
+from fedsim.traces import PICKLES, Mapped, entries_of, read_pickle
 from fedsim.units import Positive, Seconds
 
 _FIELD: Final = "devices.availability.path"
@@ -71,7 +71,7 @@ class Traces(Component):
     may_leave: ClassVar[bool] = True
 
     path: InputPath
-    mapping: Assignment | Literal["id"] | None = None
+    mapping: Mapped = None
     checked: Literal["whole-task", "end-point"] = "whole-task"
     period_s: Positive[Seconds] | None = None
     after: After = "repeat"
@@ -81,11 +81,11 @@ class Traces(Component):
     def build(self, clients: int, streams: Streams) -> "TraceAvailability":
         intervals, mapping = self.intervals(clients)
         device = np.arange(clients)
-        if mapping != "id":
+        if mapping is not None and mapping != "id":
             device = entries_of(clients, intervals.devices, mapping, "trace-availability", streams)
         return TraceAvailability(intervals, device, self.checked)
 
-    def intervals(self, clients: int | None = None) -> tuple[Intervals, Assignment | Literal["id"]]:
+    def intervals(self, clients: int | None = None) -> tuple[Intervals, Mapped]:
         """Return the intervals of devices, or of K clients where rows are theirs by id, and how clients get them."""
         where = f"{_FIELD}: {self.path}"
         try:

@@ -26,9 +26,9 @@ class Owned(NamedTuple):
     client: IntArray
 
 
-def owned(table: Table, clients: int, each: Each) -> Owned:
+def owned(table: Table, clients: int, each: Each, column: str | None = None) -> Owned:
     """Return the rows of K clients; where each has one row, in the order of clients, and without ids row i for i."""
-    name = table.find(*IDS)
+    name = table.find(*IDS) if column is None else table.called(column)
     if name is None:
         if each == "any":
             table.called(IDS[0])
@@ -98,6 +98,8 @@ def _numbered(table: Table, place: IntArray, labels: list[str], clients: int) ->
         note(f"{table.where}: {len(added)} clients ({_shown(added)}) are not named in {run.named_in}")
     for label in added:
         run.clients[label] = len(run.clients)
+    if not run.named_in:
+        note(f"{table.where}: clients 0, 1, ... are {_shown(run.clients)}")
     run.named_in = run.named_in or table.where
     return np.array([run.clients.get(label, -1) for label in labels], dtype=np.int64)[place]
 

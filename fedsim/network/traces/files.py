@@ -6,21 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.bounds import check_column
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import DAY_S, GAP, After, Instants, Table, in_order, instants, note
+from fedsim.inputs.tables import DAY_S, GAP, IDS, After, Instants, Table, in_order, instants, note, owned, picked
 from fedsim.inputs.tables.content import TABLES, suffix_of, unpacked
-from fedsim.inputs.tables.header import UNITS
+from fedsim.inputs.tables.header import UNITS, Name
 from fedsim.network.traces.capacity import Capacities
 from fedsim.registry import Settings
+from fedsim.streams import Streams
+from fedsim.traces import Mapped, entries_of
 from fedsim.units import BITS_PER_SECOND, SECONDS, Positive, Seconds
 
 MAX_PIECES: Final = 1 << 24
 """Pieces of all traces of a file together."""
 _LONGEST_LINE: Final = 20
-Name = Annotated[str, Field(min_length=1)]
+ColumnName = Annotated[str, Field(min_length=1)]
 
 
 class RateFile(Settings):
@@ -37,18 +39,19 @@ class RateFile(Settings):
         Of several rows of an instant the mean holds. Where the column is left out, rows follow after `step_s`.
     time_unit : of the instants; by default that of the column's name, or else s
     step_s : length of each row, for tables without instants
-    trace : column that says which rows belong to one trace; without it the table is one trace
+    trace : column that says which rows belong to one trace; by default ``client``, ``id`` or ``device``, and without
+        any the table is one trace
     after : after its last row a trace begins anew (``"repeat"``), its last rate holds (``"hold"``), or nothing is
         carried any more (``"none"``)
     """
 
     path: InputPath
-    rate: Name = "rate_bps"
+    rate: ColumnName = "rate_bps"
     unit: Literal["bit/s", "kbit/s", "Mbit/s", "B/s", "kB/s", "MB/s"] | None = None
-    time: Name | None = None
+    time: ColumnName | None = None
     time_unit: Literal["s", "ms", "us"] | None = None
     step_s: Positive[Seconds] | None = None
-    trace: Name | None = None
+    trace: ColumnName | None = None
     after: After = "repeat"
 
     @property
@@ -64,32 +67,51 @@ class RateFile(Settings):
 
     def read(self, field: str = "") -> Capacities:
         """Return the rates of the traces; messages name the field of the file."""
+        return self._rates(field, 0, "random")[0]
+
+    def of_clients(self, field: str, clients: int, mapping: Mapped, streams: Streams) -> tuple[Capacities, IntArray]:
+        """Return the rates of the traces, and the trace of each of K clients."""
+        rates, by_id = self._rates(field, clients, mapping)
+        if by_id:
+            return rates, np.arange(clients)
+        law = "random" if mapping is None or mapping == "id" else mapping
+        return rates, entries_of(clients, rates.traces, law, "trace-rates", streams)
+
+    def _rates(self, field: str, clients: int, mapping: Mapped) -> tuple[Capacities, bool]:
+        """Return the rates of the traces, and whether these are those of K clients by their ids."""
         where = f"{field}: {self.path}" if field else self.path
         try:
-            if self._is_table:
-                return Capacities.of(self._from_table(Table.read(self.path, field)), self.after)
-            return Capacities.of([packet_opportunities(unpacked(self.path, where))], self.after)
+            if not self._is_table:
+                if mapping == "id":
+                    raise DataError("mapping = 'id' is not allowed: the file names no clients; allowed: a table")
+                return Capacities.of([packet_opportunities(unpacked(self.path, where))], self.after), False
+            table = Table.read(self.path, field)
+            if not 0 < table.rows <= MAX_PIECES:
+                table.refuse(f"it has {table.rows} rows; allowed: 1 to {MAX_PIECES}")
+            trace = table.find(*IDS) if self.trace is None else table.called(self.trace)
+            by_id = mapping == "id" or (mapping is None and trace is not None and Name.of(trace).base in IDS[:2])
+            if by_id:
+                row, owner = owned(table, clients, "any", trace)
+                if (without := np.setdiff1d(np.arange(clients), owner)).size:
+                    table.refuse(f"client {without[0]} has no row; allowed: a trace for each of the {clients} clients")
+            else:
+                row, owner = np.arange(table.rows), _numbered(table, trace)
+            rates = Capacities.of(self._from_table(table, row, owner), self.after)
+            if by_id and rates.traces != clients:
+                table.refuse(
+                    f"{clients - rates.traces} clients have rows without any rate; allowed: one for each client"
+                )
+            return rates, by_id
         except DataError as error:
             raise error if str(error).startswith(where) else DataError(f"{where}: {error}") from None
 
-    def _from_table(self, table: Table) -> list[tuple[FloatArray, FloatArray]]:
+    def _from_table(self, table: Table, row: IntArray, owner: IntArray) -> list[tuple[FloatArray, FloatArray]]:
         unit = None if self.unit is None else UNITS[self.unit]
         rate_bps = table.numbers(self.rate, BITS_PER_SECOND, to=UNITS["bit/s"], given=unit, least=0.0, missing="nan")
-        if not rate_bps.size or rate_bps.size > MAX_PIECES:
-            table.refuse(f"it has {rate_bps.size} rows; allowed: 1 to {MAX_PIECES}")
         if np.isnan(rate_bps).all():
             table.refuse(f"{table.called(self.rate)}: it has no value in any row; allowed: at least one")
         if unit is None and table.unit(self.rate) is None:
             note(f"{table.where}: {table.called(self.rate)} is read as bit/s: neither its name nor unit states another")
-        owner = np.zeros(rate_bps.size, dtype=np.int64)
-        if self.trace is not None:
-            place, labels = table.labels(self.trace)
-            numeric = table.is_numeric(self.trace)
-            if None in labels:
-                row = int(np.flatnonzero(place == labels.index(None))[0])
-                table.refuse_cell(self.trace, row, "the name or number of a trace in each row")
-            order = np.argsort([float(one or 0) for one in labels] if numeric else [str(one) for one in labels])
-            owner = np.argsort(order)[place]
         times = None
         if self.time is not None:
             given = None if self.time_unit is None else UNITS[self.time_unit]
@@ -100,13 +122,26 @@ class RateFile(Settings):
                 self.rate, int(np.flatnonzero(~known)[0]), "numbers of at least 0 in rows of equal length"
             )
         table.note(int((~known).sum()), "rows not used: a value is missing")
-        rows = np.flatnonzero(known)
-        rows = rows[np.argsort(owner[rows], kind="stable")]
-        parts = np.split(rows, np.flatnonzero(np.diff(owner[rows])) + 1)
+        row, owner = picked(known[row], row, owner)
+        rows = row[np.argsort(owner, kind="stable")]
+        parts = np.split(rows, np.flatnonzero(np.diff(np.sort(owner))) + 1)
         if times is None:
             step_s = self.step_s or 0.0
             return [(np.arange(part.size + 1, dtype=np.float64) * step_s, rate_bps[part]) for part in parts]
         return [_pieces(table, self.time or "", _counted_s(times, part), rate_bps[part]) for part in parts if part.size]
+
+
+def _numbered(table: Table, trace: str | None) -> IntArray:
+    """Return the number of each row's trace, in the order of numbers or of texts."""
+    if trace is None:
+        return np.zeros(table.rows, dtype=np.int64)
+    place, labels = table.labels(trace)
+    if None in labels:
+        row = int(np.flatnonzero(place == labels.index(None))[0])
+        table.refuse_cell(trace, row, "the name or number of a trace in each row")
+    numeric = table.is_numeric(trace)
+    order = np.argsort([float(one or 0) for one in labels] if numeric else [str(one) for one in labels])
+    return np.asarray(np.argsort(order)[place], dtype=np.int64)
 
 
 def _counted_s(times: Instants, rows: NDArray[np.int64]) -> FloatArray:

@@ -9,8 +9,10 @@ from fedsim.errors import DataError
 from fedsim.inputs.tables import Table, owned, reading
 from fedsim.network import FromFile
 from fedsim.network.topology.mobility import Trace
+from fedsim.network.traces.files import RateFile
 from fedsim.per_client.laws import Column
 from fedsim.streams import Streams
+from fedsim.traces import capacities_of
 from fedsim.units import COORDINATES as _ANY
 
 
@@ -91,6 +93,30 @@ def test_each_reader_of_a_run_goes_by_the_same_names(tmp_path):
         [True, True, False],
     ]
     assert values.tolist() == [300, 100, 200]
+
+
+def test_speeds_and_rates_of_clients_are_those_of_their_ids(tmp_path):
+    """Without ids of clients a law draws devices; with a column of clients each has its own rows."""
+    path = tmp_path / "speeds.csv"
+    path.write_text("Client,computation,communication\n1,10,100\n0,20,200\n2,30,300\n")
+    both = [capacities_of(path, "a", mapping, 3, Streams(0)) for mapping in (None, "id", "sequential")]
+    assert [found[0].tolist() for found in both] == [[20, 10, 30], [20, 10, 30], [10, 20, 30]]
+    with pytest.raises(DataError, match="no row of client 3; the ids in it are 0, 1, 2"):
+        capacities_of(path, "a", None, 4, Streams(0))
+    path = tmp_path / "rates.csv"
+    path.write_text("time_s,ID,rate_bps\n0,b,1\n0,a,10\n1,b,3\n1,a,30\n0,c,5\n1,c,-\n2,c,5\n")
+    with reading() as run:
+        rates, trace = RateFile(path=str(path), time="time_s").of_clients("a", 3, None, Streams(0))
+    assert rates.mean_bps[trace].tolist() == [2, 20, 5]
+    assert [note.partition(".csv: ")[2] for note in run.notes] == [
+        "clients 0, 1, ... are b, a, c",
+        "1 rows not used: a value is missing",
+    ]
+    with pytest.raises(DataError, match="client 3 has no row; allowed: a trace for each of the 4 clients"):
+        RateFile(path=str(path), time="time_s").of_clients("a", 4, None, Streams(0))
+    path.write_text("time_s,client,rate_bps\n0,0,1\n1,0,3\n0,1,-\n1,1,-\n")
+    with pytest.raises(DataError, match="1 clients have rows without any rate"):
+        RateFile(path=str(path), time="time_s").of_clients("a", 2, None, Streams(0))
 
 
 RADIO = {

@@ -95,8 +95,9 @@ def test_vehicles_that_come_and_go(tmp_path, name, text):
     assert [leg.start_s for leg in movement(1, (0.0, 0.0))] == [0.0, 2.0, 3.0, 4.0, 9.0]
     assert presence == [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0], [0, 1], [0, 0]]
     told = [note.partition(f"{name}: ")[2] for note in run.notes]
-    assert told[0].startswith("2 clients come or go within the trace and stand still outside")
-    assert told[1] == "3 spans of presence follow from the rows: gaps are longer than 2.5 s"
+    assert told[0] == "clients 0, 1, ... are veh0, veh1"
+    assert told[1].startswith("2 clients come or go within the trace and stand still outside")
+    assert told[2] == "3 spans of presence follow from the rows: gaps are longer than 2.5 s"
 
 
 def test_xml_with_entities_is_refused(tmp_path):
