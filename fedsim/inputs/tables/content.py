@@ -161,7 +161,7 @@ def as_numbers(values: "NDArray[Any] | pa.ChunkedArray") -> "NDArray[Any] | pa.S
     if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)
     if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        return np.asarray(values.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     texts = pc.utf8_trim_whitespace(values.cast(pa.string())).combine_chunks()
     # Not by `is_in`, whose set of values imports pandas where that is installed.
     return pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.scalar(None, pa.string()), texts)

@@ -42,7 +42,7 @@ class Table:
     @property
     def rows(self) -> int:
         """Number of rows."""
-        return max((len(values) for values in self.columns.values()), default=0)
+        return max((_length(values) for values in self.columns.values()), default=0)
 
     def refuse(self, why: str) -> Never:
         """Refuse the table."""
@@ -84,8 +84,9 @@ class Table:
         if found not in self._read:
             try:
                 self._read[found] = as_numbers(self.columns[found])
-            except DataError as error:
-                self.refuse(f"{found}: {error}")
+            # Of texts in another encoding, and of Arrow's types that are no numbers, dates or texts.
+            except (DataError, ValueError, TypeError, NotImplementedError, KeyError) as error:
+                self.refuse(f"{found}: it holds neither numbers nor dates nor texts: {error}")
             if len(self._read[found]) != self.rows and "offset" not in self.columns:
                 self.refuse(f"{found}: it has {len(self._read[found])} rows and the table {self.rows}")
         return self._read[found]
@@ -185,6 +186,10 @@ class Table:
         import pyarrow.compute as pc
 
         return np.asarray(pc.match_substring_regex(values, _NUMBER).fill_null(True).to_numpy(zero_copy_only=False))
+
+
+def _length(values: "NDArray[Any] | pa.ChunkedArray") -> int:
+    return len(values) if not isinstance(values, np.ndarray) or values.ndim else 1
 
 
 def _to_numpy(values: "pa.DoubleArray") -> FloatArray:

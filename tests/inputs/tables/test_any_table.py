@@ -1,18 +1,26 @@
 """Any table: each reader uses its rows as a plain reading of them says, or refuses it; no row goes without a note."""
 
+import contextlib
 import gzip
 import math
 import re
+from decimal import Decimal
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
+from fedsim.devices.availability.traces import Traces
 from fedsim.errors import DataError
 from fedsim.inputs.tables import reading
 from fedsim.network import FromFile
 from fedsim.network.satellite.passes import WindowFile
 from fedsim.network.topology.mobility import Trace
+from fedsim.network.traces.files import RateFile
+from fedsim.per_client.laws import Column
 from fedsim.streams import Streams
 
 IDS = ("client", "Client", " ID", "device ")
@@ -178,3 +186,55 @@ def test_any_bytes_are_refused_in_our_words(tmp_path_factory, content):
         path.write_bytes(content)
         with pytest.raises(DataError, match=r"t\.csv"):
             make(str(path))
+
+
+ARROW = (
+    ([0, 1, None, 2**62], pa.int64()),
+    ([0.0, 1.0, math.inf, math.nan], pa.float64()),
+    (["0", "1", "", None], pa.string()),
+    ([True, False, None, True], pa.bool_()),
+    ([b"0", b"\xff", b"1", None], pa.binary()),
+    ([[0], [1], None, []], pa.list_(pa.int64())),
+    ([0, 10**15, None, 5], pa.timestamp("ns")),
+    ([0, 10**15, None, 5], pa.timestamp("us", "Europe/Paris")),
+    ([0, 10**6, None, 5], pa.date32()),
+    ([0, 86_399, None, 5], pa.time32("s")),
+    ([0, 5, None, 7], pa.duration("s")),
+    ([Decimal("1.5"), None, Decimal(0), Decimal(1)], pa.decimal128(5, 2)),
+    ([None] * 4, pa.null()),
+    ([{"a": 1}, None, {"a": 2}, {}], pa.struct([("a", pa.int64())])),
+)
+NUMPY = (
+    np.arange(4),
+    np.arange(4.0),
+    np.arange(4)[:, None],
+    np.array(3),
+    np.array(["0", "1", "2", ""]),
+    np.array([b"0", b"\xff", b"2", b""]),
+    np.array([True, False, True, True]),
+    np.arange(3),
+    np.array([], dtype=np.float64),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from((".parquet", ".npz")))
+def test_columns_of_any_type_are_used_or_refused_in_our_words(tmp_path_factory, data, suffix):
+    path = tmp_path_factory.mktemp("t") / f"t{suffix}"
+    names = ("client", "time_s", "x_m", "y_m", "start_s", "end_s", "rate_bps", "period_s")
+    if suffix == ".npz":
+        np.savez(path, **{name: data.draw(st.sampled_from(NUMPY)) for name in names})
+    else:
+        drawn = {name: data.draw(st.sampled_from(ARROW)) for name in names}
+        parquet.write_table(pa.table({name: pa.array(*column) for name, column in drawn.items()}), path)
+    for make in (
+        lambda: FromFile(path=str(path)).positions(2, Streams(0)),
+        lambda: Trace(path=str(path)).of_clients(4),
+        lambda: WindowFile(path=str(path), after="none").build(4, Streams(0)),
+        lambda: Traces(path=str(path)).build(4, Streams(0)),
+        lambda: RateFile(path=str(path), time="time_s").of_clients("a", 4, None, Streams(0)),
+        lambda: Column(column="x_m", path=str(path)).values(2, Streams(0), "a.b_s"),
+    ):
+        with contextlib.suppress(DataError):
+            make()
