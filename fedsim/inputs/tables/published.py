@@ -1,11 +1,13 @@
-"""Files in layouts of their own that stand for tables: contact events, and floating car data of SUMO.
+"""Files in layouts of their own that stand for tables: contact events, movements of ns-2, floating car data of SUMO.
 
 Contact events have lines ``TIME CONN a b up`` and ``TIME CONN a b down``: a row ``client, start_s, end_s`` for each end
 of a contact. Floating car data are the XML or the CSV of SUMO's ``--fcd-output``: a row ``client, time_s, x_m, y_m``
-for each vehicle and step; a step without vehicles has none.
+for each vehicle and step; a step without vehicles has none. Movements of ns-2 give such rows for each place at which a
+node begins, turns or stops.
 """
 
 import io
+import math
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _EVENTS: Final = re.compile(rb"\A\s*[\d.eE+-]+[ \t]+CONN[ \t]")
+_MOVES: Final = re.compile(rb"\A(\s*#[^\n]*\n|\s)*\$(node_\(|ns_\s+at)")
+_PLACE: Final = re.compile(r"\$node_\((\w+)\) set ([XYZ])_ (\S+)")
+_GO: Final = re.compile(r"\$ns_ at (\S+) \"\$node_\((\w+)\) setdest (\S+) (\S+) (\S+)\"")
 _CARS: Final = re.compile(rb"\A(\xef\xbb\xbf)?\s*<\?xml.*?<fcd-export|\A\s*<fcd-export", re.DOTALL)
 CAR_COLUMNS: Final = {"vehicle_id": "client", "timestep_time": "time_s", "vehicle_x": "x_m", "vehicle_y": "y_m"}
 """Columns of SUMO's CSV and those that they stand for."""
@@ -29,6 +34,8 @@ def published(content: bytes, contact_with: str | None, where: str) -> "dict[str
         return _contacts(content, contact_with, where)
     if contact_with is not None:
         raise DataError("contact_with is given, and the file has no contact events; allowed: lines TIME CONN a b up")
+    if _MOVES.match(content):
+        return _moves(content)
     return _cars(content) if _CARS.match(content[:4096]) else None
 
 
@@ -70,6 +77,50 @@ def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str
     ]
     rows = [(one, *times) for one, other, *times in ends if contact_with in (None, other)]
     return _texts(("client", "start_s", "end_s"), rows)
+
+
+def _moves(content: bytes) -> "dict[str, pa.ChunkedArray]":
+    """Return the places of nodes that head for goals at a speed from an instant on, or until the next such order."""
+    places: dict[str, dict[str, float]] = {}
+    orders: list[tuple[float, str, float, float, float]] = []
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        text = " ".join(line.split())
+        try:
+            if found := _PLACE.fullmatch(text):
+                places.setdefault(found[1], {})[found[2]] = float(found[3])
+            elif found := _GO.fullmatch(text):
+                x_m, y_m, speed = (float(found[part]) for part in (3, 4, 5))
+                orders.append((float(found[1]), found[2], x_m, y_m, speed))
+            elif text and not text.startswith("#") and "set-dist" not in text and "create-god" not in text:
+                raise ValueError
+        except ValueError:
+            raise DataError(
+                f"line {number}: {text[:60]!r} is not allowed; allowed: $node_(i) set X_ x and $ns_ at t "
+                '"$node_(i) setdest x y speed"'
+            ) from None
+    ways = {node: [(0.0, place.get("X", 0.0), place.get("Y", 0.0))] for node, place in places.items()}
+    for time_s, node, x_m, y_m, speed in sorted(orders):
+        if node not in ways:
+            raise DataError(f"node {node} is sent at {time_s:g} s and has no place; allowed: set X_ and Y_ first")
+        way = ways[node]
+        here = _cut(way, time_s)
+        way.append((time_s, *here))
+        apart_m = math.hypot(x_m - here[0], y_m - here[1])
+        if speed > 0 and apart_m > 0:
+            way.append((time_s + apart_m / speed, x_m, y_m))
+    rows = [(node, *map(repr, point)) for node, way in ways.items() for point in dict.fromkeys(way)]
+    return _texts(("client", "time_s", "x_m", "y_m"), rows)
+
+
+def _cut(way: list[tuple[float, float, float]], time_s: float) -> tuple[float, float]:
+    """Return the place on a way at an instant, and remove what would follow."""
+    last_s, x_m, y_m = way[-1]
+    if last_s <= time_s:
+        return x_m, y_m
+    way.pop()
+    from_s, from_x_m, from_y_m = way[-1]
+    share = (time_s - from_s) / (last_s - from_s)
+    return from_x_m + share * (x_m - from_x_m), from_y_m + share * (y_m - from_y_m)
 
 
 def _cars(content: bytes) -> "dict[str, pa.ChunkedArray]":

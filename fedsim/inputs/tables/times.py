@@ -35,7 +35,8 @@ _CLOCK: Final = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$")
 _DOTTED: Final = re.compile(r"^(\d{4})[./](\d{2})[./](\d{2})[_ T](\d{2})[.:](\d{2})[.:](\d{2}(?:\.\d+)?)$")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ANY: Final = Bound(0.0, 1e300)
-Kind = Literal["seconds", "date", "clock"]
+Kind = Literal["seconds", "date", "clock", "local"]
+"""What instants are; a local date has no zone."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,10 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
     kinds = {kind for number, kind in found if kind}
     for one, (_, kind) in enumerate(found):
         if labels[one] is not None and (kind is None or (kind != found[0][1] and len(kinds) > 1)):
-            allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, or hours such as 22:00, alike in all rows"
+            allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
             table.refuse_cell(name, int(np.flatnonzero(place == one)[0]), allowed)
-    return Instants(np.array([time for time, _ in found])[place], kinds.pop() if kinds else "seconds")
+    kind = kinds.pop() if kinds else "seconds"
+    return Instants(np.array([time for time, _ in found])[place], "date" if kind == "local" else kind)
 
 
 def origin_of(table: Table, times: list[Instants], origin: float | str | None) -> float:
@@ -88,7 +90,7 @@ def origin_of(table: Table, times: list[Instants], origin: float | str | None) -
     kind = kinds.pop() if kinds else "seconds"
     if isinstance(origin, str):
         number, of = _of_text(origin.strip())
-        if of != kind:
+        if ("date" if of == "local" else of) != kind:
             table.refuse(f"origin: {origin!r} is not allowed; the table has {_WORDS[kind]}")
         return number
     if kind != "date":
@@ -144,11 +146,11 @@ def _of_text(text: str | None) -> tuple[float, Kind | None]:
         text = "{}-{}-{}T{}:{}:{}".format(*found.groups())
     try:
         date = datetime.fromisoformat(text)
-        date = date if date.tzinfo else date.replace(tzinfo=UTC)
-        since = date - _EPOCH
+        kind: Kind = "date" if date.tzinfo else "local"
+        since = (date if date.tzinfo else date.replace(tzinfo=UTC)) - _EPOCH
     except (ValueError, OverflowError):
         return np.nan, None
-    return float(since.days * 86_400_000_000 + since.seconds * 1_000_000 + since.microseconds), "date"
+    return float(since.days * 86_400_000_000 + since.seconds * 1_000_000 + since.microseconds), kind
 
 
 def _date(us: float) -> str:
@@ -158,4 +160,4 @@ def _date(us: float) -> str:
         raise DataError(f"an instant {us / 1e6:g} s after 1970 is not allowed; allowed: years 1 to 9999") from None
 
 
-_WORDS: Final = {"seconds": "seconds", "date": "dates", "clock": "hours of a day"}
+_WORDS: Final = {"seconds": "seconds", "date": "dates", "local": "dates", "clock": "hours of a day"}

@@ -18,7 +18,7 @@ from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray
 from fedsim.errors import PartError
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import IDS, TIMES, Table, identified, in_order, instants, origin_of, owned, picked
+from fedsim.inputs.tables import IDS, TIMES, Table, identified, in_order, instants, note, origin_of, owned, picked
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 from fedsim.units import COORDINATES, LONGEST_S, Bound, Metres, MetresPerSecond, NonNegative, Positive, Seconds
@@ -169,9 +169,11 @@ class Trace(Component):
     Attributes
     ----------
     points : rows (client, time in s, x in m, y in m); the times of a client rise
-    path : a table with the columns ``client,time_s,x_m,y_m``, or floating car data of SUMO (XML or CSV)
+    path : a table with the columns ``client,time_s,x_m,y_m``, floating car data of SUMO (XML or CSV), or movements of
+        ns-2
         Rows may be in any order, times may be dates or seconds since 1970, ids may be names.
-    after : after its last time a client stands still (``"hold"``), or its way begins anew (``"repeat"``)
+    after : after its last time a client stands still (``"hold"``), or its way begins anew (``"repeat"``); by default
+        it stands still, which the run's notes say of a file
     origin : instant of the trace at which the run begins; by default 0, or the first date
     """
 
@@ -186,7 +188,7 @@ class Trace(Component):
         | None
     ) = None
     path: InputPath | None = None
-    after: Literal["hold", "repeat"] = "hold"
+    after: Literal["hold", "repeat"] | None = None
     origin: float | str | None = None
 
     @model_validator(mode="after")
@@ -216,7 +218,9 @@ class Trace(Component):
         ways = _ways(table, clients, self.origin)
         spans = {(way[0][0], way[-1][0]) for way in ways.values()}
         whole = min(first for first, _ in spans), max(last for _, last in spans)
-        if self.path is not None and self.after == "hold":
+        if self.path is not None and self.after is None:
+            note(f"{table.where}: after its last row a client stands still, as no after is stated")
+        if self.path is not None and self.after != "repeat":
             table.note(sum((way[0][0], way[-1][0]) != whole for way in ways.values()), _COME_AND_GO)
         return partial(_along, ways, self.after == "repeat")
 

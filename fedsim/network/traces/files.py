@@ -42,7 +42,7 @@ class RateFile(Settings):
     trace : column that says which rows belong to one trace; by default ``client``, ``id`` or ``device``, and without
         any the table is one trace
     after : after its last row a trace begins anew (``"repeat"``), its last rate holds (``"hold"``), or nothing is
-        carried any more (``"none"``)
+        carried any more (``"none"``); by default it begins anew, which the run's notes say
     """
 
     path: InputPath
@@ -52,7 +52,7 @@ class RateFile(Settings):
     time_unit: Literal["s", "ms", "us"] | None = None
     step_s: Positive[Seconds] | None = None
     trace: ColumnName | None = None
-    after: After = "repeat"
+    after: After | None = None
 
     @property
     def _is_table(self) -> bool:
@@ -84,7 +84,8 @@ class RateFile(Settings):
             if not self._is_table:
                 if mapping == "id":
                     raise DataError("mapping = 'id' is not allowed: the file names no clients; allowed: a table")
-                return Capacities.of([packet_opportunities(unpacked(self.path, where))], self.after), False
+                found = [packet_opportunities(unpacked(self.path, where))]
+                return Capacities.of(found, self.after or "repeat"), False
             table = Table.read(self.path, field)
             if not 0 < table.rows <= MAX_PIECES:
                 table.refuse(f"it has {table.rows} rows; allowed: 1 to {MAX_PIECES}")
@@ -96,7 +97,9 @@ class RateFile(Settings):
                     table.refuse(f"client {without[0]} has no row; allowed: a trace for each of the {clients} clients")
             else:
                 row, owner = np.arange(table.rows), _numbered(table, trace)
-            rates = Capacities.of(self._from_table(table, row, owner), self.after)
+            rates = Capacities.of(self._from_table(table, row, owner), self.after or "repeat")
+            if self.after is None:
+                note(f"{where}: after its last row a trace begins anew, as no after is stated")
             if by_id and rates.traces != clients:
                 table.refuse(
                     f"{clients - rates.traces} clients have rows without any rate; allowed: one for each client"

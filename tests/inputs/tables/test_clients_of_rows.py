@@ -106,7 +106,7 @@ def test_speeds_and_rates_of_clients_are_those_of_their_ids(tmp_path):
     path = tmp_path / "rates.csv"
     path.write_text("time_s,ID,rate_bps\n0,b,1\n0,a,10\n1,b,3\n1,a,30\n0,c,5\n1,c,-\n2,c,5\n")
     with reading() as run:
-        rates, trace = RateFile(path=str(path), time="time_s").of_clients("a", 3, None, Streams(0))
+        rates, trace = RateFile(path=str(path), time="time_s", after="repeat").of_clients("a", 3, None, Streams(0))
     assert rates.mean_bps[trace].tolist() == [2, 20, 5]
     assert [note.partition(".csv: ")[2] for note in run.notes] == [
         "clients 0, 1, ... are b, a, c",

@@ -89,7 +89,7 @@ def test_vehicles_that_come_and_go(tmp_path, name, text):
     path = tmp_path / name
     path.write_text(text)
     with reading() as run:
-        movement = Trace(path=str(path)).of_clients(2)
+        movement = Trace(path=str(path), after="hold").of_clients(2)
         presence = there(path, 2, [0.5, 1.5, 2.5, 4.5, 6.0, 9.5, 10.5])
     assert [leg.place_m for leg in movement(0, (0.0, 0.0))] == [(100.0, 50.0), (100.0, 50.0), (114.0, 50.0)]
     assert [leg.start_s for leg in movement(1, (0.0, 0.0))] == [0.0, 2.0, 3.0, 4.0, 9.0]
@@ -108,3 +108,34 @@ def test_xml_with_entities_is_refused(tmp_path):
     path.write_text(XML[:-20])
     with pytest.raises(DataError, match="it is no XML"):
         Trace(path=str(path)).of_clients(2)
+
+
+MOVES = """# nodes: 2, by hand
+$node_(0) set X_ 0.0
+$node_(0) set Y_ 0.0
+$node_(0) set Z_ 0.0
+$node_(1) set X_ 50.0
+$node_(1) set Y_ 60.0
+$ns_ at 10.0 "$node_(0) setdest 100.0 0.0 10.0"
+$ns_ at 15.0 "$node_(0) setdest 50.0 40.0 20.0"
+$ns_ at 5.0   "$node_(1) setdest 50.0 60.0 1.0"
+$god_ set-dist 0 1 1
+"""
+
+
+def test_movements_of_ns2(tmp_path):
+    """Node 0 waits until 10 s, walks 50 m in 5 s and then, sent elsewhere, 40 m in 2 s; node 1 stays."""
+    path = tmp_path / "scen.ns_movements"
+    path.write_text(MOVES)
+    movement = Trace(path=str(path)).of_clients(2)
+    legs = list(movement(0, (9.0, 9.0)))
+    assert [(leg.start_s, *leg.place_m) for leg in legs] == [(0, 0, 0), (10, 0, 0), (15, 50, 0), (17, 50, 40)]
+    assert [leg.velocity_m_per_s for leg in legs] == [(0, 0), (10, 0), (0, 20), (0, 0)]
+    assert {leg.place_m for leg in movement(1, (9.0, 9.0))} == {(50.0, 60.0)}
+    for text, said in (
+        (MOVES + "$ns_ at x\n", r"line 11: '\$ns_ at x' is not allowed; allowed: \$node_"),
+        (MOVES + '$ns_ at 1.0 "$node_(7) setdest 1 1 1"\n', "node 7 is sent at 1 s and has no place; allowed"),
+    ):
+        path.write_text(text)
+        with pytest.raises(DataError, match=said):
+            Trace(path=str(path)).of_clients(2)

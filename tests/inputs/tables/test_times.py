@@ -14,6 +14,7 @@ from fedsim.network.traces.files import RateFile
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_SECOND
 
+LAST = {"after": "repeat"}
 FROM = "2024-03-01T10:00:00"
 """1,709,287,200 s after 1970."""
 
@@ -32,7 +33,7 @@ def read(tmp_path, text, origin=None, name="time_s"):
         ("time_ms", ["0", "1500", "60000"]),
         ("Time (ms)", ["0", "1.5e3", "60000"]),
         ("time [min]", ["0", "0.025", "1"]),
-        ("time", ["2024-03-01T10:00:00Z", "2024-03-01 11:00:01.5+01:00", "2024-03-01T10:01"]),
+        ("time", ["2024-03-01T10:00:00Z", "2024-03-01 11:00:01.5+01:00", "2024-03-01T10:01Z"]),
         ("time", ["2024.03.01_10.00.00", "2024.03.01_10.00.01.5", "2024.03.01_10.01.00"]),
         ("time", ["1709287200", "1709287201.5", "1709287260"]),
         ("time", ["1709287200000", "1709287201500", "1709287260000"]),
@@ -62,7 +63,9 @@ def test_two_tables_of_a_run_do_not_begin_at_two_dates(tmp_path):
             read(tmp_path, "time\n2024-03-02\n")
 
 
-@pytest.mark.parametrize("cell", ["25:00", "2024-13-01", "yesterday", "0001-01-01T00:00:00+23:00x"])
+@pytest.mark.parametrize(
+    "cell", ["2024-03-01T10:00:00Z", "10:00", "25:00", "2024-13-01", "yesterday", "0001-01-01T00:00:00+23:00x"]
+)
 def test_what_is_no_time_is_refused_with_its_row(tmp_path, cell):
     with pytest.raises(DataError, match=r"time, row 2: '.*' is not allowed; allowed: seconds, dates such as"):
         read(tmp_path, f"time\n{FROM}\n{cell}\n")
@@ -96,9 +99,12 @@ PUBLISHED = """Timestamp,CellID,NetworkMode,RSRP,SNR,DL_bitrate,UL_bitrate,State
 
 
 def test_throughput_is_read_as_published(tmp_path):
-    (tmp_path / "t.CSV.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + PUBLISHED.encode()))
+    path, columns = tmp_path / "t.CSV.gz", {"rate": "DL_bitrate", "unit": "kbit/s", "time": "Timestamp"}
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + PUBLISHED.encode()))
     with reading() as run:
-        found = RateFile(path=str(tmp_path / "t.CSV.gz"), rate="DL_bitrate", unit="kbit/s", time="Timestamp").read()
+        found = RateFile(
+            path=str(tmp_path / "t.CSV.gz"), rate="DL_bitrate", unit="kbit/s", time="Timestamp", **LAST
+        ).read()
     assert found.edge_s.tolist() == [0, 1, 2, 6, 7, 8]
     assert found.rate_bps.tolist() == [1e6, 2.5e6, 4e6, 5e6, 5e6, 0]
     assert [note.partition(".gz: ")[2] for note in run.notes] == [
@@ -114,7 +120,7 @@ def test_hours_go_over_midnight_and_rows_are_sorted_by_dates(tmp_path):
     assert RateFile(path=str(path), rate="r", time="t").read().edge_s.tolist() == [0, 1, 3, 5]
     path.write_text("t,r\n12,3\n10,1\n11,2\n")
     with reading() as run:
-        found = RateFile(path=str(path), rate="r", time="t").read()
+        found = RateFile(path=str(path), rate="r", time="t", **LAST).read()
     assert found.rate_bps.tolist() == [1, 2, 3, 0]
     assert run.notes == [
         f"{path}: r is read as bit/s: neither its name nor unit states another",
@@ -136,6 +142,9 @@ def test_what_follows_the_last_rate(tmp_path, after, took_s, carried):
     assert found.transfer_s(trace, start_s, np.array([7.0, 8.0])).tolist() == pytest.approx(took_s)
     assert found.between_bits(trace[:1], np.zeros(1), np.full(1, 4.0)).tolist() == [carried]
     assert found.mean_bps.tolist() == found.length_s.tolist() == [2.0]
+    with reading() as run:
+        RateFile(path=str(tmp_path / "t.csv"), rate="r", time="t").read()
+    assert run.notes[-1] == f"{tmp_path / 't.csv'}: after its last row a trace begins anew, as no after is stated"
 
 
 def there(tmp_path, text, times_s, **options):
