@@ -102,9 +102,7 @@ def test_throughput_is_read_as_published(tmp_path):
     path, columns = tmp_path / "t.CSV.gz", {"rate": "DL_bitrate", "unit": "kbit/s", "time": "Timestamp"}
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + PUBLISHED.encode()))
     with reading() as run:
-        found = RateFile(
-            path=str(tmp_path / "t.CSV.gz"), rate="DL_bitrate", unit="kbit/s", time="Timestamp", **LAST
-        ).read()
+        found = RateFile(path=str(path), **columns, **LAST).read()
     assert found.edge_s.tolist() == [0, 1, 2, 6, 7, 8]
     assert found.rate_bps.tolist() == [1e6, 2.5e6, 4e6, 5e6, 5e6, 0]
     assert [note.partition(".gz: ")[2] for note in run.notes] == [
