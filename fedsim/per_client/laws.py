@@ -228,6 +228,9 @@ class Column(Component):
         table = Table.read(self.path, field)
         row = owned(table, clients, "one").row
         unit = Name.of(field.rpartition(".")[2]).unit
+        (_, of_column, per), (_, of_field, wanted) = (name.rpartition("_per_") for name in (self.column, field))
+        if of_column and of_field and per != wanted:
+            table.refuse(f"{self.column} is per {per}, and {field} per {wanted}; allowed: a column in the field's unit")
         return table.numbers(self.column, _ANY, to=unit, rows=row)
 
     def limits(self) -> None:

@@ -126,6 +126,17 @@ def test_rows_belong_to_the_clients_that_they_name(tmp_path):
         law.values(1, Streams(0), "x")
 
 
+def test_a_unit_in_the_name_of_a_column_is_made_that_of_the_field(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("device_ms,delay (ms),samples_per_ms\n7,20,3\n8,500,4\n")
+    law = {name: Column(column=name, path=str(path)) for name in ("delay (ms)", "Delay", "samples_per_ms")}
+    assert law["delay (ms)"].values(2, Streams(0), "network.delay_s").tolist() == [0.02, 0.5]
+    assert law["Delay"].values(2, Streams(0), "network.delay_s").tolist() == [0.02, 0.5]
+    with pytest.raises(DataError, match=r"samples_per_ms is per ms, and a\.samples_per_s per s; allowed"):
+        law["samples_per_ms"].values(2, Streams(0), "a.samples_per_s")
+    assert law["delay (ms)"].values(2, Streams(0), "a.load").tolist() == [20, 500], "a field without a unit"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

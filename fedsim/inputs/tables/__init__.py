@@ -1,6 +1,7 @@
 """One reader of tables: placements, mobility, availability, rates, windows, values of clients, splits and logs."""
 
-from fedsim.inputs.tables.ids import IDS, Owned, clients_of, identified, owned
+from fedsim.inputs.tables.header import IDS
+from fedsim.inputs.tables.ids import Owned, clients_of, identified, owned
 from fedsim.inputs.tables.reading import note, reading
 from fedsim.inputs.tables.spans import Intervals, read_spans
 from fedsim.inputs.tables.table import Table

@@ -35,6 +35,8 @@ UNITS: Final[dict[str, Unit]] = {
     **{f"{k}{name}": Unit("rate", 8 * n) for k, n in _BITS.items() for name in ("B/s", "Bps", "byte/s", "bytes/s")},
 }
 """Units by name; those of bits and bytes differ in their case."""
+IDS: Final = ("client", "id", "device")
+"""Columns of ids of clients."""
 _SMALL: Final = {name.lower(): UNITS[name] for name in UNITS if "B" not in name}
 _BRACKETS: Final = re.compile(r"^(.*?)[\s_]*[\[(]\s*([^\[\]()]+?)\s*[\])]$")
 
@@ -52,7 +54,9 @@ class Name:
         """Return the parts of ``time_ms``, ``Rate (Mbit/s)`` or `` Client``."""
         found = _BRACKETS.match(text.strip())
         base, last = (found.group(1), found.group(2)) if found else text.strip().rpartition("_")[::2]
-        unit = UNITS.get(last, _SMALL.get(last.lower())) if base else None
+        # A quotient such as samples_per_s has another unit than its last word.
+        whole = base and (found or "_per_" not in _plain(text))
+        unit = UNITS.get(last, _SMALL.get(last.lower())) if whole else None
         return cls(_plain(text), _plain(base if unit else text), unit)
 
 
@@ -63,7 +67,7 @@ def meant(asked: str, columns: Iterable[str]) -> list[str]:
         return [asked]
     wanted, names = Name.of(asked), {name: Name.of(name) for name in there}
     alike = [name for name, found in names.items() if found.whole == wanted.whole]
-    if alike:
+    if alike or asked in IDS:
         return alike
     return [
         name

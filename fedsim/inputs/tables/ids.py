@@ -11,10 +11,10 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from fedsim.arrays import IntArray
+from fedsim.inputs.tables.header import IDS
 from fedsim.inputs.tables.reading import Reading, current, note
 from fedsim.inputs.tables.table import Table
 
-IDS: Final = ("client", "id", "device")
 _SHOWN: Final = 5
 Each = Literal["one", "any"]
 

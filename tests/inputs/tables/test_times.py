@@ -80,6 +80,8 @@ def test_what_is_no_time_is_refused_with_its_row(tmp_path, cell):
         ("speed (MB/s)", "speed", Unit("rate", 8e6)),
         ("down_mbps", "down", Unit("rate", 1e6)),
         ("s", "s", None),
+        ("samples_per_ms", "samples_per_ms", None),
+        ("speed_km_per_h", "speed_km_per_h", None),
         ("time_x", "time_x", None),
     ],
 )
