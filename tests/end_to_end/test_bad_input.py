@@ -161,7 +161,7 @@ COMMANDS = {
         ["check", "tiny.toml", "--set", "rounds.count.deep=3"],
         "rounds.count is 2, which is no table",
     ),
-    "a list that is none": (["list", "selector"], "did you mean 'selectors'"),
+    "a list that is none": (["list", "selectrs"], "did you mean 'selectors'"),
     "data that are none": (["data", "mnits"], "there is no data set 'mnits'"),
     "a file for a folder": (["run", "tiny.toml", "--out", "tiny.toml"], "is a file"),
     "data that are not at hand": (
