@@ -61,9 +61,9 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
     return Owned(row, ids[row])
 
 
-def clients_of(table: Table, name: str, clients: int) -> IntArray:
+def clients_of(table: Table, name: str, clients: int, least: int = 0) -> IntArray:
     """Return the client of each row, or a number that is none's."""
-    ids, labels = identified(table, name)
+    ids, labels = identified(table, name, least)
     run = current()
     if labels is not None:
         return _numbered(table, ids, labels, clients)
@@ -73,10 +73,10 @@ def clients_of(table: Table, name: str, clients: int) -> IntArray:
     return ids
 
 
-def identified(table: Table, name: str) -> tuple[IntArray, list[str] | None]:
+def identified(table: Table, name: str, least: int = 0) -> tuple[IntArray, list[str] | None]:
     """Return the number of each row's id, and names by their first rows, whose places these are; None for numbers."""
     if table.is_numeric(name):
-        return table.whole(name), None
+        return table.whole(name, least, f"whole numbers from {least}"), None
     place, labels = table.labels(name)
     odd = [label is None or _is_number(label) for label in labels]
     if any(odd):

@@ -57,12 +57,8 @@ class FilePartition(Component):
     def _owners(self, table: Table, clients: int) -> IntArray:
         name = table.called(*IDS)
         allowed = f"whole numbers from 0 to {clients - 1}, -1 for no client, or names of clients"
-        if table.is_numeric(name):
-            owner = table.whole(name, _NONE, allowed)
-            wrong = owner >= clients
-        else:
-            owner = clients_of(table, name, clients)
-            wrong = owner < 0
+        owner = clients_of(table, name, clients, _NONE)
+        wrong = owner >= clients if table.is_numeric(name) else owner < 0
         if wrong.any():
             table.refuse_cell(name, int(np.flatnonzero(wrong)[0]), allowed)
         return owner
