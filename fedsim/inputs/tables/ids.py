@@ -12,7 +12,7 @@ import numpy as np
 
 from fedsim.arrays import IntArray
 from fedsim.inputs.tables.header import IDS
-from fedsim.inputs.tables.reading import Reading, current, note
+from fedsim.inputs.tables.reading import Reading, current, note, short
 from fedsim.inputs.tables.table import Table
 
 _SHOWN: Final = 5
@@ -95,11 +95,11 @@ def _numbered(table: Table, place: IntArray, labels: list[str], clients: int) ->
     new = [label for label in labels if label not in run.clients]
     added = new[: max(clients - len(run.clients), 0)]
     if run.clients and added:
-        note(f"{table.where}: {len(added)} clients ({_shown(added)}) are not named in {run.named_in}")
+        note(table.where, f"{len(added)} clients ({_shown(added)}) are not named in {short(run.named_in)}")
     for label in added:
         run.clients[label] = len(run.clients)
     if not run.named_in:
-        note(f"{table.where}: clients 0, 1, ... are {_shown(run.clients)}")
+        note(table.where, f"clients 0, 1, ... are {_shown(run.clients)}")
     run.named_in = run.named_in or table.where
     return np.array([run.clients.get(label, -1) for label in labels], dtype=np.int64)[place]
 

@@ -66,7 +66,7 @@ def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str
             unseen += pair not in begun
             spans.append((*pair, begun.pop(pair, "0"), time_s))
     if unseen:
-        note(f"{where}: {unseen:,} contacts have no begin: they last from 0 s on")
+        note(where, f"{unseen:,} contacts have no begin: they last from 0 s on")
     spans += [(*pair, time_s, "") for pair, time_s in begun.items()]
     nodes = {node for span in spans for node in span[:2]}
     if contact_with is not None and contact_with not in nodes:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 
 @dataclass
@@ -40,8 +41,18 @@ def current() -> Reading:
     return _NOW.get() or Reading()
 
 
-def note(sentence: str) -> None:
-    """Add a sentence to the run's notes, once."""
-    notes = current().notes
+def note(where: str, what: str) -> None:
+    """Add a sentence about a table to the run's notes, once, in which its file has no folder."""
+    notes, sentence = current().notes, f"{short(where)}: {what}"
     if sentence not in notes:
         notes.append(sentence)
+
+
+def short(where: str) -> str:
+    """Return the field and the name of a file, without its folder.
+
+    >>> short("network.path: /data/rates.csv")
+    'network.path: rates.csv'
+    """
+    field, colon, path = where.rpartition(": ")
+    return f"{field}{colon}{PurePath(path).name}"

@@ -55,7 +55,7 @@ class Intervals:
             (empty, "spans not used: they have no length"),
         ):
             if where and rows.any():
-                note(f"{where}: {int(rows.sum()):,} {what}")
+                note(where, f"{int(rows.sum()):,} {what}")
         owner, start = np.append(owner, owner[over]), np.append(start, np.zeros(over.sum()))
         end = np.append(np.where(over, period[owner[: end.size]], end), end[over])
         end = np.minimum(end, period[owner])

@@ -55,7 +55,7 @@ class Table:
     def note(self, count: int, what: str) -> None:
         """Note how many rows were read in another way than they stand there, if any were."""
         if count:
-            note(f"{self.where}: {count:,} {what}")
+            note(self.where, f"{count:,} {what}")
 
     def find(self, *names: str) -> str | None:
         """Return the first of some columns that the table has; refuse a name that two columns may mean."""

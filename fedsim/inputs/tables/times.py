@@ -63,11 +63,11 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
         for unit in ("s", "ms", "us", "ns") if stated in (None, UNITS["s"]) else ("s",):
             first, last = (one * UNITS[unit].over for one in _SINCE_1970_S)
             if there.size and first <= there.min() and there.max() < last:
-                note(f"{table.where}: {table.called(name)} is read as {unit} since 1970, by its size")
+                note(table.where, f"{table.called(name)} is read as {unit} since 1970, by its size")
                 return Instants(np.rint(number * (1e6 / UNITS[unit].over)), "date")
         number = table.numbers(name, SECONDS, to=UNITS["s"], given=given, least=least, missing="nan")
         if stated is None and there.size:
-            note(f"{table.where}: {table.called(name)} is read as seconds: its name states no unit")
+            note(table.where, f"{table.called(name)} is read as seconds: its name states no unit")
         return Instants(number, "seconds")
     if (dates := _of_dates(values)) is not None:
         return Instants(dates, "date")
@@ -104,7 +104,7 @@ def origin_of(table: Table, times: list[Instants], origin: float | str | None) -
             "allowed: both with the field origin, the instant at which the run begins"
         )
     run.origin_us, run.origin_of = first, table.where
-    note(f"{table.where}: the run begins at {_date(first)}, its first instant (origin names another)")
+    note(table.where, f"the run begins at {_date(first)}, its first instant (origin names another)")
     return first
 
 

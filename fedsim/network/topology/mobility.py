@@ -219,7 +219,7 @@ class Trace(Component):
         spans = {(way[0][0], way[-1][0]) for way in ways.values()}
         whole = min(first for first, _ in spans), max(last for _, last in spans)
         if self.path is not None and self.after is None:
-            note(f"{table.where}: after its last row a client stands still, as no after is stated")
+            note(table.where, "after its last row a client stands still, as no after is stated")
         if self.path is not None and self.after != "repeat":
             table.note(sum((way[0][0], way[-1][0]) != whole for way in ways.values()), _COME_AND_GO)
         return partial(_along, ways, self.after == "repeat")

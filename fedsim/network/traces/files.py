@@ -99,7 +99,7 @@ class RateFile(Settings):
                 row, owner = np.arange(table.rows), _numbered(table, trace)
             rates = Capacities.of(self._from_table(table, row, owner), self.after or "repeat")
             if self.after is None:
-                note(f"{where}: after its last row a trace begins anew, as no after is stated")
+                note(where, "after its last row a trace begins anew, as no after is stated")
             if by_id and rates.traces != clients:
                 table.refuse(
                     f"{clients - rates.traces} clients have rows without any rate; allowed: one for each client"
@@ -114,7 +114,7 @@ class RateFile(Settings):
         if np.isnan(rate_bps).all():
             table.refuse(f"{table.called(self.rate)}: it has no value in any row; allowed: at least one")
         if unit is None and table.unit(self.rate) is None:
-            note(f"{table.where}: {table.called(self.rate)} is read as bit/s: neither its name nor unit states another")
+            note(table.where, f"{table.called(self.rate)} is read as bit/s: neither its name nor unit states another")
         times = None
         if self.time is not None:
             given = None if self.time_unit is None else UNITS[self.time_unit]

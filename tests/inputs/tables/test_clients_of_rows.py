@@ -72,7 +72,7 @@ def test_names_are_the_same_clients_in_all_tables_of_a_run(tmp_path):
     with reading() as run:
         owned(table(tmp_path, "id\nann\n"), 3, "any")
         owned(table(tmp_path, "id\nbob\nann\n", "u.csv"), 3, "any")
-    assert any("1 clients (bob) are not named in a.path: " in sentence for sentence in run.notes)
+    assert any("1 clients (bob) are not named in a.path: t.csv" in sentence for sentence in run.notes)
 
 
 def test_each_reader_of_a_run_goes_by_the_same_names(tmp_path):

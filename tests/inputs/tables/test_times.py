@@ -123,9 +123,9 @@ def test_hours_go_over_midnight_and_rows_are_sorted_by_dates(tmp_path):
         found = RateFile(path=str(path), rate="r", time="t", **LAST).read()
     assert found.rate_bps.tolist() == [1, 2, 3, 0]
     assert run.notes == [
-        f"{path}: r is read as bit/s: neither its name nor unit states another",
-        f"{path}: t is read as seconds: its name states no unit",
-        f"{path}: 1 rows come before the row above them in time: rows are sorted",
+        "t.csv: r is read as bit/s: neither its name nor unit states another",
+        "t.csv: t is read as seconds: its name states no unit",
+        "t.csv: 1 rows come before the row above them in time: rows are sorted",
     ]
 
 
@@ -144,7 +144,7 @@ def test_what_follows_the_last_rate(tmp_path, after, took_s, carried):
     assert found.mean_bps.tolist() == found.length_s.tolist() == [2.0]
     with reading() as run:
         RateFile(path=str(tmp_path / "t.csv"), rate="r", time="t").read()
-    assert run.notes[-1] == f"{tmp_path / 't.csv'}: after its last row a trace begins anew, as no after is stated"
+    assert run.notes[-1] == "t.csv: after its last row a trace begins anew, as no after is stated"
 
 
 def there(tmp_path, text, times_s, **options):
