@@ -3,8 +3,9 @@
 A message names the field, the value and what is allowed, so that it can be shown to a user as it is.
 """
 
+import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # errors are at hand before anything heavy is loaded
@@ -19,6 +20,12 @@ _CLIENTS_SHOWN: Final = 5
 def tracebacks_wanted() -> bool:
     """Return whether the user wants whole tracebacks of errors."""
     return os.environ.get(TRACEBACKS, "0") not in ("", "0")
+
+
+def suggest(name: str, allowed: Iterable[str]) -> str:
+    """Return ``" (did you mean 'x'?)"`` for the closest allowed name, or nothing."""
+    close = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 class FedsimError(Exception):

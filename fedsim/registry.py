@@ -12,7 +12,6 @@ classes; a scenario holds a `Recipe` for them and builds a fresh one for each ru
 """
 
 import copy
-import difflib
 import functools
 import importlib
 import inspect
@@ -25,15 +24,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from fedsim.code_digest import is_builtin
+from fedsim.errors import suggest
 from fedsim.inputs.bounds import out_of_bounds
 from fedsim.inputs.plugins import PluginError, load_kind, registered, with_package
 from fedsim.units import Bound, bound_of
-
-
-def suggest(name: str, allowed: Iterable[str]) -> str:
-    """Return ``" (did you mean 'x'?)"`` for the closest allowed name, or nothing."""
-    close = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def refusal(code: str, message: str, /, **context: object) -> PydanticCustomError:

@@ -11,6 +11,7 @@ from fedsim.capabilities import FLOPS
 from fedsim.devices.contracts import COMPUTE_TIME
 from fedsim.errors import PartError, RunError, ScenarioError
 from fedsim.history import History, Recorder
+from fedsim.inputs.tables import reading
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, MakeExecutor, Precision
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
@@ -74,7 +75,7 @@ class Simulation:
             plan = outside.evaluations
         chosen = ExecutorChoice.of(executor, device, precision)
         try:
-            with watched(lambda: None), attributing():
+            with watched(lambda: None), attributing(), reading() as read:
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
                 if outside is not None:
                     self.context = outside.adapt(self.context)
@@ -101,11 +102,12 @@ class Simulation:
         except PartError as error:
             error.place(0, 0.0)
             raise
+        self._read = tuple(read.notes)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Sentences on what the scenario leaves without privacy, and why the run ended before its last round."""
-        return (*remarks_of(self.scenario), *self.server.notes)
+        """Sentences on missing privacy, on rows of tables that were not used, and on why the run ended early."""
+        return (*remarks_of(self.scenario), *self._read, *self.server.notes)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:

@@ -1,29 +1,31 @@
-"""Readers of measured tables: CSV, Parquet, NPZ, and pickles that name no code."""
+"""Readers of pickles that name no code, and of tables of the speeds of devices."""
 
 import io
 import pickle
 import pickletools
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
-from fedsim.inputs.archives import read_npz
-from fedsim.inputs.bounds import NUMBER, check_column
+from fedsim.inputs.bounds import NUMBER
 from fedsim.inputs.files import MAX_BYTES, read_bytes
+from fedsim.inputs.tables import Table, owned
+from fedsim.inputs.tables.content import suffix_of
+from fedsim.inputs.tables.header import UNITS
 from fedsim.streams import Streams
 
 PICKLES: Final = (".pkl", ".pickle", "")
 MAX_INSTRUCTIONS: Final = 1 << 24
 MAX_DEPTH: Final = 100
 _MARK: Final = -1
-MAX_VALUES: Final = 1 << 27
-"""Rows times columns of the largest Parquet table that is read."""
 Assignment = Literal["random", "sequential"]
+Mapped = Assignment | Literal["id"] | None
+"""How clients get entries: each that of its id, or one by the law; None for ids where a table has ids of clients."""
+_NAMES: Final = ("computation", "communication")
+_UNITS: Final = (UNITS["ms"], UNITS["kbit/s"])
 
 
 def read_pickle(path: str | Path, *, max_bytes: int = MAX_BYTES, max_instructions: int = MAX_INSTRUCTIONS) -> Any:
@@ -92,55 +94,6 @@ def _nested(depths: list[int], instruction: pickletools.OpcodeInfo) -> int:
     return result
 
 
-def read_columns(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Return the columns of a table by name: ``.csv`` with a header line, ``.parquet`` or ``.npz``, in any letters."""
-    kinds: Mapping[str, Callable[[str | Path], dict[str, NDArray[Any]]]]
-    kinds = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": read_npz}
-    suffix = Path(path).suffix.lower()
-    if suffix not in kinds:
-        raise DataError(f"{path}: is no table; allowed: {', '.join(kinds)}")
-    try:
-        return kinds[suffix](path)
-    except DataError:
-        raise
-    # Arrow's own errors are children of these.
-    except (OSError, ValueError, KeyError, TypeError, IndexError, NotImplementedError, MemoryError) as error:
-        raise DataError(f"{path}: cannot be read: {str(error) or type(error).__name__}") from None
-
-
-def _read_csv(path: str | Path) -> dict[str, NDArray[Any]]:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    # From memory: a path with a colon would be taken for an address.
-    return _columns_of(csv.read_csv(pa.BufferReader(read_bytes(path, MAX_BYTES, DataError))))
-
-
-def _read_parquet(path: str | Path) -> dict[str, NDArray[Any]]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    content = pa.BufferReader(read_bytes(path, MAX_BYTES, DataError))
-    with parquet.ParquetFile(content, page_checksum_verification=True) as file:
-        values = file.metadata.num_rows * file.metadata.num_columns
-        if values > MAX_VALUES:
-            raise DataError(f"{path}: is refused: it claims {values} values; allowed: at most {MAX_VALUES}")
-        return _columns_of(file.read())
-
-
-def _columns_of(table: Any) -> dict[str, NDArray[Any]]:
-    import pyarrow as pa
-
-    found: dict[str, NDArray[Any]] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        # The codes of a dictionary have none for null, and NumPy would read the last label.
-        if name in found:
-            raise ValueError(f"it has two columns {name!r}; allowed: one of each name")
-        labels = pa.types.is_dictionary(column.type)
-        found[name] = (column.cast(column.type.value_type) if labels else column).to_numpy()
-    return found
-
-
 def entries_of(clients: int, entries: int, mapping: Assignment, name: str, streams: Streams) -> IntArray:
     """Return the entry of a trace that each of K clients gets, shape (K,)."""
     client = np.arange(clients, dtype=np.int64)
@@ -149,24 +102,32 @@ def entries_of(clients: int, entries: int, mapping: Assignment, name: str, strea
     return np.asarray(streams.uniform(name, client) * entries, dtype=np.int64)
 
 
-def read_capacities(path: str | Path) -> tuple[FloatArray, FloatArray]:
-    """Return compute times in ms per sample and bandwidths in kbit/s of the n devices of a file, both of shape (n,)."""
-    names = ("computation", "communication")
-    if Path(path).suffix in PICKLES:
-        found = read_pickle(path)
-        rows = list(found.values()) if isinstance(found, dict) else []
-        if not rows or not all(isinstance(row, dict) for row in rows):
-            raise DataError(f"{path}: a capacity trace is a dictionary of devices with {' and '.join(names)}")
-        columns: Mapping[str, Any] = {name: [row.get(name) for row in rows] for name in names}
+def capacities_of(
+    path: str | Path, field: str, mapping: Mapped, clients: int, streams: Streams
+) -> tuple[FloatArray, FloatArray]:
+    """Return compute times in ms per sample and bandwidths in kbit/s of K clients, from the devices of a file."""
+    table = _capacities(path, field)
+    compute, bandwidth = (
+        table.numbers(name, NUMBER, to=unit, least=0.0) for name, unit in zip(_NAMES, _UNITS, strict=True)
+    )
+    if not table.rows:
+        table.refuse("it has no row; allowed: at least one device")
+    if mapping == "id" or (mapping is None and table.find("client", "id") is not None):
+        entry = owned(table, clients, "one").row
     else:
-        columns = read_columns(path)
+        entry = entries_of(clients, table.rows, mapping or "random", "trace-capacity", streams)
+    return compute[entry], bandwidth[entry]
+
+
+def _capacities(path: str | Path, field: str) -> Table:
+    if suffix_of(path) not in PICKLES:
+        return Table.read(path, field)
+    found = read_pickle(path)
+    rows = list(found.values()) if isinstance(found, dict) else []
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{path}: a capacity trace is a dictionary of devices with {' and '.join(_NAMES)}")
     try:
-        compute, bandwidth = (np.asarray(columns[name], dtype=np.float64) for name in names)
+        columns = {name: np.asarray([row[name] for row in rows], dtype=np.float64) for name in _NAMES}
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{path}: does not hold numbers in columns {' and '.join(names)}: {error}") from None
-    usable = np.isfinite(compute) & (compute >= 0) & np.isfinite(bandwidth) & (bandwidth >= 0)
-    if compute.shape != bandwidth.shape or not compute.size or not usable.all():
-        raise DataError(f"{path}: every device needs a {' and a '.join(names)} of at least 0")
-    for values, name in ((compute, "computation"), (bandwidth, "communication")):
-        check_column(values, name, NUMBER, str(path), DataError)
-    return compute, bandwidth
+        raise DataError(f"{path}: does not hold numbers in columns {' and '.join(_NAMES)}: {error}") from None
+    return Table(columns, f"{field}: {path}")

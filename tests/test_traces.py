@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.errors import DataError
-from fedsim.traces import read_columns, read_pickle
+from fedsim.inputs.tables import Table
+from fedsim.traces import read_pickle
 
 scalars = (
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=20)
@@ -191,14 +192,14 @@ def test_arrays_of_objects_in_an_npz_are_refused_unread(tmp_path):
     marker = tmp_path / "ran"
     np.savez(tmp_path / "evil.npz", start_s=np.array([Evil(str(marker))], dtype=object))
     with pytest.raises(DataError, match="arrays of objects are pickles"):
-        read_columns(tmp_path / "evil.npz")
+        Table.read(tmp_path / "evil.npz")
     assert not marker.exists()
     (tmp_path / "noise.parquet").write_bytes(b"noise")
     (tmp_path / "noise.csv").write_bytes(b"")
     (tmp_path / "noise.npz").write_bytes(b"noise")
     for suffix in ("parquet", "csv", "npz"):
         with pytest.raises(DataError, match="cannot be read"):
-            read_columns(tmp_path / f"noise.{suffix}")
+            Table.read(tmp_path / f"noise.{suffix}")
 
 
 @pytest.mark.parametrize(

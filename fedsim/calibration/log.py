@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
-from fedsim.inputs.bounds import NUMBER, check_column
+from fedsim.inputs.bounds import NUMBER
 from fedsim.inputs.files import MAX_BYTES, check_file
+from fedsim.inputs.tables import IDS, Table, identified
 from fedsim.measurements import MOST_WORK
-from fedsim.traces import read_columns
 from fedsim.units import SECONDS
 
 DURATIONS: Final = tuple(f"{phase}_s" for phase in PHASES)
@@ -84,16 +84,28 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
         rounds = place / "rounds.parquet" if rounds is None else rounds
         place = place / "participations.parquet"
         if (place.parent / "clients.parquet").exists():
-            beside = read_columns(place.parent / "clients.parquet")
+            beside = _columns(Table.read(place.parent / "clients.parquet"))
     check_file(place, MAX_BYTES, DataError)
-    columns = read_columns(place)
+    columns = _columns(Table.read(place))
     candidates = None
     if rounds is not None:
-        told = read_columns(check_file(rounds, MAX_BYTES, DataError))
-        if "candidates" not in told:
-            raise DataError(f"{rounds}: there is no column candidates; a table of rounds has one")
-        candidates = _numbers(told, "candidates", str(rounds)).astype(np.int64)
+        candidates = Table.read(check_file(rounds, MAX_BYTES, DataError)).whole("candidates")
     return _log(columns, candidates, beside, str(place))
+
+
+def _columns(table: Table) -> dict[str, NDArray[Any]]:
+    """Return the columns of a log that are known, numbers in the units of their names, others as texts."""
+    found: dict[str, NDArray[Any]] = {}
+    for name in _NUMBERS:
+        if table.find(name) is not None:
+            found[name] = table.numbers(name, SECONDS if name.endswith("_s") else NUMBER)
+    for name in ("class", "outcome", "cut_in"):
+        if table.find(name) is not None:
+            found[name] = table.texts(name)
+    if (client := table.find(*IDS)) is not None:
+        ids, labels = identified(table, client)
+        found["client"] = ids if labels is None else np.array(labels)[ids]
+    return found
 
 
 def _log(
@@ -104,7 +116,7 @@ def _log(
     size, notes = columns["client"].size, list[str]()
     if size < _FEWEST:
         raise DataError(f"{where}: it has {size} participations; laws are fitted to at least {_FEWEST}")
-    numbers = {name: _numbers(columns, name, where) for name in _NUMBERS if name in columns}
+    numbers = {name: columns[name] for name in _NUMBERS if name in columns}
     names, client = _numbered(columns["client"])
     groups, group = _numbered(columns["class"]) if "class" in columns else (("all",), np.zeros(size, dtype=np.int64))
     outcome = _codes(columns, "outcome", Outcome.labels(), where, int(Outcome.DELIVERED))
@@ -185,19 +197,6 @@ def _samples(
     known = dict(zip(clients["client"].astype(str).tolist(), clients["samples"].tolist(), strict=True))
     told = np.array([known.get(name) or 0 for name in names], dtype=np.float64)
     return told.astype(np.int64) if np.nan_to_num(told).min() >= 1 else None
-
-
-def _numbers(columns: Mapping[str, NDArray[Any]], name: str, where: str) -> FloatArray:
-    """Return a column of finite numbers, shape (n,)."""
-    try:
-        values = np.asarray(columns[name], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"{where}: the column {name} holds what is no number") from None
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if wrong.size:
-        raise DataError(f"{where}: {name}: row {wrong[0] + 1} has {values[wrong[0]]}; allowed: finite numbers")
-    check_column(values, name, SECONDS if name.endswith("_s") else NUMBER, where, DataError)
-    return values
 
 
 def _codes(

@@ -11,19 +11,25 @@ from fedsim.inputs.plugins import registered
 
 def list_kinds(
     sort: Annotated[str | None, typer.Argument(metavar="[SORT]", help="selectors, networks, ...")] = None,
+    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="one of the sort, for its options")] = None,
 ) -> None:
-    """List the kinds that may fill a slot of a scenario."""
+    """List the kinds that may fill a slot of a scenario, or the options of one kind."""
     registries = catalogues()
+    singular = {catalogue.noun.replace(" ", "-"): name for name, catalogue in registries.items()}
+    sort = singular.get(sort, sort) if sort is not None else None
     if sort is None:
         print_table("fedsim list SORT", [(name, ", ".join(c.kinds())) for name, c in registries.items()])
         return
     if sort not in registries:
-        from fedsim.registry import suggest
+        from fedsim.errors import suggest
 
         raise FedsimError(
             f"list: there is no sort {sort!r}{suggest(sort, registries)}; allowed: {', '.join(registries)}"
         )
     catalogue = registries[sort]
+    if kind is not None:
+        _print_options(catalogue, kind)
+        return
     if sort == "selectors":
         print_table(sort, _selectors(catalogue), ("kind", "what it is"), markup=True)
         return
@@ -32,6 +38,15 @@ def list_kinds(
         print_table(sort, [row[:2] for row in rows], ("kind", "what it is"))
         return
     print_table(sort, rows, ("kind", "what it is", "options"))
+
+
+def _print_options(catalogue: Any, kind: str) -> None:
+    from fedsim.cli.options_of_kind import rows_of
+
+    found, what = _loaded(catalogue, kind)
+    if found is None:
+        raise FedsimError(f"list: {what}")
+    print_table(f"{catalogue.noun} {kind}: {what}", rows_of(found), ("option", "type", "unit", "default", "meaning"))
 
 
 def catalogues() -> dict[str, Any]:

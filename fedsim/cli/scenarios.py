@@ -10,7 +10,7 @@ import typer
 
 from fedsim.cli.options import DataDir, one_path
 from fedsim.cli.printing import print_table
-from fedsim.errors import FedsimError
+from fedsim.errors import FedsimError, RunError
 from fedsim.inputs.plugins import imported_plugins, without_plugins
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def run(
     for path, code in scenario.code().items():
         if code.unreadable:
             typer.echo(f"fedsim: {path}: {code.unreadable}; this run counts as another one in every process", err=True)
+    for path in _changed_since(file.parent, scenario.files()):
+        typer.echo(f"fedsim: {path}: the content of this file has changed since the run in {file.parent}", err=True)
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
 
@@ -112,6 +114,17 @@ def run(
         console.print(str(written), soft_wrap=True, highlight=False, markup=False)
 
 
+def _changed_since(folder: Path, files: dict[str, str]) -> list[str]:
+    """Return the fields of files that had another content in the run whose folder holds the scenario's file, if any."""
+    from fedsim.results.holding import changed_files
+    from fedsim.results.state import read_state
+
+    try:
+        return changed_files(read_state(folder), files)
+    except RunError:
+        return []
+
+
 def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlugins = False) -> None:
     """Check a scenario, and print it with all defaults.
 
@@ -122,6 +135,7 @@ def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlu
     scenario = load_scenario(file, assignments, plugins=not no_plugins)
     for module, where in imported_plugins().items() - before.items():
         typer.echo(f"fedsim: the file names a plug-in, and its module {module!r} ({where}) was imported", err=True)
+    scenario.check_files()
     typer.echo(scenario.to_toml())
     typer.echo(f"# {file}: valid, digest {scenario.digest()}")
 

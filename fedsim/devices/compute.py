@@ -24,10 +24,11 @@ from fedsim.devices.heterogeneity import (
     slowdown,
 )
 from fedsim.errors import DataError, ScenarioError
+from fedsim.inputs.paths import InputPath
 from fedsim.per_client import ClientValues, PerClient, Values, at, one_number, values_of
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
-from fedsim.traces import Assignment, entries_of, read_capacities
+from fedsim.traces import Mapped, capacities_of
 from fedsim.units import FLOPS_PER_SECOND, SAMPLES_PER_SECOND, Bound
 
 COMPUTE_TIMES = Registry(
@@ -241,17 +242,19 @@ class FedScale(Component):
         In FedScale every client does the same number of steps, cycling through its data. By default the samples
         count that the learner passes.
     law : ``"uniform"`` or ``"phones"``, of c
-    path : FedScale's ``client_device_capacity`` or a table, see `fedsim.traces.read_capacities`
-    mapping : how clients get entries of the file, ``"random"`` or ``"sequential"``; a network of kind ``"fedscale"``
-        with the same file and mapping gives them the same entries
+    path : FedScale's ``client_device_capacity`` or a table with the columns ``computation``
+        (ms per sample) and ``communication`` (kbit/s)
+    mapping : how clients get entries of the file: ``"random"``, ``"sequential"``, or ``"id"``, each client the row of
+        its own id; by default ``"id"`` where there is a column ``client`` or ``id``. A network of kind ``"fedscale"``
+        with the same file and mapping gives them the same entries.
     jitter, load : as in `Flops`
     """
 
     batch_size: Annotated[int, Field(ge=1)] | None = None
     steps: Annotated[int, Field(ge=1), Bound(0, 10**8)] | None = None
     law: Literal["uniform", "phones"] = "uniform"
-    path: str | None = None
-    mapping: Assignment = "random"
+    path: InputPath | None = None
+    mapping: Mapped = None
     jitter: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = Fixed()
     load: Load = 0.0
 
@@ -274,10 +277,10 @@ class FedScale(Component):
 
     def _ms(self, clients: int, streams: Streams) -> FloatArray:
         if self.path is not None:
-            ms = read_capacities(self.path)[0]
+            ms = capacities_of(self.path, "devices.compute.path", self.mapping, clients, streams)[0]
             if not np.all(ms > 0):
                 raise DataError(f"{self.path}: computation must be above 0 ms")
-            return ms[entries_of(clients, ms.size, self.mapping, "trace-capacity", streams)]
+            return ms
         u = streams.uniform("compute-spread", np.arange(clients))
         if self.law == "phones":
             return _phones_ms(u)

@@ -13,12 +13,13 @@ from pydantic import Field, model_validator
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.capabilities import MODEL_BITS
 from fedsim.errors import DataError
+from fedsim.inputs.paths import InputPath
 from fedsim.network.contracts import LinkFacts, Links
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.per_client import ClientValues, PerClient, one_number, values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
-from fedsim.traces import Assignment, entries_of, read_capacities
+from fedsim.traces import Mapped, capacities_of
 from fedsim.units import KILOBITS_PER_SECOND, KilobitsPerSecond, Positive
 
 _BITS_PER_KBIT: Final = 1024.0
@@ -40,7 +41,8 @@ class FedScaleNetwork(Component):
     median_kbps, sigma : median of the rates and standard deviation of their logarithm
         Where `median_kbps` gives each client its own rate, sigma is 0 by default.
     lowest_kbps, highest_kbps : limits to which rates are cut
-    path : FedScale's ``client_device_capacity`` or a table, see `fedsim.traces.read_capacities`
+    path : FedScale's ``client_device_capacity`` or a table with the columns ``computation``
+        (ms per sample) and ``communication`` (kbit/s)
     mapping : how clients get entries of the file; the devices of the same kind give them the same ones
     transport : what TCP adds to each message; ``none``, the default, for nothing, as in FedScale
     """
@@ -51,8 +53,8 @@ class FedScaleNetwork(Component):
     sigma: Annotated[float, Field(ge=0, le=10)] = 1.10
     lowest_kbps: Positive[KilobitsPerSecond] = 100.0
     highest_kbps: Positive[KilobitsPerSecond] = 200_000.0
-    path: str | None = None
-    mapping: Assignment = "random"
+    path: InputPath | None = None
+    mapping: Mapped = None
     transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
     @model_validator(mode="before")
@@ -77,10 +79,10 @@ class FedScaleNetwork(Component):
 
     def _kbps(self, clients: int, streams: Streams) -> FloatArray:
         if self.path is not None:
-            kbps = read_capacities(self.path)[1]
+            kbps = capacities_of(self.path, "network.path", self.mapping, clients, streams)[1]
             if not np.all(kbps > 0):
                 raise DataError(f"{self.path}: communication must be above 0 kbit/s")
-            return kbps[entries_of(clients, kbps.size, self.mapping, "trace-capacity", streams)]
+            return kbps
         z = normal_quantile(streams.uniform("fedscale-bandwidth", np.arange(clients)))
         median_kbps = values_of(self, "median_kbps", clients, streams, "network")
         return np.clip(median_kbps * np.exp(self.sigma * z), self.lowest_kbps, self.highest_kbps)

@@ -4,8 +4,6 @@ Streams: ``placement-radius``, ``placement-angle`` and ``placement-cell`` by cli
 no other position.
 """
 
-import csv
-import io
 from typing import Annotated, Self
 
 import numpy as np
@@ -13,8 +11,8 @@ from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
-from fedsim.inputs.bounds import check_column
-from fedsim.inputs.files import read_text, shortened
+from fedsim.inputs.paths import InputPath
+from fedsim.inputs.tables import Table, owned
 from fedsim.network.radio.sites import MOST_RINGS, hexagonal_sites, in_hexagon
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
@@ -132,8 +130,8 @@ class FromFile(Component):
     Attributes
     ----------
     path : str
-        A file with a header that names the columns ``x_m`` and ``y_m``, and a row for each client; other columns are
-        ignored. A relative path counts from the folder in which fedsim runs.
+        A table with the columns ``x_m`` and ``y_m`` (or ``x_km``, ``x [km]``) and a row for each client, by its id
+        or in the order of clients; other columns are ignored.
 
     Examples
     --------
@@ -148,37 +146,12 @@ class FromFile(Component):
     [[10.0, 20.0], [-5.0, 30.5]]
     """
 
-    path: Annotated[str, Field(min_length=1)]
+    path: InputPath
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
-        rows = self._rows()
-        if len(rows) < clients:
-            raise ScenarioError(
-                f"path: {self.path!r} has {len(rows)} positions; there must be one for each of the {clients} clients"
-            )
-        places = np.array(rows[:clients], dtype=np.float64)
-        check_column(places, "positions_m", COORDINATES, f"path: {self.path!r}", ScenarioError)
-        return places
-
-    def _rows(self) -> list[tuple[float, float]]:
-        try:
-            text = read_text(self.path, ScenarioError, f"path: {shortened(self.path)}")
-            reader = csv.DictReader(io.StringIO(text, newline=""))
-            missing = {"x_m", "y_m"} - set(reader.fieldnames or ())
-            if missing:
-                raise ScenarioError(f"path: {self.path!r} has no column {' and no column '.join(sorted(missing))}")
-            return [self._row(reader.line_num, row["x_m"], row["y_m"]) for row in reader]
-        except csv.Error as error:
-            raise ScenarioError(f"path: {self.path!r} cannot be read: {error}") from None
-
-    def _row(self, line: int, x: str | None, y: str | None) -> tuple[float, float]:
-        try:
-            place = float(x or ""), float(y or "")
-        except ValueError:
-            place = float("nan"), 0.0
-        if not np.all(np.isfinite(place)):
-            raise ScenarioError(f"path: {self.path!r}, line {line}: {x!r}, {y!r} are not two finite numbers")
-        return place
+        table = Table.read(self.path, "crowd.placement.path")
+        row = owned(table, clients, "one").row
+        return np.column_stack([table.numbers(name, COORDINATES, rows=row) for name in ("x_m", "y_m")])
 
 
 class Given(Component):

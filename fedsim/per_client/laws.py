@@ -8,18 +8,19 @@ Streams: ``per-client <field>`` by client, with the dotted path of the field, su
 
 import math
 from abc import abstractmethod
-from typing import Annotated, Any, Final, NamedTuple, Protocol, Self
+from typing import Annotated, Final, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsim.answers import Contract, Free, Numbers, shaped
 from fedsim.arrays import FloatArray, normal_quantile
-from fedsim.errors import DataError
-from fedsim.registry import Component, Registry, suggest
+from fedsim.inputs.paths import InputPath
+from fedsim.inputs.tables import Table, owned
+from fedsim.inputs.tables.header import Name
+from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
-from fedsim.traces import read_columns
+from fedsim.units import Bound
 
 CLIENT_LAWS: Final = Registry(
     "law of clients",
@@ -36,6 +37,7 @@ CLIENT_LAWS: Final = Registry(
 )
 
 _GREATEST: Final = 1e30
+_ANY: Final = Bound(0.0, _GREATEST)
 Any30 = Annotated[float, Field(ge=-_GREATEST, le=_GREATEST)]
 """A number in the unit of whichever field has the law; the bounds of that field are checked on each value."""
 Positive30 = Annotated[float, Field(gt=0, le=_GREATEST)]
@@ -212,63 +214,28 @@ class Column(Component):
 
     Attributes
     ----------
-    column : name of the column
-    path : file; a relative path counts from the folder in which fedsim runs
-        Where it has a column ``client``, a row belongs to the client with that id, and otherwise row i to client i.
-        Further rows are ignored. So ``clients.parquet`` of a run folder can be read here.
+    column : name of the column; where it states a unit, such as ``delay_ms``, that of the field is made of it
+    path : file, such as ``clients.parquet`` of a run folder
+        Where it has a column ``client``, ``id`` or ``device``, a row belongs to the client with that id, and otherwise
+        row i to client i. Rows of no client are counted in the run's notes.
     """
 
     column: Annotated[str, Field(min_length=1)]
-    path: Annotated[str, Field(min_length=1)]
+    path: InputPath
 
     def values(self, clients: int, streams: Streams, field: str) -> FloatArray:
         """Return the number of each client, shape (clients,)."""
-        columns = read_columns(self.path)
-        if self.column not in columns:
-            raise DataError(
-                f"{field}: {self.path} has no column {self.column!r}{suggest(self.column, columns)}; its columns: "
-                f"{', '.join(columns) or 'none'}"
-            )
-        numbers = _numbers(columns[self.column], f"{field}: {self.path}: {self.column}")
-        row = np.arange(clients)
-        if "client" in columns:
-            row = self._rows(_numbers(columns["client"], f"{field}: {self.path}: client"), clients, field)
-        elif numbers.size < clients:
-            raise DataError(
-                f"{field}: {self.path} has {numbers.size} rows; there must be one for each of the {clients} clients"
-            )
-        found = numbers[row]
-        if not np.all(np.isfinite(found)):
-            client = int(np.flatnonzero(~np.isfinite(found))[0])
-            raise DataError(
-                f"{field}: {self.path}: {self.column}, row {row[client] + 1} (client {client}): no finite number"
-            )
-        return found
+        table = Table.read(self.path, field)
+        row = owned(table, clients, "one").row
+        unit = Name.of(field.rpartition(".")[2]).unit
+        (_, of_column, per), (_, of_field, wanted) = (name.rpartition("_per_") for name in (self.column, field))
+        if of_column and of_field and per != wanted:
+            table.refuse(f"{self.column} is per {per}, and {field} per {wanted}; allowed: a column in the field's unit")
+        return table.numbers(self.column, _ANY, to=unit, rows=row)
 
     def limits(self) -> None:
         """Return None: the values are known when the file is read."""
         return
-
-    def _rows(self, ids: FloatArray, clients: int, field: str) -> NDArray[np.int64]:
-        """Return the row of each client by the ids of the rows."""
-        known = np.flatnonzero((ids >= 0) & (ids < clients) & (ids == np.floor(ids)))
-        owner = ids[known].astype(np.int64)
-        counted = np.bincount(owner, minlength=clients)
-        if np.any(counted != 1):
-            client = int(np.flatnonzero(counted != 1)[0])
-            raise DataError(
-                f"{field}: {self.path} has {counted[client]} rows with client = {client}; there must be one for each "
-                f"of the {clients} clients"
-            )
-        row = np.empty(clients, dtype=np.int64)
-        row[owner] = known
-        return row
-
-
-def _numbers(column: NDArray[Any], where: str) -> FloatArray:
-    if column.dtype.kind not in "iufb" or column.ndim != 1:
-        raise DataError(f"{where} holds {column.dtype}; it must hold numbers")
-    return column.astype(np.float64)
 
 
 def _span(centre: float, sigma: float, low: float | None, high: float | None) -> tuple[float, float]:

@@ -231,7 +231,7 @@ class RunFolder:
         """Read what the folder holds, and refuse one that may not be used."""
         # The digest of an object without a description knows its class only, so the run may be another one.
         digest = self._digest if self.scenario.selector.prototype is None else None
-        self._held = look(self.path, digest, replace=self._thrown)
+        self._held = look(self.path, digest, self._files, replace=self._thrown)
         refuse_outside(self.path, self.state, self._cohorts)
 
     def _open(self, schema: TableSchema, extent: Extent) -> ReplayedSpool:

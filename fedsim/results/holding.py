@@ -1,5 +1,6 @@
 """What a run folder holds for a scenario that is to run there, and the exchange of a run for a finished one."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,12 @@ class Holding(NamedTuple):
     files: frozenset[str] = frozenset()
 
 
-def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
+def changed_files(state: RunState, files: Mapping[str, str]) -> list[str]:
+    """Return the fields of files that had another content in a run."""
+    return [where for where, digest in files.items() if state.files.get(where, digest) != digest]
+
+
+def look(folder: Path, digest: str | None, files_now: Mapping[str, str], *, replace: bool) -> Holding:
     """Return what an existing folder holds, or refuse it."""
     if not folder.is_dir():
         raise RunError(f"{folder}: is a file; a run needs a folder")
@@ -32,8 +38,10 @@ def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
     if beside is not None and beside.digest == digest:
         return Holding(folder / NEXT, beside, files)
     if state.digest != digest:
+        changed = changed_files(state, files_now)
+        why = f"; the content of {', '.join(changed)} has changed" if changed else ""
         raise RunError(
-            f"{folder}: holds a run of another scenario (digest {state.digest[:12]}); choose another folder with "
+            f"{folder}: holds a run of another scenario (digest {state.digest[:12]}{why}); choose another folder with "
             "--out, or replace that run with --force"
         )
     return Holding(folder, state, files)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fedsim import capabilities as names
+from fedsim.errors import suggest
 from fedsim.identity import parts_of
 from fedsim.learning import (
     AGGREGATIONS,
@@ -21,7 +22,7 @@ from fedsim.learning import (
 )
 from fedsim.learning.data.partitions.contracts import WITHOUT_LABELS
 from fedsim.network import NETWORKS, Network
-from fedsim.registry import Component, Recipe, suggest
+from fedsim.registry import Component, Recipe
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS
 from fedsim.rounds.policies.safa import Safa

@@ -1,15 +1,21 @@
-"""Digests of the files that the parts of a scenario read: placements, traces, topologies.
+"""Digests of the files that the parts of a scenario read: placements, traces, topologies, and files of a user's parts.
 
-A field called ``path`` names such a file. Its content belongs to the experiment as much as its name.
+A field called ``path`` names such a file, and so does an option of a user's own class or function that is the path of a
+file. Its content belongs to the experiment; its folder does not.
 """
 
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from fedsim.errors import DataError
+from fedsim.code_digest import Code, is_builtin
+from fedsim.errors import DataError, ScenarioError
+from fedsim.foreign import Foreign, parameters_of
 from fedsim.identity import nested
 from fedsim.inputs.files import MAX_BYTES, read_bytes
+from fedsim.inputs.paths import is_file
+from fedsim.registry import Component, Recipe
 
 
 def contents(value: object) -> dict[str, str]:
@@ -20,9 +26,35 @@ def contents(value: object) -> dict[str, str]:
     return {where: _digest(Path(path)) for where, path in _files(value, ())}
 
 
+def check_files(value: object) -> None:
+    """Refuse a file that a part or its parts would read and that cannot be read."""
+    for where, path in _files(value, ()):
+        read_bytes(path, MAX_BYTES, ScenarioError, f"{where}: {path}")
+
+
+def without_folders(described: Any, value: object) -> Any:
+    """Return the tables of a part in which files that can be read have their names alone."""
+    named = {path: Path(path).name for _, path in _files(value, ()) if is_file(Path(path))}
+
+    def shorter(inner: Any) -> Any:
+        if isinstance(inner, dict):
+            return {name: shorter(held) for name, held in inner.items()}
+        if isinstance(inner, list | tuple):
+            return [shorter(held) for held in inner]
+        return named.get(inner, inner) if isinstance(inner, str) else inner
+
+    return shorter(described) if named else described
+
+
 def _files(value: object, way: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for name, inner in nested(value):
-        if name == "path" and isinstance(inner, str):
+    owner: object = value.factory if isinstance(value, Recipe) else type(value)
+    own = isinstance(value, Component | Recipe) and isinstance(owner, Code) and not is_builtin(owner)
+    entries = nested(value)
+    if isinstance(value, Foreign):
+        defaults = {name: one.default for name, one in parameters_of(value.found).items()}
+        own, entries = True, iter({**defaults, **value.options}.items())
+    for name, inner in entries:
+        if isinstance(inner, str) and (name == "path" or (own and is_file(Path(inner)))):
             yield ".".join((*way, name)), inner
         else:
             yield from _files(inner, (*way, name))

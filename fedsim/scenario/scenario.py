@@ -19,9 +19,10 @@ from fedsim.errors import ScenarioError
 from fedsim.foreign import Foreign
 from fedsim.identity import nested, parts_of, user_code
 from fedsim.inputs.files import read_text
+from fedsim.inputs.paths import located
 from fedsim.registry import refusal
 from fedsim.scenario.compatibility import problems
-from fedsim.scenario.file_digests import contents
+from fedsim.scenario.file_digests import check_files, contents, without_folders
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import override
 from fedsim.scenario.sections import ScenarioTables
@@ -54,7 +55,7 @@ class Scenario(ScenarioTables):
     def __init__(self, /, **tables: Any) -> None:
         try:
             with attributing():
-                super().__init__(**tables)
+                super().__init__(**located(tables))
         except ValidationError as error:
             raise ScenarioError(explain(error)) from None
 
@@ -79,16 +80,30 @@ class Scenario(ScenarioTables):
         It has 64 hexadecimal digits. With a part whose source cannot be read it holds in this process only; see `code`.
         """
         beside = {"files": self.files(), "code": {path: code.text for path, code in self.code().items()}}
-        described = {**self.describe(), **{name: table for name, table in beside.items() if table}}
+        described = {
+            **without_folders(self.describe(), self),
+            **{name: table for name, table in beside.items() if table},
+        }
         text = json.dumps(described, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def files(self) -> dict[str, str]:
         """Return the SHA-256 of each file that the scenario reads now, by the dotted path of the field that names it.
 
-        Such files are placements, topologies and traces. Data sets have names of their own.
+        Such files are placements, topologies and traces, and those that options of a user's own parts name. Data sets
+        have names of their own.
         """
         return contents(self)
+
+    def check_files(self) -> None:
+        """Refuse the scenario if a file that it would read is not there or cannot be read.
+
+        Raises
+        ------
+        ScenarioError
+            Naming the field and the file.
+        """
+        check_files(self)
 
     def code(self) -> dict[str, CodeDigest]:
         """Return the code of each part that is not fedsim's own, by the dotted path of its field."""
@@ -147,6 +162,7 @@ class Scenario(ScenarioTables):
         source: str = "scenario",
         values: Mapping[str, Any] | None = None,
         tell: Callable[[str], None] | None = None,
+        folder: str | Path = "",
     ) -> "Scenario":
         """Return the scenario that TOML text describes, with some values replaced by their dotted paths.
 
@@ -156,13 +172,14 @@ class Scenario(ScenarioTables):
         source : name of the text in messages
         values : dotted path to value
         tell : called with a sentence for each changed kind on which options are kept
+        folder : folder from which paths in the text are meant; by default, as for values, the working folder
 
         Raises
         ------
         ScenarioError
             If the text is no TOML or holds values that are not allowed.
         """
-        tables = parse_toml(text, source)
+        tables = located(parse_toml(text, source), folder)
         for path, value in (values or {}).items():
             told = override(cls, tables, path, value)
             if told and tell is not None:
@@ -195,6 +212,8 @@ class Scenario(ScenarioTables):
     ) -> "Scenario":
         """Return the scenario of a TOML file, with some values replaced by their dotted paths.
 
+        Paths in the file are meant from its folder, and those among the values from the working folder.
+
         Parameters
         ----------
         path : file
@@ -210,4 +229,4 @@ class Scenario(ScenarioTables):
             text = read_text(path, ScenarioError)
         except ScenarioError as error:
             raise ScenarioError(f"{error}; a scenario is a TOML file") from None
-        return cls.from_toml(text, source=str(path), values=values, tell=tell)
+        return cls.from_toml(text, source=str(path), values=values, tell=tell, folder=Path(path).parent)

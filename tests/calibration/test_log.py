@@ -94,8 +94,8 @@ def test_queues_classes_samples_and_rounds(tmp_path):
     ("changes", "said"),
     [
         ({"client": None}, "there is no column client; known columns: client, class, downlink_s"),
-        ({"downlink_s": ["soon"] * ROWS}, "the column downlink_s holds what is no number"),
-        ({"uplink_s": ["nan"] * ROWS}, "uplink_s: row 1 has nan; allowed: finite numbers"),
+        ({"downlink_s": ["soon"] * ROWS}, "downlink_s, row 1: 'soon' is not allowed; allowed: numbers"),
+        ({"uplink_s": ["nan"] * ROWS}, "uplink_s, row 1: nothing is not allowed; allowed: numbers"),
         ({"compute_s": [-1.0] * ROWS}, "a time of -1 s is not allowed"),
         ({"outcome": ["lost"] * ROWS}, "outcome: 'lost' is not allowed; allowed: delivered, late, dropped"),
         ({"samples": range(ROWS)}, "samples: each client has one whole number of at least 1"),
@@ -112,8 +112,8 @@ def test_files_that_are_no_logs_are_refused(tmp_path):
         read_log(tmp_path / "none.csv")
     with pytest.raises(DataError, match="it has 2 participations"):
         read_log(written(tmp_path / "log.csv", client=[0, 1], uplink_s=[1, 2]))
-    with pytest.raises(DataError, match="there is no column candidates"):
+    with pytest.raises(DataError, match="there is no column 'candidates'"):
         read_log(written(tmp_path / "log.csv", **whole()), tmp_path / "log.csv")
     (tmp_path / "log.txt").write_text("client\n")
-    with pytest.raises(DataError, match=r"allowed: \.csv, \.parquet"):
+    with pytest.raises(DataError, match="it has 0 participations"):
         read_log(tmp_path / "log.txt")

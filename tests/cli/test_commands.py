@@ -12,6 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fedsim.cli import app
+from fedsim.cli.options_of_kind import rows_of
+from fedsim.network.traces.network import RateTraces
 from tests.support.interrupts import heard
 
 SCENARIO = """
@@ -120,6 +122,16 @@ def test_list_names_every_sort(typed):
     done = typed("list")
     for sort in ("selectors", "policies", "late-rules", "groupings", "networks", "datasets", "mechanisms", "sharings"):
         assert sort in done.stdout
+
+
+def test_the_options_of_a_kind_are_listed_with_type_unit_default_and_meaning(typed):
+    rows = {row[0]: row[1:] for row in rows_of(RateTraces)}
+    assert rows["sharing"][:3] == ("'dedicated', 'equal'", "", "'dedicated'")
+    assert rows["delay_s"][1:3] == ("s", "must be given")
+    assert rows["uplink.step_s"] == ("number", "s", "none", "length of each row, for tables without instants")
+    told = " ".join(typed("list", "availability", "traces").stdout.replace("│", " ").split())
+    assert "availability traces: Intervals from a file" in told
+    assert "must be given" in told
 
 
 def test_list_selectors_says_what_each_needs_and_costs(typed):

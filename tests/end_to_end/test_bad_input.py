@@ -243,7 +243,7 @@ COMMANDS = {
         ["check", "tiny.toml", "--set", "rounds.count.deep=3"],
         "rounds.count is 2, which is no table",
     ),
-    "a list that is none": (["list", "selector"], "did you mean 'selectors'"),
+    "a list that is none": (["list", "selectrs"], "did you mean 'selectors'"),
     "data that are none": (["data", "mnits"], "there is no data set 'mnits'"),
     "a file for a folder": (["run", "tiny.toml", "--out", "tiny.toml"], "is a file"),
     "data that are not at hand": (
@@ -278,7 +278,8 @@ def test_a_pipe_is_refused_without_waiting(fedsim, folder):
 def test_traces_beyond_the_clock_are_refused(fedsim, folder):
     np.savez(folder / "late.npz", offset=[0, 1], start_s=[1e17], end_s=[1e17 + 64], period_s=[1e18])
     value = "{kind = 'traces', path = 'late.npz'}"
-    is_refused(fedsim("run", "tiny.toml", "--set", f"devices.availability={value}"), "start_s: 1e+17 is not allowed")
+    told = fedsim("run", "tiny.toml", "--set", f"devices.availability={value}")
+    is_refused(told, "start_s, row 1: 1e+17 is not allowed")
 
 
 def test_markup_is_text(fedsim, folder):

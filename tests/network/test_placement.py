@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from fedsim.errors import ScenarioError
+from fedsim.errors import DataError, ScenarioError
 from fedsim.network import PLACEMENTS, Annulus, Disc, FromFile, Given
 from fedsim.streams import Streams
 
@@ -61,32 +61,41 @@ def test_positions_from_a_file(tmp_path):
     placement = PLACEMENTS.make({"kind": "file", "path": str(path)})
     np.testing.assert_array_equal(placement.positions(3, Streams(0)), [[1.0, 2.5], [-300.0, 0.0], [8.0, 7.0]])
     np.testing.assert_array_equal(placement.positions(2, Streams(9)), [[1.0, 2.5], [-300.0, 0.0]])
-    with pytest.raises(ScenarioError, match=r"3 positions.* 4 clients"):
+    with pytest.raises(DataError, match=r"crowd\.placement\.path: .*: it has 3 rows; .* 4 clients"):
         placement.positions(4, Streams(0))
+
+
+def test_rows_of_a_file_of_positions_belong_to_the_clients_that_they_name(tmp_path):
+    path = tmp_path / "crowd.csv"
+    for name in ("client", " Client ", "ID", "device"):
+        path.write_text(f"{name},x_m,y_m\n2,900,900\n0,0,0\n1,100,100\n", encoding="utf-8")
+        assert FromFile(path=str(path)).positions(3, Streams(0))[:, 0].tolist() == [0.0, 100.0, 900.0]
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("x_m,y\n1,2\n", "no column y_m"),
-        ("", "no column x_m and no column y_m"),
-        ("x_m,y_m\n1,2\n3\n", "line 3: '3', None are not two finite numbers"),
-        ("x_m,y_m\n1,nan\n", "line 2: '1', 'nan' are not two finite numbers"),
-        ("x_m,y_m\n1,here\n", "line 2"),
+        ("x_m,y\n1,2\n", r"there is no column 'y_m' \(did you mean 'x_m'\?\); its columns: x_m, y"),
+        ("", "it is empty"),
+        ("x_m,y_m\n1,2\n3\n", "row 2 has 1 cells and the header has 2: '3'"),
+        ("x_m,y_m\n1,nan\n", "y_m, row 1: nothing is not allowed; allowed: numbers"),
+        ("x_m,y_m\n1,here\n", "y_m, row 1: 'here' is not allowed; allowed: numbers"),
+        ("x_m,y_m\n1,2e9\n", "y_m, row 1: '2e9' is not allowed"),
+        ("client,x_m,y_m\n1,0,0\n", "client: there is no row of client 0; the ids in it are 1, and the clients are 0"),
     ],
 )
 def test_files_that_are_no_crowd_are_refused(tmp_path, text, complaint):
     path = tmp_path / "crowd.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ScenarioError, match=complaint):
+    with pytest.raises(DataError, match=complaint):
         FromFile(path=str(path)).positions(1, Streams(0))
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
-    with pytest.raises(ScenarioError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         FromFile(path=str(tmp_path / "none.csv")).positions(1, Streams(0))
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ScenarioError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         FromFile(path=str(tmp_path / "binary.csv")).positions(1, Streams(0))
 
 

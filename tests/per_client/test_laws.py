@@ -117,22 +117,35 @@ def test_rows_belong_to_the_clients_that_they_name(tmp_path):
     (tmp_path / "t.csv").write_text("client,speed\n2,20\n0,0.5\n7,70\n1,10\n")
     law = Column(column="speed", path=str(tmp_path / "t.csv"))
     assert law.values(3, Streams(0), "x").tolist() == [0.5, 10.0, 20.0]
-    with pytest.raises(DataError, match="0 rows with client = 3; there must be one for each of the 4 clients"):
+    with pytest.raises(
+        DataError, match="no row of client 3; the ids in it are 0, 1, 2, 7, and the clients are 0, 1, 2, 3"
+    ):
         law.values(4, Streams(0), "x")
     (tmp_path / "t.csv").write_text("client,speed\n0,20\n0,1\n")
-    with pytest.raises(DataError, match="2 rows with client = 0"):
+    with pytest.raises(DataError, match="client, row 2: client 0 has a row before"):
         law.values(1, Streams(0), "x")
+
+
+def test_a_unit_in_the_name_of_a_column_is_made_that_of_the_field(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("device_ms,delay (ms),samples_per_ms\n7,20,3\n8,500,4\n")
+    law = {name: Column(column=name, path=str(path)) for name in ("delay (ms)", "Delay", "samples_per_ms")}
+    assert law["delay (ms)"].values(2, Streams(0), "network.delay_s").tolist() == [0.02, 0.5]
+    assert law["Delay"].values(2, Streams(0), "network.delay_s").tolist() == [0.02, 0.5]
+    with pytest.raises(DataError, match=r"samples_per_ms is per ms, and a\.samples_per_s per s; allowed"):
+        law["samples_per_ms"].values(2, Streams(0), "a.samples_per_s")
+    assert law["delay (ms)"].values(2, Streams(0), "a.load").tolist() == [20, 500], "a field without a unit"
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("sped\n1\n2\n", r"a\.b: .*t\.csv has no column 'speed' \(did you mean 'sped'\?\); its columns: sped"),
+        ("sped\n1\n2\n", r"a\.b: .*t\.csv: there is no column 'speed' \(did you mean 'sped'\?\); its columns: sped"),
         ("speed\n1\n", "has 1 rows; there must be one for each of the 2 clients"),
-        ("speed\nx\ny\n", "speed holds object; it must hold numbers"),
+        ("speed\nx\ny\n", "speed, row 1: 'x' is not allowed; allowed: numbers"),
         ("speed\n1\n\n", "has 1 rows"),
-        ("speed,b\n1,1\n,2\n", r"row 2 \(client 1\): no finite number"),
-        ("speed\n1\ninf\n", r"row 2 \(client 1\): no finite number"),
+        ("speed,b\n1,1\n,2\n", "speed, row 2: nothing is not allowed"),
+        ("speed\n1\ninf\n", "speed, row 2: 'inf' is not allowed"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused_by_field_file_row_and_client(tmp_path, text, said):

@@ -118,7 +118,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "placement file": {"path": "one/places.csv"},
     "placement given": {"positions_m": [[10.0 * (number + 1), 5.0] for number in range(6)]},
     "network rate-traces": {"downlink": RATES, "uplink": RATES, "delay_s": 0.01},
-    "satellite pass file": {"path": "one/windows.csv"},
+    "satellite pass file": {"path": "one/windows.csv", "period_s": 10.0},
     "network graph": {"topology": TWO_TIER, "access": CONSTANT_ACCESS},
     "network latency": {"downlink": LAW, "uplink": LAW},
     "topology file": {"path": "one/graph.json"},
@@ -268,6 +268,8 @@ OTHERS: Final[dict[str, Any]] = {
     "crowd.placement.positions_m": [[9.0 * (number + 1), 5.0] for number in range(6)],
     "network.path": "two/capacities.csv",
     "network.passes.path": "two/windows.csv",
+    "network.passes.contact_with": "6",
+    "devices.availability.contact_with": "6",
     "network.downlink.path": "two/rates.csv",
     "network.downlink.rate": "again_bps",
     "network.downlink.time": "again_s",
@@ -312,6 +314,11 @@ TOGETHER: Final[dict[str, Mapping[str, Any]]] = {
     "learning.local.optimizer": {"learning.local.momentum": 0.0},
     "network.fading.speed_m_per_s": {"network.fading.coherence_s": None, "network.fading.carrier_hz": 2e9},
     "network.fading.carrier_hz": {"network.fading.coherence_s": None, "network.fading.speed_m_per_s": 1.0},
+    "network.passes.contact_with": {"network.passes.path": "one/contacts.txt"},
+    "devices.availability.contact_with": {
+        "devices.availability.path": "one/contacts.txt",
+        "devices.availability.period_s": 100.0,
+    },
     "network.topology.directed": {"network.topology.edges": BOTH_WAYS},
     "network.trouble.0.edge": {"network.trouble.0.node": None},
     "network.mobility.path": {"network.mobility.points": None},
@@ -374,6 +381,8 @@ def write_files(folder: Path) -> None:
             "client,start_s,end_s",
             ((row, 0.1 * row, 0.1 * row + 0.4 + number / 99) for row in rows[:6]),
         )
+        events = ((0.1 * row + after_s, row, way) for row in rows[:6] for after_s, way in ((0.0, "up"), (0.4, "down")))
+        (place / "contacts.txt").write_text("".join(f"{time_s} CONN {row} 6 {way}\n" for time_s, row, way in events))
         _csv(place / "walks.csv", "client,time_s,x_m,y_m", ((row, 0, 5, number) for row in rows))
         _csv(place / "traces.csv", "device,start_s,end_s,period_s", ((row, number, 50, 100) for row in rows))
         lines = [{**line, "delay_s": 0.01 * (1 + number)} for line in LINES]

@@ -3,89 +3,31 @@
 Streams: ``trace-availability`` by client, for a random mapping of clients to devices.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess, count_until
 from fedsim.errors import DataError
-from fedsim.inputs.bounds import check_column
+from fedsim.inputs.paths import InputPath
+from fedsim.inputs.tables import IDS, After, Intervals, Table, identified, owned, read_spans
+from fedsim.inputs.tables.content import suffix_of
 from fedsim.registry import Component
 from fedsim.streams import Streams
-from fedsim.traces import PICKLES, Assignment, entries_of, read_columns, read_pickle
-from fedsim.units import SECONDS, Positive, Seconds
+from fedsim.traces import PICKLES, Mapped, entries_of, read_pickle
+from fedsim.units import Positive, Seconds
 
-
-@dataclass(frozen=True)
-class Intervals:
-    """The online intervals of n devices in one row, sorted and disjoint within each device.
-
-    Those of device d are the elements from ``offset[d]`` to ``offset[d + 1]``, in seconds of its period.
-    """
-
-    offset: IntArray
-    start_s: FloatArray
-    end_s: FloatArray
-    period_s: FloatArray
-
-    @classmethod
-    def of(cls, device: ArrayLike, start_s: ArrayLike, end_s: ArrayLike, period_s: ArrayLike) -> "Intervals":
-        """Return intervals given in any order, sorted and cut at the period; those that overlap or touch become one."""
-        period = np.asarray(period_s, dtype=np.float64)
-        owner, start, end = np.asarray(device, dtype=np.int64), np.asarray(start_s, float), np.asarray(end_s, float)
-        if not period.size or not np.all((period > 0) & np.isfinite(period)):
-            raise DataError("every device needs a period above 0 s")
-        if owner.size and not (owner.min() >= 0 and owner.max() < period.size):
-            raise DataError(f"devices are numbered from 0 to {period.size - 1}")
-        if not np.all((start >= 0) & np.isfinite(start) & np.isfinite(end)):
-            raise DataError("starts and ends of intervals must be finite numbers of at least 0 s")
-        for name, times_s in (("start_s", start), ("end_s", end), ("period_s", period)):
-            check_column(times_s, name, SECONDS, "intervals", DataError)
-        end = np.minimum(end, period[owner])
-        kept = np.flatnonzero(end > start)
-        kept = kept[np.lexsort((start[kept], owner[kept]))]
-        owner, start, end = _joined(owner[kept], start[kept], end[kept])
-        offset = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=period.size))])
-        return cls(offset, start, end, period)
-
-    @property
-    def devices(self) -> int:
-        return self.period_s.size
-
-
-def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return sorted intervals in which those of one owner that overlap or touch have become one."""
-    # Shifted by its owner, an interval can only meet one of the same owner.
-    shift = owner * (2.0 * end.max(initial=1.0))
-    reach = np.maximum.accumulate(end + shift)
-    fresh = np.ones(owner.size, dtype=np.bool_)
-    fresh[1:] = (start + shift)[1:] > reach[:-1]
-    first = np.flatnonzero(fresh)
-    if not first.size:
-        return owner, start, end
-    return owner[first], start[first], np.maximum.reduceat(end, first)
+_FIELD: Final = "devices.availability.path"
 
 
 def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals:
-    """Return the intervals of a file; ``period_s`` comes before the periods that the file states."""
-    try:
-        if Path(path).suffix in PICKLES:
-            return _from_behaviour(read_pickle(path))
-        return _from_columns(read_columns(path), period_s)
-    except DataError as error:
-        raise error if str(error).startswith(str(path)) else DataError(f"{path}: {error}") from None
-    except KeyError as error:
-        raise DataError(f"{path}: there is no column {error}") from None
-    except (TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError) as error:
-        raise DataError(f"{path}: does not hold intervals: {error}") from None
+    """Return the intervals of the devices of a file; ``period_s`` comes before the periods that the file states."""
+    return Traces(path=str(path), period_s=period_s).intervals()[0]
 
 
-def _from_behaviour(trace: Any) -> Intervals:
+def _from_behaviour(trace: Any, where: str) -> Intervals:
     """Return the intervals of FedScale's dictionary; a last start without an end lasts to the end of the period."""
     if not isinstance(trace, dict) or not trace:
         raise DataError("a behaviour trace is a dictionary with at least one device")
@@ -96,22 +38,7 @@ def _from_behaviour(trace: Any) -> Intervals:
     if any(len(starts) != len(ends) for starts, ends in zip(active, inactive, strict=True)):
         raise DataError("a device has more ends (inactive) than starts (active)")
     owner = np.repeat(np.arange(period.size), [len(starts) for starts in active])
-    return Intervals.of(owner, np.concatenate([[], *active]), np.concatenate([[], *inactive]), period)
-
-
-def _from_columns(columns: Mapping[str, NDArray[Any]], period_s: float | None) -> Intervals:
-    if "offset" in columns:
-        counts = np.diff(columns["offset"])
-        if counts.dtype.kind not in "iu" or np.any(counts < 0) or counts.sum() != columns["start_s"].size:
-            raise DataError("offset must be whole numbers that rise from 0 to the number of intervals")
-        device = np.repeat(np.arange(counts.size), counts)
-        period: NDArray[Any] = columns["period_s"] if period_s is None else np.full(counts.size, period_s)
-    else:
-        names, first, device = np.unique(columns["device"], return_index=True, return_inverse=True)
-        period = columns["period_s"][first] if period_s is None else np.full(names.size, period_s)
-        if period_s is None and np.any(columns["period_s"] != period[device]):
-            raise DataError("a device has two periods")
-    return Intervals.of(device, columns["start_s"], columns["end_s"], period)
+    return Intervals.of(owner, np.concatenate([[], *active]), np.concatenate([[], *inactive]), period, where)
 
 
 class Traces(Component):
@@ -125,24 +52,76 @@ class Traces(Component):
 
     Attributes
     ----------
-    path : file, see `read_intervals`
-    mapping : how clients get their devices, ``"random"`` or ``"sequential"``, see `fedsim.traces.entries_of`
+    path : a table with the columns ``device`` (or ``client``), ``start_s``, ``end_s`` and ``period_s``, FedScale's
+        pickle, contact events, or a table of places over time, whose rows say when a client is there
+        Times may be dates, seconds since 1970, or hours such as ``22:00``.
+    mapping : how clients get their devices: ``"random"``, ``"sequential"`` in the order of numbers or of first rows,
+        or ``"id"``, each client the rows of its own id; by default ``"id"`` where the column is called ``client`` or
+        ``id``, and ``"random"`` where it is called ``device``
     checked : ``"whole-task"``, a client that leaves drops out at that instant; or ``"end-point"``, one that is
         offline when its task would end drops out at the instant at which it left for the last time before
     period_s : period of every device, for tables without that column
+    after : ``"repeat"``: intervals repeat after the period; ``"none"``: a client is away after its last interval;
+        ``"hold"``: as ``"none"``, and a last interval without an end lasts for ever
+    origin : instant of the file at which the run begins, a number or a date; by default 0, or the first date
+    contact_with : node of a file of contact events (lines ``TIME CONN a b up`` and ``down``) whose contacts count; by
+        default those with any node
     """
 
     may_leave: ClassVar[bool] = True
 
-    path: str
-    mapping: Assignment = "random"
+    path: InputPath
+    mapping: Mapped = None
     checked: Literal["whole-task", "end-point"] = "whole-task"
     period_s: Positive[Seconds] | None = None
+    after: After = "repeat"
+    origin: float | str | None = None
+    contact_with: str | None = None
 
     def build(self, clients: int, streams: Streams) -> "TraceAvailability":
-        intervals = read_intervals(self.path, self.period_s)
-        device = entries_of(clients, intervals.devices, self.mapping, "trace-availability", streams)
+        intervals, mapping = self.intervals(clients)
+        device = np.arange(clients)
+        if mapping is not None and mapping != "id":
+            device = entries_of(clients, intervals.devices, mapping, "trace-availability", streams)
         return TraceAvailability(intervals, device, self.checked)
+
+    def intervals(self, clients: int | None = None) -> tuple[Intervals, Mapped]:
+        """Return the intervals of devices, or of K clients where rows are theirs by id, and how clients get them."""
+        where = f"{_FIELD}: {self.path}"
+        try:
+            if suffix_of(self.path) in PICKLES:
+                found = _from_behaviour(read_pickle(self.path), where)
+                if self.mapping == "id":
+                    raise DataError("mapping = 'id' is not allowed for a pickle; allowed: 'random', 'sequential'")
+                return found, self.mapping or "random"
+            table = Table.read(self.path, _FIELD, self.contact_with)
+            by_id = clients is not None and table.find("client", "id") is not None
+            mapping = self.mapping or ("id" if by_id else "random")
+            return self._of_table(table, clients if mapping == "id" else None), mapping
+        except DataError as error:
+            raise error if self.path in str(error) else DataError(f"{where}: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError) as error:
+            raise DataError(f"{where}: does not hold intervals: {error}") from None
+
+    def _of_table(self, table: Table, clients: int | None) -> Intervals:
+        row = np.arange(table.rows)
+        if "offset" in table.columns:
+            counts = np.diff(table.whole("offset"))
+            if np.any(counts < 0) or counts.sum() != table.values("start_s").size:
+                table.refuse("offset must be whole numbers that rise from 0 to the number of intervals")
+            if clients is not None and counts.size != clients:
+                table.refuse(
+                    f"it has {counts.size} devices and there are {clients} clients; mapping = 'id' needs as many"
+                )
+            device, devices, row = np.repeat(np.arange(counts.size), counts), counts.size, np.arange(counts.sum())
+        elif clients is not None:
+            row, device = owned(table, clients, "any")
+            devices = clients
+        else:
+            ids, labels = identified(table, table.called("device", *IDS))
+            device = ids if labels is not None else np.unique(ids, return_inverse=True)[1].reshape(-1)
+            devices = int(device.max(initial=-1)) + 1
+        return read_spans(table, row, device, devices, period_s=self.period_s, after=self.after, origin=self.origin)
 
 
 class TraceAvailability(OnOffProcess):
@@ -158,7 +137,7 @@ class TraceAvailability(OnOffProcess):
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
         data = self._intervals
         low, high, period, now = self._phase(client, time_s)
-        began_s = np.floor(time_s / period) * period
+        began_s = _began_s(time_s, period)
         if not data.start_s.size:
             return np.zeros(low.size, dtype=np.bool_), np.full(low.size, np.inf)
         empty = low == high
@@ -197,5 +176,10 @@ class TraceAvailability(OnOffProcess):
         """Return each client's slice of the intervals, its period and the time since the period's start."""
         device = self._device[client]
         period = self._intervals.period_s[device]
-        now = np.asarray(time_s - np.floor(time_s / period) * period)
+        now = np.asarray(time_s - _began_s(time_s, period))
         return self._intervals.offset[device], self._intervals.offset[device + 1], period, now
+
+
+def _began_s(time_s: float | FloatArray, period_s: FloatArray) -> FloatArray:
+    """Return the start of the period in which an instant lies; an infinite one begins at 0."""
+    return np.asarray(np.floor(time_s / period_s) * np.where(np.isinf(period_s), 0.0, period_s))

@@ -6,16 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
-import numpy as np
 from pydantic import AfterValidator, Field
 
 from fedsim.arrays import IntArray
 from fedsim.capabilities import USERS
 from fedsim.errors import DataError
+from fedsim.inputs.tables import Table
 from fedsim.learning.data.datasets import Dataset, Limited, data_folder
 from fedsim.learning.data.idx import FILES, read_pair
 from fedsim.registry import refusal
-from fedsim.traces import read_columns
 
 _USERS: Final = "train-users.csv"
 _NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}")
@@ -103,16 +102,11 @@ def found_sets(data_dir: Path | None = None) -> tuple[str, ...]:
 
 
 def _users(path: Path, samples: int) -> IntArray:
-    columns = read_columns(path)
-    if "user" not in columns:
-        raise DataError(f"{path} has no column 'user'; its columns: {', '.join(columns) or 'none'}")
-    users = columns["user"]
-    if users.dtype.kind not in "iu" or users.shape != (samples,) or users.min(initial=0) < 0:
-        raise DataError(
-            f"{path}: user holds {users.size} values of {users.dtype}; allowed: a whole number of at least 0 for each "
-            f"of the {samples} training samples"
-        )
-    return users.astype(np.int64)
+    table = Table.read(path, "learning.data")
+    users = table.whole("user")
+    if users.size != samples:
+        table.refuse(f"it has {users.size} rows; there must be one for each of the {samples} training samples")
+    return users
 
 
 @functools.lru_cache(maxsize=2)

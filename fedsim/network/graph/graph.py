@@ -23,7 +23,7 @@ from fedsim.network.medium.failures import FAILURES, Failure
 from fedsim.network.topology.attachment import InitialAccess, station_sites_m
 from fedsim.network.topology.generators import LAYOUTS, Given
 from fedsim.network.topology.handover import HandoverRule
-from fedsim.network.topology.mobility import MOBILITIES, MOBILITY_MODEL, Mobility, Walk, standing
+from fedsim.network.topology.mobility import MOBILITIES, MOBILITY_MODEL, Mobility, Trace, Walk, standing
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
@@ -96,7 +96,10 @@ class Graph(Component):
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         graph = LAYOUT.checked(self.topology).graph(positions_m)
-        movement = standing if self.mobility is None else MOBILITY_MODEL.checked(self.mobility).build(streams)
+        if isinstance(self.mobility, Trace):
+            movement = self.mobility.of_clients(len(positions_m))
+        else:
+            movement = standing if self.mobility is None else MOBILITY_MODEL.checked(self.mobility).build(streams)
 
         def walk_of(client: int) -> Walk:
             x_m, y_m = positions_m[client].tolist()

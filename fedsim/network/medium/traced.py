@@ -98,7 +98,8 @@ class TracedCapacity:
         if self._present:
             left = max(self._discipline.next_end()[0], 0.0)
             delay_s = self._capacity.transfer_s(_FIRST, np.array([self._seen_s]), left).item()
-            self._timer = call_after(self.env, delay_s, self._on_time)
+            if math.isfinite(delay_s):
+                self._timer = call_after(self.env, delay_s, self._on_time)
 
     def _on_time(self, event: Event) -> None:
         if event is not self._timer:

@@ -3,21 +3,18 @@
 Streams: ``satellite-phase`` and ``satellite-track`` by client.
 """
 
-import csv
-import io
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Final, Protocol, runtime_checkable
+from typing import Annotated, Final, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
 from fedsim.answers import Contract, InstanceOf
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.errors import DataError
-from fedsim.inputs.files import read_text
+from fedsim.inputs.paths import InputPath
+from fedsim.inputs.tables import Table, owned, read_spans
 from fedsim.per_client import Values
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
@@ -32,6 +29,8 @@ PASSES: Final = Registry(
         "file": "fedsim.network.satellite.passes:WindowFile",
     },
 )
+_SAME: Final = 1e-12
+"""Share of all contact that a message may need beyond it, by rounding."""
 EARTH_M: Final = 6_371_000.0
 GRAVITY_M3_PER_S2: Final = 3.986004418e14
 """The Earth's mean radius, and the product of the gravitational constant and its mass."""
@@ -39,7 +38,7 @@ GRAVITY_M3_PER_S2: Final = 3.986004418e14
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of contact of each of K clients within one period, after which they repeat.
+    """The windows of contact of each of K clients within one period, after which they repeat or there are no more.
 
     They are in order and apart, shape (K, M); a client with fewer windows has some of length 0 at the end of the
     period.
@@ -48,6 +47,7 @@ class Windows:
     start_s: FloatArray
     length_s: FloatArray
     period_s: float
+    ends: bool = False
 
     @cached_property
     def before_s(self) -> FloatArray:
@@ -63,41 +63,53 @@ class Windows:
         inside_s = np.clip(time_s[:, None] - self.start_s[client], 0.0, self.length_s[client])
         return np.asarray(inside_s.sum(axis=1))
 
+    def between_s(self, client: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
+        """Return the contact of clients between two instants."""
+        (begun, phase_s), (ended, end_s) = (self._phase(time_s) for time_s in (from_s, until_s))
+        return self.contact_s(client, end_s) - self.contact_s(client, phase_s) + (ended - begun) * self.total_s[client]
+
+    def _phase(self, time_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the number of whole periods before instants, and the time within the period."""
+        if self.ends:
+            return np.zeros(time_s.shape), np.minimum(time_s, self.period_s)
+        return np.divmod(time_s, self.period_s)
+
     def reached_s(self, client: IntArray, contact_s: FloatArray) -> FloatArray:
         """Return when clients have had some seconds of contact since the begin of a period."""
         total_s = self.total_s[client]
         periods = np.zeros(client.size)
         np.divide(contact_s, total_s, out=periods, where=total_s > 0)
-        periods = np.maximum(np.ceil(periods) - 1.0, 0.0)
+        never = (total_s == 0) | (self.ends & (periods > 1 + _SAME))
+        periods = np.zeros(client.size) if self.ends else np.maximum(np.ceil(periods) - 1.0, 0.0)
         left_s = contact_s - periods * total_s
         before_s, length_s, own = self.before_s[client], self.length_s[client], np.arange(client.size)
         # The first window at whose end the contact is enough; at the last one rounding may ask for a little more.
         window = np.minimum((before_s + length_s < left_s[:, None]).sum(axis=1), (length_s > 0).sum(axis=1) - 1)
         end_s = self.start_s[client][own, window] + np.minimum(left_s - before_s[own, window], length_s[own, window])
-        return np.where(total_s > 0, periods * self.period_s + end_s, np.inf)
+        return np.where(never, np.inf, periods * self.period_s + end_s)
 
     def until_s(self, client: IntArray, time_s: FloatArray, contact_s: Values) -> FloatArray:
         """Return how long clients take from an instant to have some seconds of contact."""
-        phase_s = np.mod(time_s, self.period_s)
+        phase_s = self._phase(time_s)[1]
         reached_s = self.reached_s(client, self.contact_s(client, phase_s) + contact_s)
         return np.maximum(reached_s - phase_s, contact_s)
 
     def mean_until_s(self, contact_s: Values) -> FloatArray:
-        """Return the mean of `until_s` over all instants of a period, shape (K,).
+        """Return the mean of `until_s` over all instants of a period, shape (K,), as if the windows repeated.
 
         Let F(x) be the instant at which x seconds of contact are reached, and T the contact of a period P. A start
         within a window runs through the integral of F from s to s + T, which is that from 0 to T plus P s. A start
         within a gap after contact u ends at F(u + s).
         """
         clients, windows = self.start_s.shape
-        ids = np.arange(clients)
+        ids, repeated = np.arange(clients), replace(self, ends=False)
         inside = (self.start_s * self.length_s + self.length_s**2 / 2).sum(axis=1) + self.period_s * contact_s
         # The gap before each window, and that after the last one, which ends in the next period.
         ends_s = np.column_stack([np.zeros(clients), self.start_s + self.length_s])
         gaps_s = np.column_stack([self.start_s, np.full(clients, self.period_s)]) - ends_s
         had_s = np.column_stack([self.before_s, self.total_s])
         for gap in range(windows + 1):
-            end_s = self.reached_s(ids, had_s[:, gap] + contact_s)
+            end_s = repeated.reached_s(ids, had_s[:, gap] + contact_s)
             inside += gaps_s[:, gap] * np.where(self.total_s > 0, end_s, 0.0)
         mean_s = inside / self.period_s - self.period_s / 2
         return np.where(self.total_s > 0, mean_s, np.inf)
@@ -202,50 +214,57 @@ class WindowFile(Component):
     Attributes
     ----------
     path : str
-        A CSV file with the columns ``client``, ``start_s`` and ``end_s``, a row for each window in any order; other
-        columns are ignored. Clients are numbered from 0. One that is not named has no contact.
-    period_s : time after which the windows repeat; None for the last end
+        A table with the columns ``client``, ``start_s`` and ``end_s``, a row for each window in any order; other
+        columns are ignored. Times may be dates, or hours such as ``22:00``. Windows that overlap become one. A client
+        that is not named has no contact.
+    period_s : time after which the windows repeat
     delay_s : propagation delay
+    after : ``"repeat"``, after `period_s`; or ``"none"``: there is no contact after the last window
+        The default is ``"repeat"`` with a period; one of the two must be given.
+    origin : instant of the file at which the run begins, a number or a date; by default 0, or the first date
+    contact_with : node of a file of contact events (lines ``TIME CONN a b up`` and ``down``) whose contacts count; by
+        default those with any node
     """
 
-    path: Annotated[str, Field(min_length=1)]
+    path: InputPath
     period_s: Positive[Seconds] | None = None
     delay_s: NonNegative[Seconds] = 0.005
+    after: Literal["repeat", "none"] | None = None
+    origin: float | str | None = None
+    contact_with: str | None = None
+
+    @model_validator(mode="after")
+    def _says_what_follows(self) -> Self:
+        if (self.period_s is None) == (self.after != "none"):
+            given = "is given with after = 'none'" if self.period_s else "is not given"
+            raise ValueError(
+                f"period_s {given}; allowed: period_s, after which the windows repeat, or after = 'none' alone, for no "
+                "contact after the last window"
+            )
+        return self
 
     def build(self, clients: int, streams: Streams) -> "FileContacts":
-        rows = sorted(self._rows())
-        period_s = self.period_s or max((end_s for _, _, end_s in rows), default=0.0)
-        if not rows or rows[-1][0] >= clients:
-            raise DataError(f"{self.path}: it must have windows, of clients 0 to {clients - 1}")
-        counts = np.bincount([client for client, _, _ in rows], minlength=clients)
+        table = Table.read(self.path, "network.passes.path", self.contact_with)
+        row, client = owned(table, clients, "any")
+        spans = read_spans(
+            table,
+            row,
+            client,
+            clients,
+            period_s=self.period_s,
+            after=self.after or "repeat",
+            origin=self.origin,
+        )
+        if not spans.start_s.size:
+            table.refuse("it must have windows; allowed: at least one")
+        period_s = self.period_s or float(spans.end_s.max())
+        counts = np.diff(spans.offset)
+        place = np.arange(spans.start_s.size) - np.repeat(spans.offset[:-1], counts)
+        client = np.repeat(np.arange(clients), counts)
         start_s = np.full((clients, int(counts.max())), period_s)
         length_s = np.zeros(start_s.shape)
-        place, last = dict.fromkeys(range(clients), 0), dict.fromkeys(range(clients), 0.0)
-        for client, from_s, to_s in rows:
-            if not last[client] <= from_s < to_s <= period_s:
-                raise DataError(
-                    f"{self.path}: the window from {from_s} to {to_s} s of client {client} is not allowed; windows end "
-                    f"after they start, do not overlap, and lie within the period of {period_s} s"
-                )
-            start_s[client, place[client]], length_s[client, place[client]] = from_s, to_s - from_s
-            place[client], last[client] = place[client] + 1, to_s
-        return FileContacts(Windows(start_s, length_s, period_s), self.delay_s)
-
-    def _rows(self) -> list[tuple[int, float, float]]:
-        reader = csv.DictReader(io.StringIO(read_text(self.path, DataError, f"path: {self.path}"), newline=""))
-        missing = {"client", "start_s", "end_s"} - set(reader.fieldnames or ())
-        if missing:
-            raise DataError(f"{self.path}: there is no column {' and no column '.join(sorted(missing))}")
-        return [self._row(reader.line_num, row) for row in reader]
-
-    def _row(self, line: int, row: Mapping[str, str | None]) -> tuple[int, float, float]:
-        try:
-            client, start_s, end_s = int(row["client"] or ""), float(row["start_s"] or ""), float(row["end_s"] or "")
-        except ValueError:
-            client, start_s, end_s = -1, 0.0, 0.0
-        if client < 0 or not (math.isfinite(start_s) and math.isfinite(end_s)):
-            raise DataError(f"{self.path}, line {line}: {dict(row)} is not a number of a client and two times")
-        return client, start_s, end_s
+        start_s[client, place], length_s[client, place] = spans.start_s, spans.end_s - spans.start_s
+        return FileContacts(Windows(start_s, length_s, period_s, self.period_s is None), self.delay_s)
 
 
 @dataclass(frozen=True)

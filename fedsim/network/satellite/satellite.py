@@ -63,10 +63,8 @@ class SatelliteLinks(Links):
         self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
     ) -> FloatArray:
         """Return the bits that passes have carried; waits and propagation carry none."""
-        windows, rate_bps = self.contacts.windows, at(self.uplink_bps if up else self.downlink_bps, client)
-        ends_s, totals_s = start_s + elapsed_s, windows.total_s[client]
-        (begun, phase_s), (ended, end_s) = (np.divmod(at_s, windows.period_s) for at_s in (start_s, ends_s))
-        contact_s = windows.contact_s(client, end_s) - windows.contact_s(client, phase_s) + (ended - begun) * totals_s
+        rate_bps = at(self.uplink_bps if up else self.downlink_bps, client)
+        contact_s = self.contacts.windows.between_s(client, start_s, start_s + elapsed_s)
         return np.clip(contact_s * rate_bps, 0.0, bits)
 
     def expected_downlink_s(self, bits: float) -> FloatArray:

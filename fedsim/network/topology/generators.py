@@ -16,6 +16,7 @@ from pydantic import Field
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
 from fedsim.inputs.files import read_text, shortened
+from fedsim.inputs.paths import InputPath
 from fedsim.network.topology.topology import SOURCE, Edge
 from fedsim.registry import Component, Registry
 from fedsim.units import BitsPerSecond, Bound, Metres, Positive
@@ -138,7 +139,7 @@ class File(Component):
     path : of the file
     """
 
-    path: Annotated[str, Field(min_length=1)]
+    path: InputPath
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[Any]":
         path = Path(self.path)

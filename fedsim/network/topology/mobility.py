@@ -3,27 +3,25 @@
 Streams: ``waypoint-radius``, ``waypoint-angle`` and ``waypoint-speed`` by (client, leg).
 """
 
-import csv
-import io
 import itertools
 import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Final, Protocol, Self
+from typing import Annotated, Final, Literal, Protocol, Self
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, model_validator
 
 from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray
-from fedsim.errors import PartError, ScenarioError
-from fedsim.inputs.bounds import check_column
-from fedsim.inputs.files import read_text, shortened
+from fedsim.errors import PartError
+from fedsim.inputs.paths import InputPath
+from fedsim.inputs.tables import IDS, TIMES, Table, identified, in_order, instants, note, origin_of, owned, picked
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
-from fedsim.units import LONGEST_S, Bound, Metres, MetresPerSecond, NonNegative, Positive, Seconds
+from fedsim.units import COORDINATES, LONGEST_S, Bound, Metres, MetresPerSecond, NonNegative, Positive, Seconds
 
 MOBILITIES = Registry(
     "mobility",
@@ -36,6 +34,10 @@ MOBILITIES = Registry(
 )
 
 _POINTS: Final = Bound(0.0, LONGEST_S)
+_COME_AND_GO: Final = (
+    "clients come or go within the trace and stand still outside; devices.availability = { kind = 'traces', path = the "
+    "same file } makes them absent there"
+)
 _DRAWN_AT_ONCE: Final = 16
 _SHORTEST_LEG_S: Final = 0.01
 """Time from the middle of the disc to its edge at the greatest speed."""
@@ -159,15 +161,20 @@ class RandomWaypoint(Component):
 
 
 class Trace(Component):
-    """Places at given times, with straight lines in between; exactly one of the two fields is given.
+    """Places at given times, with straight lines in between; exactly one of points and path is given.
 
-    Before its first time and after its last a client stands still; one that is not in the trace stands at the
-    position of the crowd's placement.
+    Before its first time a client stands still; one that is not in the trace stands at the position of the crowd's
+    placement, which the run's notes say.
 
     Attributes
     ----------
     points : rows (client, time in s, x in m, y in m); the times of a client rise
-    path : a CSV file with a header and the columns ``client,time_s,x_m,y_m``
+    path : a table with the columns ``client,time_s,x_m,y_m``, floating car data of SUMO (XML or CSV), or movements of
+        ns-2
+        Rows may be in any order, times may be dates or seconds since 1970, ids may be names.
+    after : after its last time a client stands still (``"hold"``), or its way begins anew (``"repeat"``); by default
+        it stands still, which the run's notes say of a file
+    origin : instant of the trace at which the run begins; by default 0, or the first date
     """
 
     points: (
@@ -180,41 +187,92 @@ class Trace(Component):
         ]
         | None
     ) = None
-    path: Annotated[str, Field(min_length=1)] | None = None
+    path: InputPath | None = None
+    after: Literal["hold", "repeat"] | None = None
+    origin: float | str | None = None
 
     @model_validator(mode="after")
     def _is_one_trace(self) -> Self:
         if (self.points is None) == (self.path is None):
             raise ValueError("a trace needs either points or the path of a file")
-        if self.points is not None:
-            by_client(self.points, "points")
+        last: dict[int, float] = {}
+        for client, time_s, _, _ in self.points or ():
+            if time_s <= last.get(client, -1.0):
+                raise ValueError(
+                    f"points: time {time_s} s of client {client} is not allowed; it must be after {last[client]} s"
+                )
+            last[client] = time_s
         return self
 
     def build(self, streams: Streams) -> Movement:
-        return partial(_along, of_file(self.path) if self.path is not None else by_client(self.points or (), "points"))
+        return self.of_clients(None)
+
+    def of_clients(self, clients: int | None) -> Movement:
+        """Return the movement of K clients, refusing a trace whose ids are those of others."""
+        if self.path is not None:
+            table = Table.read(self.path, "network.mobility.path")
+        else:
+            names = ("client", "time_s", "x_m", "y_m")
+            columns = dict(zip(names, np.array(self.points, dtype=np.float64).T, strict=True))
+            table = Table(columns, "network.mobility.points")
+        ways = _ways(table, clients, self.origin)
+        spans = {(way[0][0], way[-1][0]) for way in ways.values()}
+        whole = min(first for first, _ in spans), max(last for _, last in spans)
+        if self.path is not None and self.after is None:
+            note(table.where, "after its last row a client stands still, as no after is stated")
+        if self.path is not None and self.after != "repeat":
+            table.note(sum((way[0][0], way[-1][0]) != whole for way in ways.values()), _COME_AND_GO)
+        return partial(_along, ways, self.after == "repeat")
 
 
-def _along(points: Points, client: int, place_m: Place) -> Iterator[Leg]:
+def _ways(table: Table, clients: int | None, origin: float | str | None) -> Points:
+    """Return each client's (time, x, y), in the order of times."""
+    if clients is None:
+        clients = 1 + int(identified(table, table.called(*IDS))[0].max(initial=0))
+    row, client = owned(table, clients, "any")
+    least = 0.0 if origin is None else -np.inf
+    times = instants(table, table.called(*TIMES), least=least)
+    time_s = times.since(origin_of(table, [times], origin))[row]
+    x_m, y_m = (table.numbers(name, COORDINATES, missing="nan", rows=row) for name in ("x_m", "y_m"))
+    known = np.isfinite(time_s) & np.isfinite(x_m) & np.isfinite(y_m)
+    if not known.any():
+        table.refuse("it has no row with an instant and a place; allowed: at least one")
+    table.note(int((~known).sum()), "rows not used: a value is missing")
+    row, client, time_s, x_m, y_m = picked(known, row, client, time_s, x_m, y_m)
+    order = in_order(table, client, time_s)
+    row, client, time_s, x_m, y_m = picked(order, row, client, time_s, x_m, y_m)
+    again = (np.diff(client, prepend=-1) == 0) & (np.diff(time_s, prepend=-1.0) == 0)
+    for at in np.flatnonzero(again & ((np.diff(x_m, prepend=0.0) != 0) | (np.diff(y_m, prepend=0.0) != 0)))[:1]:
+        what = f"at {time_s[at]:g} s client {client[at]} is at two places: ({x_m[at - 1]:g}, {y_m[at - 1]:g}) and"
+        table.refuse(f"row {row[at] + 1}: {what} ({x_m[at]:g}, {y_m[at]:g}) m; allowed: one")
+    table.note(int(again.sum()), "rows not used: the same place at the same instant as a row before")
+    client, time_s, x_m, y_m = picked(~again, client, time_s, x_m, y_m)
+    ends = np.searchsorted(client, np.arange(clients + 1))
+    return {
+        number: list(zip(*(values[begin:end].tolist() for values in (time_s, x_m, y_m)), strict=True))
+        for number, (begin, end) in enumerate(itertools.pairwise(ends.tolist()))
+        if end > begin
+    }
+
+
+def _along(points: Points, repeats: bool, client: int, place_m: Place) -> Iterator[Leg]:
+    """Yield the legs of a client's way from time 0 on, which lies in the way where that begins before."""
     way = points.get(client, [(0.0, *place_m)])
     if way[0][0] > 0:
         yield Leg(0.0, way[0][0], way[0][1:], (0.0, 0.0))
-    for (from_s, x_m, y_m), (to_s, to_x_m, to_y_m) in itertools.pairwise(way):
-        took_s = to_s - from_s
-        yield Leg(from_s, to_s, (x_m, y_m), ((to_x_m - x_m) / took_s, (to_y_m - y_m) / took_s))
-    yield Leg(way[-1][0], math.inf, way[-1][1:], (0.0, 0.0))
-
-
-def by_client(rows: tuple[tuple[int, float, float, float], ...], source: str) -> Points:
-    """Return each client's (time, x, y), refusing times that do not rise."""
-    points: Points = {}
-    for client, time_s, x_m, y_m in rows:
-        way = points.setdefault(client, [])
-        if way and time_s <= way[-1][0]:
-            raise ValueError(
-                f"{source}: time {time_s} s of client {client} is not allowed; it must be after {way[-1][0]} s"
-            )
-        way.append((time_s, x_m, y_m))
-    return points
+    rounds = itertools.count() if repeats and way[-1][0] > max(way[0][0], 0.0) else (0,)
+    for number in rounds:
+        shift_s = number * way[-1][0]
+        if number and way[0][0] > 0:
+            yield Leg(shift_s, shift_s + way[0][0], way[0][1:], (0.0, 0.0))
+        for (from_s, x_m, y_m), (to_s, to_x_m, to_y_m) in itertools.pairwise(way):
+            if to_s > 0:
+                took_s, begins_s = to_s - from_s, max(from_s, 0.0)
+                velocity = (to_x_m - x_m) / took_s, (to_y_m - y_m) / took_s
+                had_s = begins_s - from_s
+                place = x_m + had_s * velocity[0], y_m + had_s * velocity[1]
+                yield Leg(shift_s + begins_s, shift_s + to_s, place, velocity)
+    yield Leg(max(way[-1][0], 0.0), math.inf, way[-1][1:], (0.0, 0.0))
 
 
 class Walk:
@@ -236,20 +294,3 @@ class Walk:
         places = np.array([leg.place_m for leg in self._known])[number]
         velocity = np.array([leg.velocity_m_per_s for leg in self._known])[number]
         return np.asarray(places + (times_s - starts_s[number])[:, None] * velocity)
-
-
-def of_file(path: str) -> Points:
-    """Return the points of a CSV file, refusing one that cannot be read or is not a trace."""
-    try:
-        text = read_text(path, ScenarioError, f"mobility: {shortened(path)}")
-        rows = tuple(
-            (int(row["client"]), float(row["time_s"]), float(row["x_m"]), float(row["y_m"]))
-            for row in csv.DictReader(io.StringIO(text, newline=""))
-        )
-        for client, *numbers in rows:
-            if not np.isfinite(numbers).all() or numbers[0] < 0:
-                raise ValueError(f"client {client} has {numbers}; places are finite and times at least 0")
-        check_column(np.array([row[1:] for row in rows]), "points", _POINTS, f"mobility: {path}", ScenarioError)
-        return by_client(rows, path)
-    except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise ScenarioError(f"mobility: {path} is not a trace with client,time_s,x_m,y_m: {error!r}") from None

@@ -1,16 +1,22 @@
-"""Capacities over time, constant between given instants, that begin anew after a period; integrated exactly.
+"""Capacities over time, constant between given instants, that begin anew after a period or end; integrated exactly.
 
 The bits that a trace carries from the start of its period on are a piecewise linear function of time. A transfer ends
 where this function has risen by its bits, which two bisections and a division find for many transfers at once.
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
+from fedsim.inputs.tables import After
+
+_FOR_EVER_S: Final = 1e13
+"""Beyond the latest second of a run."""
+_SAME: Final = 1e-12
+"""Share of the bits of a trace that a transfer may need beyond them, by rounding."""
 
 
 @dataclass(frozen=True)
@@ -18,20 +24,28 @@ class Capacities:
     """The capacities of n traces, one after the other.
 
     Trace t has the edges ``first[t]`` to ``first[t + 1] - 1``: 0 first and its period last. `bits` are those carried
-    from the start of the period until each edge, and `rate_bps` holds from each edge on.
+    from the start of the period until each edge, and `rate_bps` holds from each edge on. `length_s` is that of the
+    rows of each trace. Where capacities end, nothing is carried after the period.
     """
 
     first: IntArray
     edge_s: FloatArray
     bits: FloatArray
     rate_bps: FloatArray
+    length_s: FloatArray
+    ends: bool = False
 
     @classmethod
-    def of(cls, traces: list[tuple[FloatArray, FloatArray]]) -> Self:
-        """Return capacities of traces, each given by k + 1 edges in seconds that rise from 0, and k rates in bit/s."""
+    def of(cls, traces: list[tuple[FloatArray, FloatArray]], after: After = "repeat") -> Self:
+        """Return capacities of traces, each given by k + 1 edges in seconds that rise from 0, and k rates in bit/s.
+
+        A trace is repeated, or its last rate holds for ever, or it carries nothing any more.
+        """
         if not traces:
             raise DataError("there is no trace; allowed: at least one")
-        bits = []
+        bits, length_s = [], np.array([edge_s[-1] for edge_s, _ in traces])
+        if after == "hold":
+            traces = [(np.append(edge_s[:-1], _FOR_EVER_S), rate_bps) for edge_s, rate_bps in traces]
         for number, (edge_s, rate_bps) in enumerate(traces):
             if not (rate_bps.size and edge_s.size == rate_bps.size + 1 and np.all(np.diff(edge_s) > 0)):
                 raise DataError(f"trace {number}: instants must rise")
@@ -44,6 +58,8 @@ class Capacities:
             np.concatenate([edge_s for edge_s, _ in traces]),
             np.concatenate(bits),
             np.concatenate([np.append(rate_bps, 0.0) for _, rate_bps in traces]),
+            length_s,
+            after != "repeat",
         )
 
     @property
@@ -56,7 +72,10 @@ class Capacities:
 
     @property
     def mean_bps(self) -> FloatArray:
-        return np.asarray(self.bits[self.first[1:] - 1] / self.period_s)
+        """Mean over the rows of each trace, shape (n,)."""
+        if not self.ends:
+            return np.asarray(self.bits[self.first[1:] - 1] / self.period_s)
+        return self.carried_bits(np.arange(self.traces), self.length_s) / self.length_s
 
     def carried_bits(self, trace: IntArray, phase_s: FloatArray) -> FloatArray:
         """Return the bits that each trace carries from its beginning to an instant within its period."""
@@ -67,13 +86,13 @@ class Capacities:
     def between_bits(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
         """Return the bits that each trace carries between two instants, from 0 on, of its repetitions."""
         period_s, whole = self.period_s[trace], self.bits[self.first[trace + 1] - 1]
-        (loops, phase_s), (more, end_s) = (_phase(time_s, period_s) for time_s in (from_s, until_s))
+        (loops, phase_s), (more, end_s) = (self._phase(time_s, period_s) for time_s in (from_s, until_s))
         carried = self.carried_bits(trace, end_s) - self.carried_bits(trace, phase_s)
         return np.asarray((more - loops) * whole + carried)
 
     def transfer_s(self, trace: IntArray, start_s: FloatArray, bits: float | FloatArray) -> FloatArray:
         period_s, last = self.period_s[trace], self.first[trace + 1] - 1
-        phase_s = _phase(start_s, period_s)[1]
+        phase_s = self._phase(start_s, period_s)[1]
         target = self.carried_bits(trace, phase_s) + bits
         whole = self.bits[last]
         # Of the bits counted from the beginning of the period: those of whole repetitions, and above 0 a rest.
@@ -86,13 +105,16 @@ class Capacities:
         within_s = np.divide(rest - self.bits[edge], rate_bps, out=np.zeros(rest.size), where=rate_bps > 0)
         end_s = np.minimum(self.edge_s[edge] + within_s, self.edge_s[edge + 1])
         took_s = np.maximum(loops * period_s + (end_s - phase_s), 0.0)
+        if self.ends:
+            took_s = np.where(target > whole * (1 + _SAME), np.inf, took_s)
         return np.where(np.broadcast_to(bits, took_s.shape) > 0, took_s, 0.0)
 
-
-def _phase(time_s: FloatArray, period_s: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the number of whole periods before each instant, and the rest, which is below the period."""
-    loops = np.floor(time_s / period_s)
-    return loops, np.clip(time_s - loops * period_s, 0.0, np.nextafter(period_s, 0.0))
+    def _phase(self, time_s: FloatArray, period_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the number of whole periods before each instant, and the rest, which is below the period."""
+        if self.ends:
+            return np.zeros(np.shape(time_s)), np.minimum(time_s, period_s)
+        loops = np.floor(time_s / period_s)
+        return loops, np.clip(time_s - loops * period_s, 0.0, np.nextafter(period_s, 0.0))
 
 
 def _counted(values: FloatArray, low: IntArray, high: IntArray, limit: FloatArray, *, at: bool) -> IntArray:

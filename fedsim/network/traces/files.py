@@ -1,35 +1,28 @@
 """Files of rates over time: tables (CSV, Parquet, NPZ), and packet-delivery files of Mahimahi."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.bounds import check_column
-from fedsim.inputs.files import MAX_BYTES, read_bytes
+from fedsim.inputs.paths import InputPath
+from fedsim.inputs.tables import DAY_S, GAP, IDS, After, Instants, Table, in_order, instants, note, owned, picked
+from fedsim.inputs.tables.content import TABLES, suffix_of, unpacked
+from fedsim.inputs.tables.header import UNITS, Name
 from fedsim.network.traces.capacity import Capacities
-from fedsim.registry import Settings, suggest
-from fedsim.traces import read_columns
+from fedsim.registry import Settings
+from fedsim.streams import Streams
+from fedsim.traces import Mapped, entries_of
 from fedsim.units import BITS_PER_SECOND, SECONDS, Positive, Seconds
 
 MAX_PIECES: Final = 1 << 24
 """Pieces of all traces of a file together."""
 _LONGEST_LINE: Final = 20
-_PER_SECOND: Final[Mapping[str, float]] = {"s": 1.0, "ms": 1e3, "us": 1e6}
-_BITS: Final[Mapping[str, float]] = {
-    "bit/s": 1.0,
-    "kbit/s": 1e3,
-    "Mbit/s": 1e6,
-    "B/s": 8.0,
-    "kB/s": 8e3,
-    "MB/s": 8e6,
-}
-Name = Annotated[str, Field(min_length=1)]
+ColumnName = Annotated[str, Field(min_length=1)]
 
 
 class RateFile(Settings):
@@ -40,69 +33,141 @@ class RateFile(Settings):
     path : a table with the suffix ``.csv``, ``.parquet`` or ``.npz``, a row for each instant from which on a rate
         holds; any other suffix is a packet-delivery file of Mahimahi: one timestamp in milliseconds a line, each the
         opportunity to send one packet of 1,500 bytes, the last one the length of the trace
-    rate : column of rates
-    unit : of the rates
-    time : column of instants, ascending within a trace; they count from the first
-        Where it is left out, rows follow one another after `step_s`.
-    time_unit : of the instants
+    rate : column of rates; a row without one is not used
+    unit : of the rates; by default that of the column's name (``rate_mbps``, ``DL [Mbit/s]``), or else bit/s
+    time : column of instants, which count from the first of the trace: seconds, dates, or hours such as ``23:59:59``
+        Of several rows of an instant the mean holds. Where the column is left out, rows follow after `step_s`.
+    time_unit : of the instants; by default that of the column's name, or else s
     step_s : length of each row, for tables without instants
-    trace : column that says which rows belong to one trace; without it the table is one trace
+    trace : column that says which rows belong to one trace; by default ``client``, ``id`` or ``device``, and without
+        any the table is one trace
+    after : after its last row a trace begins anew (``"repeat"``), its last rate holds (``"hold"``), or nothing is
+        carried any more (``"none"``); by default it begins anew, which the run's notes say
     """
 
-    path: Name
-    rate: Name = "rate_bps"
-    unit: Literal["bit/s", "kbit/s", "Mbit/s", "B/s", "kB/s", "MB/s"] = "bit/s"
-    time: Name | None = None
-    time_unit: Literal["s", "ms", "us"] = "s"
+    path: InputPath
+    rate: ColumnName = "rate_bps"
+    unit: Literal["bit/s", "kbit/s", "Mbit/s", "B/s", "kB/s", "MB/s"] | None = None
+    time: ColumnName | None = None
+    time_unit: Literal["s", "ms", "us"] | None = None
     step_s: Positive[Seconds] | None = None
-    trace: Name | None = None
+    trace: ColumnName | None = None
+    after: After | None = None
+
+    @property
+    def _is_table(self) -> bool:
+        return suffix_of(self.path) in TABLES
 
     @model_validator(mode="after")
     def _says_when(self) -> Self:
-        if Path(self.path).suffix in (".csv", ".parquet", ".npz") and (self.time is None) == (self.step_s is None):
+        if self._is_table and (self.time is None) == (self.step_s is None):
             given = "neither" if self.time is None else "both"
             raise ValueError(f"{given} of time and step_s is given; allowed: one of the two, for a table")
         return self
 
-    def read(self) -> Capacities:
+    def read(self, field: str = "") -> Capacities:
+        """Return the rates of the traces; messages name the field of the file."""
+        return self._rates(field, 0, "random")[0]
+
+    def of_clients(self, field: str, clients: int, mapping: Mapped, streams: Streams) -> tuple[Capacities, IntArray]:
+        """Return the rates of the traces, and the trace of each of K clients."""
+        rates, by_id = self._rates(field, clients, mapping)
+        if by_id:
+            return rates, np.arange(clients)
+        law = "random" if mapping is None or mapping == "id" else mapping
+        return rates, entries_of(clients, rates.traces, law, "trace-rates", streams)
+
+    def _rates(self, field: str, clients: int, mapping: Mapped) -> tuple[Capacities, bool]:
+        """Return the rates of the traces, and whether these are those of K clients by their ids."""
+        where = f"{field}: {self.path}" if field else self.path
         try:
-            if Path(self.path).suffix in (".csv", ".parquet", ".npz"):
-                return Capacities.of(self._from_table())
-            return Capacities.of([packet_opportunities(read_bytes(self.path, MAX_BYTES, DataError))])
+            if not self._is_table:
+                if mapping == "id":
+                    raise DataError("mapping = 'id' is not allowed: the file names no clients; allowed: a table")
+                found = [packet_opportunities(unpacked(self.path, where))]
+                return Capacities.of(found, self.after or "repeat"), False
+            table = Table.read(self.path, field)
+            if not 0 < table.rows <= MAX_PIECES:
+                table.refuse(f"it has {table.rows} rows; allowed: 1 to {MAX_PIECES}")
+            trace = table.find(*IDS) if self.trace is None else table.called(self.trace)
+            by_id = mapping == "id" or (mapping is None and trace is not None and Name.of(trace).base in IDS[:2])
+            if by_id:
+                row, owner = owned(table, clients, "any", trace)
+                if (without := np.setdiff1d(np.arange(clients), owner)).size:
+                    table.refuse(f"client {without[0]} has no row; allowed: a trace for each of the {clients} clients")
+            else:
+                row, owner = np.arange(table.rows), _numbered(table, trace)
+            rates = Capacities.of(self._from_table(table, row, owner), self.after or "repeat")
+            if self.after is None:
+                note(where, "after its last row a trace begins anew, as no after is stated")
+            if by_id and rates.traces != clients:
+                table.refuse(
+                    f"{clients - rates.traces} clients have rows without any rate; allowed: one for each client"
+                )
+            return rates, by_id
         except DataError as error:
-            raise error if str(error).startswith(self.path) else DataError(f"{self.path}: {error}") from None
+            raise error if str(error).startswith(where) else DataError(f"{where}: {error}") from None
 
-    def _from_table(self) -> list[tuple[FloatArray, FloatArray]]:
-        columns = read_columns(self.path)
-        rate_bps = _BITS[self.unit] * _numbers(columns, self.rate)
-        if not rate_bps.size or rate_bps.size > MAX_PIECES:
-            raise DataError(f"it has {rate_bps.size} rows; allowed: 1 to {MAX_PIECES}")
-        check_column(rate_bps, "rate_bps", BITS_PER_SECOND, self.path, DataError)
-        owner = np.zeros(rate_bps.size, dtype=np.int64)
-        if self.trace is not None:
-            owner = np.unique(_column(columns, self.trace), return_inverse=True)[1].reshape(-1)
-            if owner.size != rate_bps.size:
-                raise DataError(f"{self.trace}: it has {owner.size} rows, and {self.rate} has {rate_bps.size}")
-        time_s = None if self.time is None else _numbers(columns, self.time) / _PER_SECOND[self.time_unit]
-        if time_s is not None and time_s.size != rate_bps.size:
-            raise DataError(f"{self.time}: it has {time_s.size} rows, and {self.rate} has {rate_bps.size}")
-        order = np.argsort(owner, kind="stable")
-        parts = np.split(order, np.flatnonzero(np.diff(owner[order])) + 1)
-        return [(self._edges_s(time_s, rows), rate_bps[rows]) for rows in parts]
+    def _from_table(self, table: Table, row: IntArray, owner: IntArray) -> list[tuple[FloatArray, FloatArray]]:
+        unit = None if self.unit is None else UNITS[self.unit]
+        rate_bps = table.numbers(self.rate, BITS_PER_SECOND, to=UNITS["bit/s"], given=unit, least=0.0, missing="nan")
+        if np.isnan(rate_bps).all():
+            table.refuse(f"{table.called(self.rate)}: it has no value in any row; allowed: at least one")
+        if unit is None and table.unit(self.rate) is None:
+            note(table.where, f"{table.called(self.rate)} is read as bit/s: neither its name nor unit states another")
+        times = None
+        if self.time is not None:
+            given = None if self.time_unit is None else UNITS[self.time_unit]
+            times = instants(table, self.time, given)
+        known = np.isfinite(rate_bps) & (True if times is None else np.isfinite(times.value))
+        if times is None and not known.all():
+            table.refuse_cell(
+                self.rate, int(np.flatnonzero(~known)[0]), "numbers of at least 0 in rows of equal length"
+            )
+        table.note(int((~known).sum()), "rows not used: a value is missing")
+        row, owner = picked(known[row], row, owner)
+        rows = row[np.argsort(owner, kind="stable")]
+        parts = np.split(rows, np.flatnonzero(np.diff(np.sort(owner))) + 1)
+        if times is None:
+            step_s = self.step_s or 0.0
+            return [(np.arange(part.size + 1, dtype=np.float64) * step_s, rate_bps[part]) for part in parts]
+        return [_pieces(table, self.time or "", _counted_s(times, part), rate_bps[part]) for part in parts if part.size]
 
-    def _edges_s(self, time_s: FloatArray | None, rows: NDArray[np.int64]) -> FloatArray:
-        """Return the instants between the rows of a trace, and its end: the last row is as long as the one before."""
-        if time_s is None:
-            return np.asarray(np.arange(rows.size + 1, dtype=np.float64) * (self.step_s or 0.0))
-        instants_s = time_s[rows] - time_s[rows[0]]
-        if rows.size < 2:
-            raise DataError(f"{self.time}: a trace has one row; allowed: at least two, or step_s in place of time")
-        length_s = np.diff(instants_s)
-        if not np.all(length_s > 0):
-            row = int(rows[1:][length_s <= 0][0])
-            raise DataError(f"{self.time}, row {row + 1}: {time_s[row].item()!r} s does not come after the row before")
-        check_column(length_s, "length_s", SECONDS, self.path, DataError)
-        return np.append(instants_s, instants_s[-1] + length_s[-1])
+
+def _numbered(table: Table, trace: str | None) -> IntArray:
+    """Return the number of each row's trace, in the order of numbers or of texts."""
+    if trace is None:
+        return np.zeros(table.rows, dtype=np.int64)
+    place, labels = table.labels(trace)
+    if None in labels:
+        row = int(np.flatnonzero(place == labels.index(None))[0])
+        table.refuse_cell(trace, row, "the name or number of a trace in each row")
+    numeric = table.is_numeric(trace)
+    order = np.argsort([float(one or 0) for one in labels] if numeric else [str(one) for one in labels])
+    return np.asarray(np.argsort(order)[place], dtype=np.int64)
+
+
+def _counted_s(times: Instants, rows: NDArray[np.int64]) -> FloatArray:
+    """Return the instants of a trace, from its first on; hours below those of the row before are of the next day."""
+    value = times.value[rows]
+    if times.kind == "clock":
+        value = value + DAY_S * np.cumsum(np.diff(value, prepend=value[0]) < 0)
+    return Instants(value, times.kind).since(float(value.min()))
+
+
+def _pieces(table: Table, name: str, time_s: FloatArray, rate_bps: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return edges and rates of a trace: the mean of the rows of an instant, the last row as long as the one before."""
+    order = in_order(table, np.zeros(time_s.size, dtype=np.int64), time_s)
+    edge_s, first, count = np.unique(time_s[order], return_index=True, return_counts=True)
+    rates = np.add.reduceat(rate_bps[order], first) / count
+    table.note(int(time_s.size - edge_s.size), "rows have the instant of another row: their mean rate holds")
+    if edge_s.size < 2:
+        table.refuse(f"{name}: a trace has one instant; allowed: at least two, or step_s in place of time")
+    length_s = np.diff(edge_s)
+    gaps = length_s > GAP * np.median(length_s)
+    table.note(int(gaps.sum()), f"gaps between rows, of up to {length_s.max():g} s: the rate before them holds")
+    check_column(length_s, "length_s", SECONDS, table.where, DataError)
+    return np.append(edge_s, edge_s[-1] + length_s[-1]), rates
 
 
 def packet_opportunities(content: bytes) -> tuple[FloatArray, FloatArray]:
@@ -132,23 +197,3 @@ def packet_opportunities(content: bytes) -> tuple[FloatArray, FloatArray]:
 
 
 _PACKET_BITS: Final = 8.0 * 1500.0
-
-
-def _column(columns: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
-    if name not in columns:
-        raise DataError(f"there is no column {name!r}{suggest(name, columns)}; its columns: {', '.join(columns)}")
-    return columns[name]
-
-
-def _numbers(columns: Mapping[str, NDArray[Any]], name: str) -> FloatArray:
-    found = _column(columns, name)
-    if found.dtype.kind not in "iuf" or found.ndim != 1:
-        raise DataError(f"{name} holds {found.dtype}; it must hold numbers")
-    numbers = found.astype(np.float64)
-    wrong = ~(np.isfinite(numbers) & (numbers >= 0))
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise DataError(
-            f"{name}, row {row + 1}: {numbers[row].item()!r} is not allowed; allowed: numbers of at least 0"
-        )
-    return numbers

@@ -20,16 +20,16 @@ from fedsim.network.transfers import SharedMedium
 from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component
 from fedsim.streams import Streams
-from fedsim.traces import Assignment, entries_of
+from fedsim.traces import Mapped
 from fedsim.units import SECONDS
 
 
 class RateTraces(Component):
     """Rates over time from files: tables (CSV, Parquet, NPZ), or packet-delivery files of Mahimahi.
 
-    A file holds one trace or several, each repeated for ever. A client follows one trace in each direction, from its
-    offset on. A transfer ends where the integral of the rate has risen by its bits, exactly, and arrives after the
-    delay.
+    A file holds one trace or several, each repeated for ever unless its field ``after`` says otherwise. A client
+    follows one trace in each direction, from its offset on. A transfer ends where the integral of the rate has risen by
+    its bits, exactly, and arrives after the delay.
 
     Attributes
     ----------
@@ -37,7 +37,8 @@ class RateTraces(Component):
     sharing : ``"dedicated"``: each client has the rates of its trace to itself
         ``"equal"``: the first trace of each file is the capacity of a cell that all clients share, the same at every
         instant for all transfers in progress; there are no offsets then.
-    mapping : how clients get their traces, ``"random"`` or ``"sequential"``, see `fedsim.traces.entries_of`
+    mapping : how clients get their traces: ``"random"``, ``"sequential"`` in the order of numbers or names, or
+        ``"id"``, each client the rows of its own id; by default ``"id"`` where a column ``client`` or ``id`` has them
     offset : instant of its trace at which a client is at time 0: ``"random"``, uniform over the trace, or ``"none"``
     delay_s : propagation delay, one for all or a value for each client
     """
@@ -47,20 +48,20 @@ class RateTraces(Component):
     downlink: RateFile
     uplink: RateFile
     sharing: Literal["dedicated", "equal"] = "dedicated"
-    mapping: Assignment = "random"
+    mapping: Mapped = None
     offset: Literal["random", "none"] = "random"
     delay_s: Annotated[ClientValues, PerClient(ge=0), SECONDS]
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "TraceLinks":
         clients, shared = len(positions_m), self.sharing == "equal"
         ways = []
-        for file in (self.downlink, self.uplink):
-            rates = file.read()
-            trace, offset_s = np.zeros(clients, dtype=np.int64), np.zeros(clients)
-            if not shared:
-                trace = entries_of(clients, rates.traces, self.mapping, "trace-rates", streams)
-                if self.offset == "random":
-                    offset_s = rates.period_s[trace] * streams.uniform("trace-offset", np.arange(clients))
+        for file, field in ((self.downlink, "network.downlink.path"), (self.uplink, "network.uplink.path")):
+            rates, trace = file.of_clients(field, clients, "random" if shared else self.mapping, streams)
+            offset_s = np.zeros(clients)
+            if shared:
+                trace = np.zeros(clients, dtype=np.int64)
+            elif self.offset == "random":
+                offset_s = rates.length_s[trace] * streams.uniform("trace-offset", np.arange(clients))
             ways.append(TracedWay(rates, trace, offset_s))
         return TraceLinks(ways[0], ways[1], values_of(self, "delay_s", clients, streams, "network"), shared=shared)
 

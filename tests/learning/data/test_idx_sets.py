@@ -177,9 +177,9 @@ def test_a_fifth_file_tells_the_users_of_samples(tmp_path):
     assert IdxFiles(name="mine", classes=3).load(tmp_path).train_users is None
     assert own.provides == {"users"}
     wrong = (
-        ("writer\n1\n", "has no column 'user'"),
-        ("user\n1\n2\n", "2 values of int64"),
-        ("user\nx\n", "1 values of"),
+        ("writer\n1\n", "there is no column 'user'"),
+        ("user\n1\n2\n", "it has 2 rows; there must be one for each of the 30 training samples"),
+        ("user\nx\n", "user, row 1: 'x' is not allowed"),
     )
     for text, said in wrong:
         users.write_text(text)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.errors import ScenarioError
+from fedsim.errors import DataError, ScenarioError
 from fedsim.network.graph.graph import Graph
 from fedsim.network.medium import failures
 from fedsim.network.medium.failures import Outage, OutageBursts
@@ -285,9 +285,9 @@ def test_a_trace_file(tmp_path):
         "client,time_s,x_m,y_m\n0,1,1,1\n0,1,2,2\n",
     ):
         path.write_text(text)
-        with pytest.raises(ScenarioError, match=r"walk\.csv"):
+        with pytest.raises(DataError, match=r"walk\.csv"):
             Trace(path=str(path)).build(Streams(0))
-    with pytest.raises(ScenarioError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         Trace(path=str(tmp_path / "none.csv")).build(Streams(0))
 
 

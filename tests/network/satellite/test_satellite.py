@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from fedsim.errors import DataError
 from fedsim.network import NETWORKS
@@ -147,20 +148,52 @@ def test_bits_of_a_message_cut_short_are_those_of_the_passes_so_far(tmp_path):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("client,start_s\n0,1\n", "no column end_s"),
-        ("client,start_s,end_s\n0,1,x\n", "line 2"),
-        ("client,start_s,end_s\n0,5,4\n", "from 5.0 to 4.0 s of client 0"),
-        ("client,start_s,end_s\n0,1,4\n0,3,8\n", "do not overlap"),
-        ("client,start_s,end_s\n9,1,4\n", "clients 0 to 2"),
+        ("client,start_s\n0,1\n", "no column 'end_s'"),
+        ("client,start_s,end_s\n0,1,x\n", "end_s, row 1: 'x' is not allowed"),
+        ("client,start_s,end_s\n0,5,4\n", "end_s, row 1: '4' is not allowed; allowed: ends of at least 5 s"),
+        ("client,start_s,end_s\n9,1,4\n", "the ids in it are 9, and the clients are 0, 1, 2"),
         ("client,start_s,end_s\n", "must have windows"),
-        ("client,start_s,end_s\n0,1,inf\n", "line 2"),
+        ("client,start_s,end_s\n0,1,inf\n", "end_s, row 1: 'inf' is not allowed"),
+        ("client,start_s,end_s\n0,1,\n", "end_s, row 1: nothing is not allowed"),
     ],
 )
 def test_wrong_files_are_refused(tmp_path, text, why):
     path = tmp_path / "windows.csv"
     path.write_text(text)
     with pytest.raises(DataError, match=why):
-        WindowFile(path=str(path)).build(3, Streams(0))
+        WindowFile(path=str(path), after="none").build(3, Streams(0))
+
+
+def test_what_follows_the_last_window_is_stated(tmp_path):
+    """One window of 1 s at 1 Mbit/s: 2.5 Mbit end in the third period of 10 s, or never; 0.5 Mbit from 0.2 s on fit."""
+    path = tmp_path / "windows.csv"
+    path.write_text("client,start_s,end_s\n0,0,1\n")
+    for options in ({}, {"period_s": 10.0, "after": "none"}, {"after": "repeat"}):
+        with pytest.raises(ValidationError, match=r"period_s is .*given.*; allowed: period_s"):
+            WindowFile(path=str(path), **options)
+
+    def took_s(start_s, bits, **options):
+        passes = {"kind": "file", "path": str(path), "delay_s": 0.0, **options}
+        links = NETWORKS.make({"kind": "satellite", "uplink_bps": 1e6, "passes": passes}).build(
+            np.zeros((1, 2)), Streams(0)
+        )
+        sent = links.carried_bits(ONLY, 1, np.array([start_s]), np.array([25.0]), bits, up=True)[0]
+        return links.uplink_s(ONLY, 1, np.array([start_s]), bits)[0], sent
+
+    assert took_s(0.0, 2.5e6, period_s=10.0) == pytest.approx((20.5, 2.5e6))
+    assert took_s(0.0, 2.5e6, after="none") == pytest.approx((np.inf, 1e6))
+    assert took_s(0.2, 0.5e6, after="none") == pytest.approx((0.5, 0.5e6))
+    assert took_s(0.0, 1e6, after="none") == pytest.approx((1.0, 1e6))
+    assert took_s(3.0, 1.0, after="none") == pytest.approx((np.inf, 0.0))
+
+
+def test_windows_go_over_the_end_of_the_period_and_overlap(tmp_path):
+    """From 22:00 to 06:00, in rows that overlap: contact for 8 of 24 hours."""
+    path = tmp_path / "windows.csv"
+    path.write_text("client;start;end\n0;23:00;06:00\n0;22:00;23:30:00\n")
+    windows = WindowFile(path=str(path), period_s=86400.0).build(1, Streams(0)).windows
+    assert windows.start_s.tolist() == [[0.0, 79200.0]]
+    assert windows.length_s.tolist() == [[21600.0, 7200.0]]
 
 
 @pytest.mark.parametrize("satellites", [1, 40])

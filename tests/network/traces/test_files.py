@@ -72,23 +72,31 @@ def test_each_packet_counts_once_until_its_timestamp(stamps):
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("t,r\n0,1\n0,1\n", {}, r"x\.csv: t, row 2: 0\.0 s does not come after the row before"),
-        ("t,r\n0,1\n", {}, "a trace has one row"),
-        ("t,r\n0,-1\n1,1\n", {}, r"r, row 1: -1\.0 is not allowed; allowed: numbers of at least 0"),
-        ("t,r\n0,\n1,1\n", {}, "r, row 1: nan is not allowed"),
-        ("t,r\n0,x\n1,1\n", {}, "r holds object; it must hold numbers"),
+        ("t,r\n0,1\n0,1\n", {}, r"x\.csv: t: a trace has one instant"),
+        ("t,r\n0,1\n", {}, "a trace has one instant"),
+        ("t,r\n0,-1\n1,1\n", {}, r"r, row 1: '-1' is not allowed; allowed: numbers of at least 0"),
+        ("t,r\n0,\n1,1\n", {}, "a trace has one instant"),
+        (
+            "r\n-\n1\n",
+            {"time": None, "step_s": 1.0},
+            "r, row 1: '-' is not allowed; allowed: numbers",
+        ),
+        ("t,r\n0,x\n1,1\n", {}, "r, row 1: 'x' is not allowed; allowed: numbers"),
         ("t,r\n0,0\n1,0\n", {}, "trace 0 carries nothing"),
-        ("t,r\n0,1e16\n1,1\n", {}, r"rate_bps: 1e\+16 is not allowed"),
-        ("t,r\n0,1\n1e-12,1\n", {}, "length_s: 1e-12 is not allowed"),
+        ("t,r\n0,1e16\n1,1\n", {}, r"r, row 1: '1e16' is not allowed"),
+        ("t,r\n0,1\n1e-12,1\n", {}, "t, row 2: '1e-12' is not allowed"),
         ("t,rr\n0,1\n1,1\n", {}, r"there is no column 'r' \(did you mean 'rr'\?\); its columns: t, rr"),
         ("t,r\n0,1\n1,1\n", {"trace": "who"}, "there is no column 'who'"),
-        ("t,r\n", {}, "r holds object"),
+        ("t,r,who\n0,1,a\n1,1,\n", {"trace": "who"}, "who, row 2: nothing is not allowed; allowed: the name"),
+        ("t,r_kbps\n0,1\n1,1\n", {"rate": "r_kbps", "unit": "Mbit/s"}, "r_kbps: its name states another unit"),
+        ("t,r\n10:00,1\n2024-03-01T10:00:00,1\n", {}, "t, row 2: .* is not allowed; allowed: seconds, dates such as"),
+        ("t,r\n", {}, "it has 0 rows"),
     ],
 )
 def test_tables_that_hold_no_rates_are_refused(folder, text, options, said):
     (folder / "x.csv").write_text(text)
     with pytest.raises(DataError, match=said):
-        RateFile(path="x.csv", rate="r", time="t", **options).read()
+        RateFile(**{"path": "x.csv", "rate": "r", "time": "t", **options}).read()
 
 
 @pytest.mark.parametrize(

@@ -30,16 +30,25 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("user\n1\n", "has no column 'client'; its columns: user"),
+        ("user\n1\n", "there is no column 'client'; its columns: user"),
         ("client\n0\n1\n", "has 2 rows; there must be one for each of the 5 training samples"),
-        ("client\n0\n1\n3\n0\n0\n", "client, row 3: 3 is not allowed; allowed: -1 to 2"),
-        ("client\n0\n1\n-2\n0\n0\n", "client, row 3: -2 is not allowed"),
-        ("client\n0\n1\n0.5\n0\n0\n", "client, row 3: 0.5 is not allowed; it must hold whole numbers"),
-        ("client\n0\n\n1\nx\n0\n", "it must hold whole numbers"),
-        ("client,writer\n0,a\n1,b\n,c\n0,d\n0,e\n", "client, row 3: there is no value; it must hold whole numbers"),
-        ("client\n0\n1\n1\nx\n0\n", "client, row 4: 'x' is not allowed; it must hold whole numbers"),
+        (
+            "client\n0\n1\n3\n0\n0\n",
+            "client, row 3: '3' is not allowed; allowed: whole numbers from 0 to 2, -1 for no",
+        ),
+        ("client\n0\n1\n-2\n0\n0\n", "client, row 3: '-2' is not allowed"),
+        ("client\n0\n1\n0.5\n0\n0\n", "client, row 3: '0.5' is not allowed"),
+        (
+            "client\n0\n\n1\nx\n0\n",
+            "client, row 3: 'x' is not allowed; allowed: whole numbers",
+        ),
+        (
+            "client,writer\n0,a\n1,b\n,c\n0,d\n0,e\n",
+            "client, row 3: nothing is not allowed; allowed: whole",
+        ),
+        ("client\n0\n1\n1\nx\n0\n", "client, row 4: 'x' is not allowed; allowed: whole numbers"),
         ("client,client\n0,1\n0,1\n0,1\n0,1\n0,1\n", "two columns 'client'; allowed: one of each name"),
-        ("sample,client\n5,0\n", "sample, row 1: 5 is not allowed; allowed: 0 to 4"),
+        ("sample,client\n5,0\n", "sample, row 1: '5' is not allowed; allowed: 0 to 4"),
         ("sample,client\n1,0\n1,2\n", "sample 1 has two rows"),
         ("", "cannot be read"),
     ],
@@ -56,7 +65,7 @@ def test_what_states_no_division_is_refused_by_name(tmp_path: Path, text: str, w
 def test_columns_of_unlike_lengths_are_refused_by_both(tmp_path: Path) -> None:
     path = tmp_path / "unlike.npz"
     np.savez(path, client=np.array([0, 1, 2]), sample=np.array([0, 1]))
-    with pytest.raises(DataError, match="client has 3 rows and sample 2; allowed: as many"):
+    with pytest.raises(DataError, match="sample: it has 2 rows and the table 3"):
         parts(path)
 
 

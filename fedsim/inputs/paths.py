@@ -1,0 +1,47 @@
+"""Paths of files that a scenario names: absolute, from the folder of the scenario's file or from the working folder."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+
+def absolute(path: str, folder: str | Path = "") -> str:
+    """Return the path of a file from a folder on, by default from the working folder."""
+    if "\\" in path and os.sep == "/":
+        raise ValueError("a backslash does not part folders; allowed: / as in data/places.csv")
+    return Path(os.path.abspath(os.path.join(folder, path))).as_posix()  # noqa: PTH100, PTH118 (links stay as they are)
+
+
+InputPath = Annotated[str, Field(min_length=1), AfterValidator(absolute)]
+"""Type of a field that names a file to read; the field is called ``path``."""
+
+
+def located(value: Any, folder: str | Path = "") -> Any:
+    """Return tables of a scenario whose paths are absolute, from a folder on.
+
+    Paths are the fields ``path``, and options of a user's own class or function that name a file which is there.
+    """
+    if isinstance(value, Mapping):
+        own = ":" in str(value.get("kind", ""))
+        return {name: _placed(str(name), inner, folder, own=own) for name, inner in value.items()}
+    if isinstance(value, list | tuple) and any(isinstance(inner, Mapping | list | tuple) for inner in value):
+        return type(value)(located(inner, folder) for inner in value) if type(value) in (list, tuple) else value
+    return value
+
+
+def _placed(name: str, value: Any, folder: str | Path, *, own: bool) -> Any:
+    if not isinstance(value, str):
+        return located(value, folder)
+    named = name == "path" or (own and name != "kind" and is_file(Path(folder) / value))
+    return absolute(value, folder) if named and value and "\\" not in value else value
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a text is the path of a regular file."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,30 @@
+"""One reader of tables: placements, mobility, availability, rates, windows, values of clients, splits and logs."""
+
+from fedsim.inputs.tables.header import IDS
+from fedsim.inputs.tables.ids import Owned, clients_of, identified, owned
+from fedsim.inputs.tables.reading import note, reading
+from fedsim.inputs.tables.spans import Intervals, read_spans
+from fedsim.inputs.tables.table import Table
+from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, in_order, instants, origin_of, picked
+
+__all__ = [
+    "DAY_S",
+    "GAP",
+    "IDS",
+    "TIMES",
+    "After",
+    "Instants",
+    "Intervals",
+    "Owned",
+    "Table",
+    "clients_of",
+    "identified",
+    "in_order",
+    "instants",
+    "note",
+    "origin_of",
+    "owned",
+    "picked",
+    "read_spans",
+    "reading",
+]

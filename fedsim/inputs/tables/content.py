@@ -1,0 +1,167 @@
+"""Columns of a file by name: CSV in its dialects, Parquet, NPZ, each also packed by gzip."""
+
+import csv
+import io
+import re
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.errors import DataError
+from fedsim.inputs.archives import arrays_of_npz
+from fedsim.inputs.files import MAX_BYTES, read_bytes, shortened
+from fedsim.inputs.tables.published import published, without_empty_steps
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES: Final = (".csv", ".tsv", ".parquet", ".npz")
+"""Suffixes of tables, in any case; ``.gz`` may follow."""
+_PICKLES: Final = (".pkl", ".pickle", ".pt", ".npy")
+MAX_VALUES: Final = 1 << 27
+"""Rows times columns of the largest Parquet table that is read."""
+_GZIP: Final = b"\x1f\x8b"
+_MISSING: Final = r"^(?i:|--?|na|n/a|nan|null|none|\?)$"
+"""What stands for nothing in a cell of text."""
+_UNEQUAL: Final = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
+
+
+def suffix_of(path: str | Path) -> str:
+    """Return the suffix of a path in small letters, without ``.gz``."""
+    return Path(str(path).lower().removesuffix(".gz")).suffix
+
+
+def unpacked(path: str | Path, where: str | None = None) -> bytes:
+    """Return the content of a file, which gzip may have packed."""
+    content = read_bytes(path, MAX_BYTES, DataError, where)
+    if not content.startswith(_GZIP):
+        return content
+    try:
+        stream = zlib.decompressobj(wbits=31)
+        plain = stream.decompress(content, MAX_BYTES)
+    except zlib.error as error:
+        raise DataError(f"{where or path}: cannot be read: {error}") from None
+    if stream.unconsumed_tail or not stream.eof:
+        raise DataError(f"{where or path}: cannot be read: its gzip data are cut off or larger than {MAX_BYTES} bytes")
+    return plain
+
+
+def read_content(
+    path: str | Path, where: str, contact_with: str | None = None
+) -> "tuple[dict[str, NDArray[Any] | pa.ChunkedArray], bool]":
+    """Return the columns of a table, and whether a comma may stand before decimals; those of CSV are texts."""
+    suffix = suffix_of(path)
+    if suffix in _PICKLES:
+        raise DataError(f"{where}: is no table; allowed: {', '.join(TABLES)} and other text, also with .gz behind")
+    content = unpacked(path, where)
+    try:
+        if suffix == ".npz":
+            return dict(arrays_of_npz(content, where)), False
+        if suffix == ".parquet":
+            return _parquet(content), False
+        if (found := published(content, contact_with, where)) is not None:
+            return found, False
+        columns, decimal_comma = _csv(content, "\t" if suffix == ".tsv" else "")
+        return without_empty_steps(columns), decimal_comma
+    except DataError as error:
+        raise error if str(error).startswith(where) else DataError(f"{where}: {error}") from None
+    # Arrow's own errors are children of these.
+    except (OSError, ValueError, KeyError, TypeError, IndexError, NotImplementedError, MemoryError) as error:
+        raise DataError(f"{where}: cannot be read: {str(error) or type(error).__name__}") from None
+
+
+def _parquet(content: bytes) -> "dict[str, pa.ChunkedArray]":
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
+        values = file.metadata.num_rows * file.metadata.num_columns
+        if values > MAX_VALUES:
+            raise DataError(f"is refused: it claims {values} values; allowed: at most {MAX_VALUES}")
+        table = file.read()
+    return dict(zip(_apart(table.column_names), table.columns, strict=True))
+
+
+def _csv(content: bytes, delimiter: str) -> "tuple[dict[str, pa.ChunkedArray], bool]":
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+
+    content = _utf8(content).lstrip(b"\r\n") + b"\n"
+    first = re.split(rb"\r\n|\n|\r", content, maxsplit=1)[0]
+    header = first.decode()
+    if not header.strip():
+        raise DataError("cannot be read: it is empty; a table begins with the names of its columns")
+    chosen = delimiter or max(",;\t", key=header.count)
+    names = _apart(next(csv.reader(io.StringIO(header), delimiter=chosen)))
+    try:
+        table = arrow.read_csv(
+            pa.BufferReader(content),
+            arrow.ReadOptions(use_threads=False, column_names=names, skip_rows=1, block_size=1 << 24),
+            arrow.ParseOptions(delimiter=chosen, newlines_in_values=b'"' in content),
+            arrow.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+        )
+    except pa.ArrowInvalid as error:
+        if str(error).startswith("Empty CSV"):
+            return {name: pa.chunked_array([], pa.string()) for name in names}, False
+        if (found := _UNEQUAL.search(str(error))) is None:
+            raise
+        row, wanted, cells, text = found.groups()
+        raise DataError(
+            f"row {int(row) - 1} has {cells} cells and the header has {wanted}: {shortened(text.strip())}; allowed: "
+            "as many in each row"
+        ) from None
+    return dict(zip(names, table.columns, strict=True)), chosen == ";"
+
+
+def _utf8(content: bytes) -> bytes:
+    """Return text in UTF-8 without a byte-order mark, refusing other encodings without one."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            return content.decode("utf-16").encode()
+        except UnicodeDecodeError:
+            raise DataError("cannot be read: it begins as UTF-16 text and is none") from None
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"cannot be read: line {line} is not UTF-8 text; allowed: CSV in UTF-8, .parquet, .npz"
+        ) from None
+    return content
+
+
+def _apart(names: list[str]) -> list[str]:
+    """Return the names of columns without blanks around, refusing equal ones; those without a name get a number."""
+    stripped = [name.strip() or f"column {number}" for number, name in enumerate(names, 1)]
+    for number, name in enumerate(stripped):
+        if name in stripped[:number]:
+            raise DataError(f"it has two columns {name!r}; allowed: one of each name")
+    return stripped
+
+
+def as_numbers(values: "NDArray[Any] | pa.ChunkedArray") -> "NDArray[Any] | pa.StringArray":
+    """Return float64 with NaN for nothing, `datetime64` in us, or texts without blanks around and null for nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise DataError(f"it has the shape {values.shape}; allowed: one value a row")
+        if values.dtype.kind in "iufb":
+            return values.astype(np.float64)
+        values = pa.chunked_array([pa.array(values.astype(str).tolist(), pa.string())])
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_timestamp(values.type):
+        return np.asarray(values.cast(pa.timestamp("us"), safe=False).to_numpy(), dtype="datetime64[us]")
+    if pa.types.is_null(values.type):
+        return np.full(len(values), np.nan)
+    if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    texts = pc.utf8_trim_whitespace(values.cast(pa.string())).combine_chunks()
+    # Not by `is_in`, whose set of values imports pandas where that is installed.
+    return pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.scalar(None, pa.string()), texts)

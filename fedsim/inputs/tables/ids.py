@@ -1,0 +1,124 @@
+"""The client of each row: one rule of ids for all tables.
+
+A column ``client``, ``id`` or ``device`` has whole numbers from 0, or names. A name stands for the same client in all
+tables of a run: the first names that are read are those of clients 0, 1, 2, ... Rows of other ids are left out with a
+note where every client has rows of its own, and refused otherwise.
+"""
+
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from fedsim.arrays import IntArray
+from fedsim.inputs.tables.header import IDS
+from fedsim.inputs.tables.reading import Reading, current, note, short
+from fedsim.inputs.tables.table import Table
+
+_SHOWN: Final = 5
+Each = Literal["one", "any"]
+
+
+class Owned(NamedTuple):
+    """Rows that belong to clients, in the order of the table, and the client of each."""
+
+    row: IntArray
+    client: IntArray
+
+
+def owned(table: Table, clients: int, each: Each, column: str | None = None) -> Owned:
+    """Return the rows of K clients; where each has one row, in the order of clients, and without ids row i for i."""
+    name = table.find(*IDS) if column is None else table.called(column)
+    if name is None:
+        if each == "any":
+            table.called(IDS[0])
+        if table.rows < clients:
+            table.refuse(f"it has {table.rows} rows; there must be one for each of the {clients} clients")
+        table.note(table.rows - clients, f"of {table.rows:,} rows not used: there are {clients} clients")
+        first = np.arange(clients, dtype=np.int64)
+        return Owned(first, first)
+    ids = clients_of(table, name, clients)
+    fits = (ids >= 0) & (ids < clients)
+    counts = np.bincount(ids[fits], minlength=clients)
+    if each == "one" and (counts > 1).any():
+        twice = int(np.flatnonzero(counts > 1)[0])
+        again = int(np.flatnonzero(ids == twice)[1])
+        table.refuse(f"{name}, row {again + 1}: client {twice} has a row before; allowed: one of each client")
+    without = np.flatnonzero(counts == 0)
+    if without.size and (each == "one" or not fits.all()):
+        _, labels = identified(table, name)
+        there: Iterable[object] = range(clients) if labels is None else list(current().clients)[:clients]
+        table.refuse(
+            f"{name}: there is no row of client {without[0]}; the ids in it are "
+            f"{_shown(np.unique(ids).tolist() if labels is None else labels)}, and the clients are {_shown(there)}"
+        )
+    table.note(int((~fits).sum()), f"of {table.rows:,} rows not used: they are of no client of {clients}")
+    row = np.flatnonzero(fits)
+    if each == "any":
+        table.note(without.size, f"of {clients:,} clients have no row ({_shown(without.tolist())})")
+        return Owned(row, ids[row])
+    row = row[np.argsort(ids[row], kind="stable")]
+    return Owned(row, ids[row])
+
+
+def clients_of(table: Table, name: str, clients: int, least: int = 0) -> IntArray:
+    """Return the client of each row, or a number that is none's."""
+    ids, labels = identified(table, name, least)
+    run = current()
+    if labels is not None:
+        return _numbered(table, ids, labels, clients)
+    if run.clients:
+        table.refuse(_two_ways(run, f"{name} has the ids {_shown(np.unique(ids).tolist())}"))
+    run.numbered_in = run.numbered_in or table.where
+    return ids
+
+
+def identified(table: Table, name: str, least: int = 0) -> tuple[IntArray, list[str] | None]:
+    """Return the number of each row's id, and names by their first rows, whose places these are; None for numbers."""
+    if table.is_numeric(name):
+        return table.whole(name, least, f"whole numbers from {least}"), None
+    place, labels = table.labels(name)
+    odd = [label is None or _is_number(label) for label in labels]
+    if any(odd):
+        # Of numbers among names and names among numbers, the fewer.
+        which = odd.index(sum(odd) * 2 <= len(odd))
+        row = int(np.flatnonzero(place == which)[0])
+        table.refuse_cell(name, row, "whole numbers from 0 in all rows, or names in all rows")
+    return place, [str(label) for label in labels]
+
+
+def _numbered(table: Table, place: IntArray, labels: list[str], clients: int) -> IntArray:
+    """Return the client of each row by its name, -1 for none; names that are new are those of the next clients."""
+    run = current()
+    if run.numbered_in:
+        table.refuse(_two_ways(run, f"{table.find(*IDS)} has the names {_shown(labels)}"))
+    new = [label for label in labels if label not in run.clients]
+    added = new[: max(clients - len(run.clients), 0)]
+    if run.clients and added:
+        note(table.where, f"{len(added)} clients ({_shown(added)}) are not named in {short(run.named_in)}")
+    for label in added:
+        run.clients[label] = len(run.clients)
+    if not run.named_in:
+        note(table.where, f"clients 0, 1, ... are {_shown(run.clients)}")
+    run.named_in = run.named_in or table.where
+    return np.array([run.clients.get(label, -1) for label in labels], dtype=np.int64)[place]
+
+
+def _two_ways(run: Reading, here: str) -> str:
+    other = run.numbered_in or run.named_in
+    there = "numbers" if run.numbered_in else f"the names {_shown(list(run.clients))}"
+    return f"{here}, and {other} has {there}; allowed: numbers in all tables of a run, or names"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _shown(ids: Iterable[object]) -> str:
+    """Return some ids in words, the first and the last of many."""
+    words = [str(one) for one in ids] or ["none"]
+    return ", ".join(words) if len(words) <= _SHOWN else f"{', '.join(words[: _SHOWN - 1])}, ..., {words[-1]}"

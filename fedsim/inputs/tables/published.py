@@ -1,0 +1,147 @@
+"""Files in layouts of their own that stand for tables: contact events, movements of ns-2, floating car data of SUMO.
+
+Contact events have lines ``TIME CONN a b up`` and ``TIME CONN a b down``: a row ``client, start_s, end_s`` for each end
+of a contact. Floating car data are the XML or the CSV of SUMO's ``--fcd-output``: a row ``client, time_s, x_m, y_m``
+for each vehicle and step; a step without vehicles has none. Movements of ns-2 give such rows for each place at which a
+node begins, turns or stops.
+"""
+
+import io
+import math
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+from xml.etree import ElementTree
+
+from fedsim.errors import DataError, suggest
+from fedsim.inputs.tables.reading import note
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_EVENTS: Final = re.compile(rb"\A\s*[\d.eE+-]+[ \t]+CONN[ \t]")
+_MOVES: Final = re.compile(rb"\A(\s*#[^\n]*\n|\s)*\$(node_\(|ns_\s+at)")
+_PLACE: Final = re.compile(r"\$node_\((\w+)\) set ([XYZ])_ (\S+)")
+_GO: Final = re.compile(r"\$ns_ at (\S+) \"\$node_\((\w+)\) setdest (\S+) (\S+) (\S+)\"")
+_CARS: Final = re.compile(rb"\A(\xef\xbb\xbf)?\s*<\?xml.*?<fcd-export|\A\s*<fcd-export", re.DOTALL)
+CAR_COLUMNS: Final = {"vehicle_id": "client", "timestep_time": "time_s", "vehicle_x": "x_m", "vehicle_y": "y_m"}
+"""Columns of SUMO's CSV and those that they stand for."""
+
+
+def published(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray] | None":
+    """Return the columns of a file in one of these layouts; None for another file."""
+    if _EVENTS.match(content):
+        return _contacts(content, contact_with, where)
+    if contact_with is not None:
+        raise DataError("contact_with is given, and the file has no contact events; allowed: lines TIME CONN a b up")
+    if _MOVES.match(content):
+        return _moves(content)
+    return _cars(content) if _CARS.match(content[:4096]) else None
+
+
+def without_empty_steps(columns: "dict[str, pa.ChunkedArray]") -> "dict[str, pa.ChunkedArray]":
+    """Return the columns of a CSV of SUMO under the names that they stand for; other columns as they are."""
+    import pyarrow.compute as pc
+
+    if not CAR_COLUMNS.keys() <= columns.keys():
+        return columns
+    there = pc.greater(pc.utf8_length(columns["vehicle_id"]), 0)
+    return {CAR_COLUMNS.get(name, name): values.filter(there) for name, values in columns.items()}
+
+
+def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray]":
+    begun: dict[tuple[str, str], str] = {}
+    spans: list[tuple[str, str, str, str]] = []
+    unseen = 0
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != 5 or words[1] != "CONN" or words[4] not in ("up", "down"):
+            raise DataError(f"line {number}: {line[:60]!r} is not allowed; allowed: TIME CONN a b up, or down")
+        time_s, pair = words[0], (min(words[2:4]), max(words[2:4]))
+        if words[4] == "up":
+            begun.setdefault(pair, time_s)
+        else:
+            unseen += pair not in begun
+            spans.append((*pair, begun.pop(pair, "0"), time_s))
+    if unseen:
+        note(where, f"{unseen:,} contacts have no begin: they last from 0 s on")
+    spans += [(*pair, time_s, "") for pair, time_s in begun.items()]
+    nodes = {node for span in spans for node in span[:2]}
+    if contact_with is not None and contact_with not in nodes:
+        some = ", ".join(sorted(nodes)[:5])
+        raise DataError(f"contact_with: there is no node {contact_with!r}{suggest(contact_with, nodes)}; nodes: {some}")
+    ends = [(one, other, *times) for one, other, *times in spans] + [
+        (other, one, *times) for one, other, *times in spans
+    ]
+    rows = [(one, *times) for one, other, *times in ends if contact_with in (None, other)]
+    return _texts(("client", "start_s", "end_s"), rows)
+
+
+def _moves(content: bytes) -> "dict[str, pa.ChunkedArray]":
+    """Return the places of nodes that head for goals at a speed from an instant on, or until the next such order."""
+    places: dict[str, dict[str, float]] = {}
+    orders: list[tuple[float, str, float, float, float]] = []
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        text = " ".join(line.split())
+        try:
+            if found := _PLACE.fullmatch(text):
+                places.setdefault(found[1], {})[found[2]] = float(found[3])
+            elif found := _GO.fullmatch(text):
+                x_m, y_m, speed = (float(found[part]) for part in (3, 4, 5))
+                orders.append((float(found[1]), found[2], x_m, y_m, speed))
+            elif text and not text.startswith("#") and "set-dist" not in text and "create-god" not in text:
+                raise ValueError
+        except ValueError:
+            raise DataError(
+                f"line {number}: {text[:60]!r} is not allowed; allowed: $node_(i) set X_ x and $ns_ at t "
+                '"$node_(i) setdest x y speed"'
+            ) from None
+    ways = {node: [(0.0, place.get("X", 0.0), place.get("Y", 0.0))] for node, place in places.items()}
+    for time_s, node, x_m, y_m, speed in sorted(orders):
+        if node not in ways:
+            raise DataError(f"node {node} is sent at {time_s:g} s and has no place; allowed: set X_ and Y_ first")
+        way = ways[node]
+        here = _cut(way, time_s)
+        way.append((time_s, *here))
+        apart_m = math.hypot(x_m - here[0], y_m - here[1])
+        if speed > 0 and apart_m > 0:
+            way.append((time_s + apart_m / speed, x_m, y_m))
+    rows = [(node, *map(repr, point)) for node, way in ways.items() for point in dict.fromkeys(way)]
+    return _texts(("client", "time_s", "x_m", "y_m"), rows)
+
+
+def _cut(way: list[tuple[float, float, float]], time_s: float) -> tuple[float, float]:
+    """Return the place on a way at an instant, and remove what would follow."""
+    last_s, x_m, y_m = way[-1]
+    if last_s <= time_s:
+        return x_m, y_m
+    way.pop()
+    from_s, from_x_m, from_y_m = way[-1]
+    share = (time_s - from_s) / (last_s - from_s)
+    return from_x_m + share * (x_m - from_x_m), from_y_m + share * (y_m - from_y_m)
+
+
+def _cars(content: bytes) -> "dict[str, pa.ChunkedArray]":
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+        raise DataError("is refused: it declares entities; allowed: XML as SUMO writes it")
+    rows: list[tuple[str, ...]] = []
+    time_s = ""
+    try:
+        for event, element in ElementTree.iterparse(io.BytesIO(content), ("start", "end")):  # noqa: S314 (no entities)
+            if event == "start" and element.tag == "timestep":
+                time_s = element.get("time", "")
+            elif event == "end" and element.tag in ("vehicle", "person"):
+                rows.append((element.get("id", ""), time_s, element.get("x", ""), element.get("y", "")))
+                element.clear()
+    except ElementTree.ParseError as error:
+        raise DataError(f"cannot be read: it is no XML: {error}") from None
+    return _texts(("client", "time_s", "x_m", "y_m"), rows)
+
+
+def _texts(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> "dict[str, pa.ChunkedArray]":
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    return {name: pa.chunked_array([list(cells)], pa.string()) for name, cells in zip(names, columns, strict=True)}

@@ -1,0 +1,184 @@
+"""Spans of time of clients or devices, such as sessions and passes: sorted, apart, repeated with a period or not."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import DataError
+from fedsim.inputs.bounds import check_column
+from fedsim.inputs.tables.reading import note
+from fedsim.inputs.tables.table import Table
+from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, instants, origin_of, picked
+from fedsim.units import SECONDS
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """The online intervals of n devices in one row, sorted and disjoint within each device.
+
+    Those of device d are the elements from ``offset[d]`` to ``offset[d + 1]``, in seconds of its period.
+    """
+
+    offset: IntArray
+    start_s: FloatArray
+    end_s: FloatArray
+    period_s: FloatArray
+
+    @classmethod
+    def of(
+        cls, device: ArrayLike, start_s: ArrayLike, end_s: ArrayLike, period_s: ArrayLike, where: str = ""
+    ) -> "Intervals":
+        """Return intervals given in any order, sorted; those that overlap or touch become one.
+
+        One that ends before it starts lasts over the end of the period, and one that ends after the period is cut
+        there. A period may be infinite: nothing is repeated then.
+        """
+        period = np.asarray(period_s, dtype=np.float64)
+        owner, start, end = np.asarray(device, dtype=np.int64), np.asarray(start_s, float), np.asarray(end_s, float)
+        if not period.size or not np.all(period > 0):
+            raise DataError("every device needs a period above 0 s")
+        if owner.size and not (owner.min() >= 0 and owner.max() < period.size):
+            raise DataError(f"devices are numbered from 0 to {period.size - 1}")
+        if not np.all((start >= 0) & np.isfinite(start) & (end >= 0)):
+            raise DataError("starts and ends must be finite numbers of at least 0 s")
+        for name, times_s in (("start_s", start), ("end_s", end), ("period_s", period)):
+            check_column(times_s[np.isfinite(times_s)], name, SECONDS, "spans", DataError)
+        over = (end < start) & (start < period[owner])
+        outside, empty = start >= period[owner], (start == end) & (start < period[owner])
+        cut = (end > period[owner]) & ~outside
+        for rows, what in (
+            (over, "spans end before they start: they last over the end of the period"),
+            (cut, "spans are cut at the end of the period"),
+            (outside, "spans not used: they begin at the end of the period, or later"),
+            (empty, "spans not used: they have no length"),
+        ):
+            if where and rows.any():
+                note(where, f"{int(rows.sum()):,} {what}")
+        owner, start = np.append(owner, owner[over]), np.append(start, np.zeros(over.sum()))
+        end = np.append(np.where(over, period[owner[: end.size]], end), end[over])
+        end = np.minimum(end, period[owner])
+        kept = np.flatnonzero(end > start)
+        kept = kept[np.lexsort((start[kept], owner[kept]))]
+        owner, start, end = _joined(owner[kept], start[kept], end[kept])
+        offset = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=period.size))])
+        return cls(offset, start, end, period)
+
+    @property
+    def devices(self) -> int:
+        return self.period_s.size
+
+
+def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return sorted intervals in which those of one owner that overlap or touch have become one."""
+    # Shifted by its owner, a span can only meet one of the same owner; one for ever ends after all others.
+    finite = np.where(np.isinf(end), 0.0, end)
+    latest = max(1.0, finite.max(initial=0.0), start.max(initial=0.0) + 1.0)
+    shift = owner * (2.0 * latest)
+    reach = np.maximum.accumulate(np.where(np.isinf(end), latest, end) + shift)
+    fresh = np.ones(owner.size, dtype=np.bool_)
+    fresh[1:] = (start + shift)[1:] > reach[:-1]
+    first = np.flatnonzero(fresh)
+    if not first.size:
+        return owner, start, end
+    return owner[first], start[first], np.maximum.reduceat(end, first)
+
+
+def read_spans(
+    table: Table,
+    row: IntArray,
+    device: IntArray,
+    devices: int,
+    *,
+    period_s: float | None,
+    after: After,
+    origin: float | str | None,
+) -> Intervals:
+    """Return the spans between the starts and ends in some rows of a table, of the device of each row."""
+    least = 0.0 if origin is None else -np.inf
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ("start_s", "start"), ("end_s", "end")
+    if table.find(*names[0]) is None and table.find(*TIMES) is not None:
+        names = TIMES, TIMES
+        start = end = instants(table, table.called(*TIMES), least=least)
+        begins = origin_of(table, [start], origin)
+        row, device, start_s, end_s = _seen(table, row, device, start.since(begins)[row])
+    else:
+        start, end = (instants(table, table.called(*name), least=least) for name in names)
+        begins = origin_of(table, [start, end], origin)
+        start_s, end_s = start.since(begins)[row], end.since(begins)[row]
+    if after == "repeat":
+        period = _periods(table, period_s or (DAY_S if start.kind == "clock" else None), device, devices, row)
+        if origin is not None:
+            start_s, end_s = _moved(start_s, end_s, period[device])
+    else:
+        period, early, over = np.full(devices, np.inf), start_s < 0, (end_s <= 0) & (start_s <= end_s)
+        table.note(int((early & ~over).sum()), "spans are cut at the beginning of the run")
+        table.note(int(over.sum()), "spans not used: they end before the beginning of the run")
+        device, row, start_s, end_s = picked(~over, device, row, np.maximum(start_s, 0.0), end_s)
+    open_ended = np.isnan(end_s)
+    latest_s = np.full(devices, -np.inf)
+    np.maximum.at(latest_s, device, np.nan_to_num(start_s, nan=np.inf))
+    wrong = np.isnan(start_s) | (open_ended & ((after == "none") | (start_s < latest_s[device])))
+    if wrong.any():
+        first = int(np.flatnonzero(wrong)[0])
+        name = names[0] if np.isnan(start_s[first]) else names[1]
+        table.refuse_cell(table.called(*name), int(row[first]), "times; the last end of a device may be left out")
+    back = np.flatnonzero((end_s < start_s) & np.isinf(period[device]))
+    if back.size:
+        allowed = f"ends of at least {start_s[back[0]]:g} s, the start, or a period over whose end a span lasts"
+        table.refuse_cell(table.called(*names[1]), int(row[back[0]]), allowed)
+    table.note(int(open_ended.sum()), "spans have no end: they last to the end of the period")
+    return Intervals.of(device, start_s, np.where(open_ended, period[device], end_s), period, table.where)
+
+
+def _seen(
+    table: Table, row: IntArray, device: IntArray, time_s: FloatArray
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Return row, device, start and end of each span without a gap in which a device has rows, of places for instance.
+
+    A gap is longer than two and a half steps; a span ends a step after its last row.
+    """
+    known = np.isfinite(time_s)
+    table.note(int((~known).sum()), "rows not used: a value is missing")
+    row, device, time_s = picked(known, row, device, time_s)
+    order = np.lexsort((time_s, device))
+    row, device, time_s = picked(order, row, device, time_s)
+    same = np.diff(device, prepend=-1) == 0
+    step_s = np.diff(time_s, prepend=np.nan)
+    steps_s = step_s[same & (step_s > 0)]
+    if not steps_s.size:
+        table.refuse("no client has rows at two instants; allowed: rows as long as a client is there")
+    usual_s = float(np.median(steps_s))
+    first = np.flatnonzero(~(same & (step_s <= GAP * usual_s)))
+    last = np.append(first[1:], device.size) - 1
+    table.note(first.size, f"spans of presence follow from the rows: gaps are longer than {GAP * usual_s:g} s")
+    return row[first], device[first], time_s[first], time_s[last] + usual_s
+
+
+def _moved(start_s: FloatArray, end_s: FloatArray, period_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return intervals within the period that begins at an origin in their midst."""
+    length_s = np.where(end_s < start_s, end_s + period_s - start_s, end_s - start_s)
+    start_s = np.mod(start_s, period_s)
+    reach_s = start_s + length_s
+    return start_s, np.where((reach_s > period_s) & (length_s < period_s), reach_s - period_s, reach_s)
+
+
+def _periods(table: Table, period_s: float | None, device: IntArray, devices: int, row: IntArray) -> FloatArray:
+    """Return the period of each device: that of the scenario, or the one that all its rows state."""
+    if period_s is not None:
+        return np.full(devices, period_s)
+    if table.find("period_s") is None:
+        names = ", ".join(table.columns)
+        table.refuse(
+            f"there is no column 'period_s'; its columns: {names}; allowed: the field period_s, the period of all "
+            "devices, or after = 'none', with which nothing is repeated"
+        )
+    stated = table.numbers("period_s", SECONDS)
+    if stated.size == devices and "offset" in table.columns:
+        return stated
+    period = np.full(devices, np.nan)
+    period[device] = stated[row]
+    if (other := np.flatnonzero(stated[row] != period[device])).size:
+        table.refuse(f"period_s, row {row[other[0]] + 1}: a device has two periods; allowed: one")
+    return np.where(np.isnan(period), 1.0, period)

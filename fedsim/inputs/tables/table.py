@@ -1,0 +1,196 @@
+"""A table of a run: its columns by the names that are asked for, and refusals that say where a cell stands."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Never, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.errors import DataError, suggest
+from fedsim.inputs.tables.content import as_numbers, read_content
+from fedsim.inputs.tables.header import Name, Unit, meant
+from fedsim.inputs.tables.reading import note
+from fedsim.units import Bound
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NUMBER: Final = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
+_DECIMAL_COMMA: Final = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
+_GREATEST: Final = 2.0**53
+Missing = Literal["refused", "nan"]
+
+
+class Table:
+    """A table that a field of a scenario names; rows are counted from 1 in messages, without the header."""
+
+    def __init__(
+        self, columns: "Mapping[str, NDArray[Any] | pa.ChunkedArray]", where: str, *, decimal_comma: bool = False
+    ) -> None:
+        self.columns, self.where, self._decimal_comma = dict(columns), where, decimal_comma
+        self._read: dict[str, NDArray[Any] | pa.StringArray] = {}
+
+    @classmethod
+    def read(cls, path: str | Path, field: str = "", contact_with: str | None = None) -> Self:
+        """Return the table of a file that a field names; of contact events, of those with one node."""
+        where = f"{field}: {path}" if field else str(path)
+        columns, decimal_comma = read_content(path, where, contact_with)
+        return cls(columns, where, decimal_comma=decimal_comma)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return max((_length(values) for values in self.columns.values()), default=0)
+
+    def refuse(self, why: str) -> Never:
+        """Refuse the table."""
+        raise DataError(f"{self.where}: {why}")
+
+    def refuse_cell(self, name: str, row: int, allowed: str) -> Never:
+        """Refuse the cell of a column in a row, counted from 0, saying what stands there."""
+        self.refuse(f"{self.called(name)}, row {row + 1}: {self.cell(name, row)} is not allowed; allowed: {allowed}")
+
+    def note(self, count: int, what: str) -> None:
+        """Note how many rows were read in another way than they stand there, if any were."""
+        if count:
+            note(self.where, f"{count:,} {what}")
+
+    def find(self, *names: str) -> str | None:
+        """Return the first of some columns that the table has; refuse a name that two columns may mean."""
+        for name in names:
+            found = meant(name, self.columns)
+            if len(found) > 1:
+                self.refuse(f"{' and '.join(map(repr, found))} may both be {name!r}; allowed: one of them")
+            if found:
+                return found[0]
+        return None
+
+    def called(self, name: str, *others: str) -> str:
+        """Return the name of a column as it stands in the table, or of the first of some others."""
+        if (found := self.find(name, *others)) is None:
+            names = ", ".join(self.columns) or "none"
+            self.refuse(f"there is no column {name!r}{suggest(name, self.columns)}; its columns: {names}")
+        return found
+
+    def unit(self, name: str) -> Unit | None:
+        """Return the unit that a column states in its name."""
+        return Name.of(self.called(name)).unit
+
+    def values(self, name: str) -> "NDArray[Any] | pa.StringArray":
+        """Return a column as `as_numbers` does."""
+        found = self.called(name)
+        if found not in self._read:
+            try:
+                self._read[found] = as_numbers(self.columns[found])
+            # Of texts in another encoding, and of Arrow's types that are no numbers, dates or texts.
+            except (DataError, ValueError, TypeError, NotImplementedError, KeyError) as error:
+                self.refuse(f"{found}: it holds neither numbers nor dates nor texts: {error}")
+            if len(self._read[found]) != self.rows and "offset" not in self.columns:
+                self.refuse(f"{found}: it has {len(self._read[found])} rows and the table {self.rows}")
+        return self._read[found]
+
+    def cell(self, name: str, row: int) -> str:
+        """Return in words what stands in a cell."""
+        value = self.columns[self.called(name)][row]
+        value = value.as_py() if hasattr(value, "as_py") else value.item()
+        return "nothing" if value is None or value in ("", "nan") else repr(value)
+
+    def numbers(
+        self,
+        name: str,
+        bound: Bound,
+        *,
+        to: Unit | None = None,
+        given: Unit | None = None,
+        least: float = -np.inf,
+        missing: Missing = "refused",
+        rows: IntArray | None = None,
+    ) -> FloatArray:
+        """Return the numbers of a column in a unit, of some rows, with NaN where there is nothing, if that may be.
+
+        The unit of the numbers is that of the column's name, or else a given one, or that of the name asked for.
+        """
+        values = self._floats(name)
+        asked = Name.of(name).unit
+        stated, to = self.unit(name) or given or asked or to, to or asked
+        if stated and given and self.unit(name) and self.unit(name) != given:
+            self.refuse(f"{self.called(name)}: its name states another unit than the scenario; allowed: the same")
+        if stated and to and stated.of == to.of:
+            values = stated.to(to, values)
+        taken = np.arange(values.size) if rows is None else rows
+        chosen, allowed = values[taken], f"numbers{'' if np.isinf(least) else f' of at least {least:g}'}"
+        absent = np.isnan(chosen)
+        size = np.abs(chosen)
+        outside = (chosen != 0) & ((size < bound.least) | (size > bound.greatest)) & ~absent
+        for wrong, words in (
+            (absent if missing == "refused" else np.zeros(0, dtype=np.bool_), allowed),
+            (~absent & (np.isinf(chosen) | (chosen < least)), allowed),
+            (outside, f"{allowed}, {bound.words()}"),
+        ):
+            if wrong.any():
+                self.refuse_cell(name, int(taken[np.flatnonzero(wrong)[0]]), words)
+        return chosen
+
+    def whole(self, name: str, least: int = 0, allowed: str = "whole numbers from 0") -> IntArray:
+        """Return a column of whole numbers."""
+        values = self._floats(name)
+        wrong = ~((values >= least) & (values == np.rint(values)) & (values < _GREATEST))
+        if wrong.any():
+            self.refuse_cell(name, int(np.flatnonzero(wrong)[0]), allowed)
+        return values.astype(np.int64)
+
+    def labels(self, name: str) -> tuple[IntArray, list[str | None]]:
+        """Return the place of each row's text among the different texts of a column, and these by their first rows."""
+        import pyarrow as pa
+
+        values = self.values(name)
+        encoded = (pa.array(self.texts(name).tolist()) if isinstance(values, np.ndarray) else values).dictionary_encode(
+            null_encoding="encode"
+        )
+        return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
+
+    def texts(self, name: str) -> NDArray[Any]:
+        """Return a column as texts, whatever it holds, with None where there is nothing."""
+        values = self.values(name)
+        if isinstance(values, np.ndarray):
+            whole = values.dtype.kind == "f" and bool(np.all(values == np.rint(values)))
+            return np.array((values.astype(np.int64) if whole else values).astype(str).tolist(), dtype=object)
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether a column holds numbers, or nothing, in all rows."""
+        values = self.values(name)
+        return values.dtype.kind == "f" if isinstance(values, np.ndarray) else bool(self._looks_like(values).all())
+
+    def _floats(self, name: str) -> FloatArray:
+        values = self.values(name)
+        if isinstance(values, np.ndarray):
+            if values.dtype.kind != "f":
+                self.refuse_cell(name, 0, "numbers")
+            return values
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        try:
+            return _to_numpy(pc.cast(values, pa.float64()))
+        except pa.ArrowInvalid:
+            wrong = ~self._looks_like(values)
+            commas = np.asarray(pc.match_substring_regex(values, _DECIMAL_COMMA).fill_null(True))
+            if not (commas[wrong].all() and self._decimal_comma):
+                self.refuse_cell(name, int(np.flatnonzero(wrong)[0]), "numbers")
+            return _to_numpy(pc.cast(pc.replace_substring(values, ",", "."), pa.float64()))
+
+    def _looks_like(self, values: "pa.StringArray") -> BoolArray:
+        import pyarrow.compute as pc
+
+        return np.asarray(pc.match_substring_regex(values, _NUMBER).fill_null(True).to_numpy(zero_copy_only=False))
+
+
+def _length(values: "NDArray[Any] | pa.ChunkedArray") -> int:
+    return len(values) if not isinstance(values, np.ndarray) or values.ndim else 1
+
+
+def _to_numpy(values: "pa.DoubleArray") -> FloatArray:
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)

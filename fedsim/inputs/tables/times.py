@@ -1,0 +1,163 @@
+"""Instants of a column, in seconds from an origin: numbers, dates with and without zones, seconds since 1970, hours.
+
+Numbers that only an instant since 1970 can have, in s, ms, us or ns, are told from others by their size. A date without
+a zone is one of UTC.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import DataError
+from fedsim.inputs.tables.header import UNITS, Unit
+from fedsim.inputs.tables.reading import current, note
+from fedsim.inputs.tables.table import Table
+from fedsim.units import SECONDS, Bound
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+After = Literal["repeat", "hold", "none"]
+"""What follows the last row: the table again, its last value for ever, or nothing."""
+DAY_S: Final = 86_400.0
+TIMES: Final = ("time_s", "time", "timestamp")
+"""Columns of instants."""
+GAP: Final = 2.5
+"""Times the median step between rows beyond which a step is a gap."""
+_SINCE_1970_S: Final = (1e9, 4.1e9)
+"""Instants from 2001 to 2099."""
+_CLOCK: Final = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$")
+_DOTTED: Final = re.compile(r"^(\d{4})[./](\d{2})[./](\d{2})[_ T](\d{2})[.:](\d{2})[.:](\d{2}(?:\.\d+)?)$")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ANY: Final = Bound(0.0, 1e300)
+Kind = Literal["seconds", "date", "clock", "local"]
+"""What instants are; a local date has no zone."""
+
+
+@dataclass(frozen=True)
+class Instants:
+    """Instants of n rows, NaN where there is none: seconds, us since 1970, or seconds of a day."""
+
+    value: FloatArray
+    kind: Kind
+
+    def since(self, origin: float) -> FloatArray:
+        """Return seconds from an origin of the same kind on."""
+        return (self.value - origin) / (1e6 if self.kind == "date" else 1.0)
+
+
+def instants(table: Table, name: str, given: Unit | None = None, least: float = -np.inf) -> Instants:
+    """Return the instants of a column, whose unit its name or the scenario states; seconds by default."""
+    values = table.values(name)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        return Instants(np.where(np.isnat(values), np.nan, values.astype(np.int64)), "date")
+    if table.is_numeric(name):
+        stated = table.unit(name) or given
+        number = table.numbers(name, _ANY, to=UNITS["s"], given=given, missing="nan")
+        there = number[np.isfinite(number)]
+        for unit in ("s", "ms", "us", "ns") if stated in (None, UNITS["s"]) else ("s",):
+            first, last = (one * UNITS[unit].over for one in _SINCE_1970_S)
+            if there.size and first <= there.min() and there.max() < last:
+                note(table.where, f"{table.called(name)} is read as {unit} since 1970, by its size")
+                return Instants(np.rint(number * (1e6 / UNITS[unit].over)), "date")
+        number = table.numbers(name, SECONDS, to=UNITS["s"], given=given, least=least, missing="nan")
+        if stated is None and there.size:
+            note(table.where, f"{table.called(name)} is read as seconds: its name states no unit")
+        return Instants(number, "seconds")
+    if (dates := _of_dates(values)) is not None:
+        return Instants(dates, "date")
+    place, labels = table.labels(name)
+    found = [_of_text(label) for label in labels]
+    kinds = {kind for number, kind in found if kind}
+    for one, (_, kind) in enumerate(found):
+        if labels[one] is not None and (kind is None or (kind != found[0][1] and len(kinds) > 1)):
+            allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
+            table.refuse_cell(name, int(np.flatnonzero(place == one)[0]), allowed)
+    kind = kinds.pop() if kinds else "seconds"
+    return Instants(np.array([time for time, _ in found])[place], "date" if kind == "local" else kind)
+
+
+def origin_of(table: Table, times: list[Instants], origin: float | str | None) -> float:
+    """Return the instant of a table at which the run begins: as the scenario says, or 0, or the first date."""
+    kinds = {one.kind for one in times if np.isfinite(one.value).any()}
+    if len(kinds) > 1:
+        table.refuse(f"its instants are {' and '.join(sorted(kinds))}; allowed: one of them in a table")
+    kind = kinds.pop() if kinds else "seconds"
+    if isinstance(origin, str):
+        number, of = _of_text(origin.strip())
+        if ("date" if of == "local" else of) != kind:
+            table.refuse(f"origin: {origin!r} is not allowed; the table has {_WORDS[kind]}")
+        return number
+    if kind != "date":
+        return origin or 0.0
+    if origin is not None:
+        return origin * 1e6
+    first, run = min(float(np.nanmin(one.value)) for one in times if one.value.size), current()
+    if run.origin_us not in (None, first):
+        table.refuse(
+            f"its first instant is {_date(first)}, and that of {run.origin_of} is {_date(run.origin_us or 0.0)}; "
+            "allowed: both with the field origin, the instant at which the run begins"
+        )
+    run.origin_us, run.origin_of = first, table.where
+    note(table.where, f"the run begins at {_date(first)}, its first instant (origin names another)")
+    return first
+
+
+def picked(at: NDArray[Any], *columns: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return some rows of columns, by their places or by a mask."""
+    return [column[at] for column in columns]
+
+
+def in_order(table: Table, owner: IntArray, time_s: FloatArray) -> IntArray:
+    """Return the order of rows by their owners and instants, with a note where another one stands in the table."""
+    by_owner = np.argsort(owner, kind="stable")
+    moved = int((np.diff(time_s[by_owner])[np.diff(owner[by_owner]) == 0] < 0).sum())
+    table.note(moved, "rows come before the row above them in time: rows are sorted")
+    return np.lexsort((time_s, owner)).astype(np.int64)
+
+
+def _of_dates(values: "NDArray[Any] | pa.StringArray") -> FloatArray | None:
+    """Return us since 1970 of dates that are all written as ISO 8601 says, all with a zone or all without."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            return np.asarray(pc.cast(pc.cast(values, kind), pa.int64()).to_numpy(zero_copy_only=False), np.float64)
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def _of_text(text: str | None) -> tuple[float, Kind | None]:
+    """Return what a text says of time: us since 1970 or seconds of a day; (nan, None) for nothing."""
+    if text is None:
+        return np.nan, None
+    if found := _CLOCK.match(text):
+        hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        inside = hours <= 24 and minutes < 60 and seconds < 60
+        return (3600 * hours + 60 * minutes + seconds, "clock") if inside else (np.nan, None)
+    if found := _DOTTED.match(text):
+        text = "{}-{}-{}T{}:{}:{}".format(*found.groups())
+    try:
+        date = datetime.fromisoformat(text)
+        kind: Kind = "date" if date.tzinfo else "local"
+        since = (date if date.tzinfo else date.replace(tzinfo=UTC)) - _EPOCH
+    except (ValueError, OverflowError):
+        return np.nan, None
+    return float(since.days * 86_400_000_000 + since.seconds * 1_000_000 + since.microseconds), kind
+
+
+def _date(us: float) -> str:
+    try:
+        return datetime.fromtimestamp(us / 1e6, UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        raise DataError(f"an instant {us / 1e6:g} s after 1970 is not allowed; allowed: years 1 to 9999") from None
+
+
+_WORDS: Final = {"seconds": "seconds", "date": "dates", "local": "dates", "clock": "hours of a day"}

@@ -1,0 +1,216 @@
+"""Times as people write them: dates, seconds since 1970, hours, units, gaps, rows out of order, and what follows."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from fedsim.devices.availability.traces import Traces
+from fedsim.errors import DataError
+from fedsim.inputs.tables import Table, instants, origin_of, reading
+from fedsim.inputs.tables.header import Name, Unit
+from fedsim.network.topology.mobility import Trace
+from fedsim.network.traces.files import RateFile
+from fedsim.streams import Streams
+from fedsim.units import BITS_PER_SECOND
+
+LAST = {"after": "repeat"}
+FROM = "2024-03-01T10:00:00"
+"""1,709,287,200 s after 1970."""
+
+
+def read(tmp_path, text, origin=None, name="time_s"):
+    (tmp_path / "t.csv").write_text(text)
+    table = Table.read(tmp_path / "t.csv", "a.path")
+    times = instants(table, table.called(name, "time"))
+    return times.since(origin_of(table, [times], origin)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("header", "cells"),
+    [
+        ("time_s", ["0", "1.5", "60"]),
+        ("time_ms", ["0", "1500", "60000"]),
+        ("Time (ms)", ["0", "1.5e3", "60000"]),
+        ("time [min]", ["0", "0.025", "1"]),
+        ("time", ["2024-03-01T10:00:00Z", "2024-03-01 11:00:01.5+01:00", "2024-03-01T10:01Z"]),
+        ("time", ["2024.03.01_10.00.00", "2024.03.01_10.00.01.5", "2024.03.01_10.01.00"]),
+        ("time", ["1709287200", "1709287201.5", "1709287260"]),
+        ("time", ["1709287200000", "1709287201500", "1709287260000"]),
+        ("time_s", ["1709287200000000", "1709287201500000", "1709287260000000"]),
+    ],
+)
+def test_instants_count_from_zero_or_from_the_first_date(tmp_path, header, cells):
+    with reading() as run:
+        assert read(tmp_path, "\n".join([header, *cells])) == [0.0, 1.5, 60.0]
+    dated = cells[0] != "0"
+    assert any("the run begins at 2024-03-01T10:00:00Z" in note for note in run.notes) == dated
+    assert any("since 1970" in note for note in run.notes) == cells[0].startswith("17")
+
+
+def test_an_origin_is_a_number_or_a_date(tmp_path):
+    assert read(tmp_path, "time_s\n100\n160\n", origin=90.0) == [10, 70]
+    for origin in ("2024-03-01T11:59:50+02:00", 1709287190.0):
+        assert read(tmp_path, "time\n1709287200000\n1709287260000\n", origin=origin) == [10, 70]
+    with pytest.raises(DataError, match="origin: '10:00' is not allowed; the table has seconds"):
+        read(tmp_path, "time_s\n100\n160\n", origin="10:00")
+
+
+def test_two_tables_of_a_run_do_not_begin_at_two_dates(tmp_path):
+    with reading():
+        read(tmp_path, f"time\n{FROM}\n")
+        with pytest.raises(DataError, match=r"2024-03-02T00:00:00Z, and that of a\.path.*both with the field origin"):
+            read(tmp_path, "time\n2024-03-02\n")
+
+
+@pytest.mark.parametrize(
+    "cell", ["2024-03-01T10:00:00Z", "10:00", "25:00", "2024-13-01", "yesterday", "0001-01-01T00:00:00+23:00x"]
+)
+def test_what_is_no_time_is_refused_with_its_row(tmp_path, cell):
+    with pytest.raises(DataError, match=r"time, row 2: '.*' is not allowed; allowed: seconds, dates such as"):
+        read(tmp_path, f"time\n{FROM}\n{cell}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "unit"),
+    [
+        (" Client ", "client", None),
+        ("x_km", "x", Unit("length", 1e3)),
+        ("DL rate [Mbit/s]", "dl_rate", Unit("rate", 1e6)),
+        ("speed (MB/s)", "speed", Unit("rate", 8e6)),
+        ("down_mbps", "down", Unit("rate", 1e6)),
+        ("s", "s", None),
+        ("samples_per_ms", "samples_per_ms", None),
+        ("speed_km_per_h", "speed_km_per_h", None),
+        ("time_x", "time_x", None),
+    ],
+)
+def test_names_state_units(text, base, unit):
+    assert (Name.of(text).base, Name.of(text).unit) == (base, unit)
+
+
+PUBLISHED = """Timestamp,CellID,NetworkMode,RSRP,SNR,DL_bitrate,UL_bitrate,State,PINGAVG
+2021.03.04_10.00.00,2,5G,-95,8.0,1000,100,D,-
+2021.03.04_10.00.01,2,5G,-95,8.0,2000,200,D,-
+2021.03.04_10.00.01,2,5G,-95,8.0,3000,200,D,-
+2021.03.04_10.00.02,2,5G,-95,8.0,4000,400,D,-
+2021.03.04_10.00.03,2,5G,-95,8.0,-,400,D,-
+2021.03.04_10.00.06,2,5G,-95,8.0,5000,400,D,-
+2021.03.04_10.00.07,2,5G,-95,8.0,5000,400,D,-
+"""
+
+
+def test_throughput_is_read_as_published(tmp_path):
+    path, columns = tmp_path / "t.CSV.gz", {"rate": "DL_bitrate", "unit": "kbit/s", "time": "Timestamp"}
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + PUBLISHED.encode()))
+    with reading() as run:
+        found = RateFile(path=str(path), **columns, **LAST).read()
+    assert found.edge_s.tolist() == [0, 1, 2, 6, 7, 8]
+    assert found.rate_bps.tolist() == [1e6, 2.5e6, 4e6, 5e6, 5e6, 0]
+    assert [note.partition(".gz: ")[2] for note in run.notes] == [
+        "1 rows not used: a value is missing",
+        "1 rows have the instant of another row: their mean rate holds",
+        "1 gaps between rows, of up to 4 s: the rate before them holds",
+    ]
+
+
+def test_hours_go_over_midnight_and_rows_are_sorted_by_dates(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("t,r\n23:59:58,1\n23:59:59,2\n00:00:01,3\n")
+    assert RateFile(path=str(path), rate="r", time="t").read().edge_s.tolist() == [0, 1, 3, 5]
+    path.write_text("t,r\n12,3\n10,1\n11,2\n")
+    with reading() as run:
+        found = RateFile(path=str(path), rate="r", time="t", **LAST).read()
+    assert found.rate_bps.tolist() == [1, 2, 3, 0]
+    assert run.notes == [
+        "t.csv: r is read as bit/s: neither its name nor unit states another",
+        "t.csv: t is read as seconds: its name states no unit",
+        "t.csv: 1 rows come before the row above them in time: rows are sorted",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "took_s", "carried"),
+    [("repeat", [3 + 2 / 3, 4.0], 8.0), ("hold", [3.0, 8 / 3], 10.0), ("none", [np.inf, np.inf], 4.0)],
+)
+def test_what_follows_the_last_rate(tmp_path, after, took_s, carried):
+    """Rates of 1 and 3 bit/s for a second each; 7 bits from 0 s on and 8 bits from 1 s on."""
+    (tmp_path / "t.csv").write_text("t,r\n0,1\n1,3\n")
+    found = RateFile(path=str(tmp_path / "t.csv"), rate="r", time="t", after=after).read()
+    trace, start_s = np.zeros(2, dtype=np.int64), np.array([0.0, 1.0])
+    assert found.transfer_s(trace, start_s, np.array([4.0, 3.0])).tolist() == [2.0, 1.0]
+    assert found.transfer_s(trace, start_s, np.array([7.0, 8.0])).tolist() == pytest.approx(took_s)
+    assert found.between_bits(trace[:1], np.zeros(1), np.full(1, 4.0)).tolist() == [carried]
+    assert found.mean_bps.tolist() == found.length_s.tolist() == [2.0]
+    with reading() as run:
+        RateFile(path=str(tmp_path / "t.csv"), rate="r", time="t").read()
+    assert run.notes[-1] == "t.csv: after its last row a trace begins anew, as no after is stated"
+
+
+def there(tmp_path, text, times_s, **options):
+    (tmp_path / "t.csv").write_text(text)
+    found = Traces(path=str(tmp_path / "t.csv"), **options).build(1, Streams(0))
+    return [bool(found.available(np.array([0]), time_s, 1)[0]) for time_s in times_s]
+
+
+def test_presence_over_the_end_of_a_period(tmp_path):
+    """From 22:00 to 06:00 of each day; the run begins at midnight, or at 21:00."""
+    hours = "client,start,end\n0,22:00,06:00\n"
+    times_s = [0.0, 5.9 * 3600, 6.1 * 3600, 22.5 * 3600, 29.0 * 3600]
+    assert there(tmp_path, hours, times_s) == [True, True, False, True, True]
+    assert there(tmp_path, hours, times_s, origin="21:00") == [False, True, True, False, True]
+    assert there(tmp_path, "client,start_s,end_s\n0,8,2\n", [1, 5, 9, 11], period_s=10.0) == [True, False, True, True]
+
+
+def test_presence_after_the_last_row(tmp_path):
+    text = "client,start_s,end_s\n0,1,2\n0,5,6\n"
+    assert there(tmp_path, text, [1.5, 5.5, 11.5], period_s=10.0) == [True, True, True]
+    assert there(tmp_path, text, [1.5, 5.5, 11.5], after="none") == [True, True, False]
+    assert there(tmp_path, text.replace("5,6", "5,-"), [4.0, 5.5, 1e6], after="hold") == [False, True, True]
+    with pytest.raises(DataError, match="end_s, row 2: '-' is not allowed; allowed: times; the last end"):
+        there(tmp_path, text.replace("5,6", "5,-"), [], after="none")
+    with pytest.raises(DataError, match="end_s, row 1: '-' is not allowed"):
+        there(tmp_path, text.replace("1,2", "1,-"), [], after="hold")
+    (tmp_path / "t.csv").write_text(text)
+    found = Traces(path=str(tmp_path / "t.csv"), after="none").build(1, Streams(0))
+    assert found.next_s(7.0, 1)[0] == np.inf
+
+
+def test_presence_that_is_cut_is_counted(tmp_path):
+    with reading() as run:
+        assert there(tmp_path, "client,start_s,end_s\n0,8,12\n0,15,16\n0,3,3\n", [9, 1], period_s=10.0) == [True, False]
+    assert [note.partition(".csv: ")[2] for note in run.notes] == [
+        "1 spans are cut at the end of the period",
+        "1 spans not used: they begin at the end of the period, or later",
+        "1 spans not used: they have no length",
+    ]
+
+
+def test_ways_repeat_or_end_and_begin_within_a_trace(tmp_path):
+    path = tmp_path / "walk.csv"
+    path.write_text("client,time,x_m,y_km\n0,10,10,0\n0,0,0,0\n0,10,10,0\n")
+
+    def places(times_s, **options):
+        legs = Trace(path=str(path), **options).of_clients(1)(0, (0.0, 0.0))
+        found, leg = [], next(legs)
+        for time_s in times_s:
+            while leg.end_s <= time_s:
+                leg = next(legs)
+            found.append(leg.place_m[0] + (time_s - leg.start_s) * leg.velocity_m_per_s[0])
+        return found
+
+    assert places([5.0, 15.0, 25.0]) == [5.0, 10.0, 10.0]
+    assert places([5.0, 15.0, 25.0], after="repeat") == [5.0, 5.0, 5.0]
+    assert places([0.0, 5.0, 15.0], origin=4.0) == [4.0, 9.0, 10.0]
+    path.write_text("client,time,x_m,y_m\n0,1,0,0\n0,1,1,0\n")
+    with pytest.raises(DataError, match=r"row 2: at 1 s client 0 is at two places: \(0, 0\) and \(1, 0\) m"):
+        places([0.0])
+
+
+def test_decimal_commas_of_tables_with_semicolons(tmp_path):
+    (tmp_path / "t.csv").write_text("r (kbit/s);n\n1,5;a\n2;b\n")
+    table = Table.read(tmp_path / "t.csv")
+    assert table.numbers("r_bps", BITS_PER_SECOND).tolist() == [1500.0, 2000.0]
+    (tmp_path / "t.csv").write_text('r,n\n"1,5",a\n2,b\n')
+    with pytest.raises(DataError, match="r, row 1: '1,5' is not allowed; allowed: numbers"):
+        Table.read(tmp_path / "t.csv").numbers("r", BITS_PER_SECOND)

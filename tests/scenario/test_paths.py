@@ -1,0 +1,133 @@
+"""Paths of a scenario: from the file's folder, or from the working folder in Python; no folder is in a digest."""
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, read_run, run, simulate
+from fedsim.cli import main
+from fedsim.errors import RunError, ScenarioError
+
+TEXT = """
+name = "s"
+crowd = { clients = 4, placement = { kind = "file", path = "places.csv" } }
+learning = { kind = "none", model_bits = 1e6, samples_per_client = { column = "n", path = "more/clients.csv" } }
+network = { kind = "cell", fading = { kind = "none" } }
+rounds = { count = 2 }
+selector = { kind = "uniform", cohort = 2 }
+"""
+
+
+@pytest.fixture
+def beside(tmp_path, monkeypatch):
+    """Make a scenario with its files in ``exp``, and other files of the same names in the working folder."""
+    for place, step in ((tmp_path / "exp", 1), (tmp_path, 1000)):
+        (place / "more").mkdir(parents=True)
+        (place / "places.csv").write_text("x_m,y_m\n" + "".join(f"{step * row},0\n" for row in range(1, 5)))
+        (place / "more" / "clients.csv").write_text("n\n" + f"{step}\n" * 4)
+    (tmp_path / "exp" / "s.toml").write_text(TEXT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_file_means_the_same_from_every_folder(beside, monkeypatch):
+    there = Scenario.load("exp/s.toml")
+    monkeypatch.chdir(beside / "exp")
+    assert Scenario.load("s.toml") == there
+    assert simulate(there).clients.column("x_m").to_pylist() == [1, 2, 3, 4]
+    assert there.crowd.placement.path == (beside / "exp" / "places.csv").as_posix()
+
+
+def test_values_and_tables_of_python_are_meant_from_the_working_folder(beside):
+    assert Scenario.from_toml(TEXT).crowd.placement.path == (beside / "places.csv").as_posix()
+    changed = Scenario.load("exp/s.toml", {"crowd.placement.path": "places.csv"})
+    assert changed.crowd.placement.path == (beside / "places.csv").as_posix()
+
+
+def test_a_run_folder_gives_the_same_bytes_elsewhere(beside, monkeypatch):
+    run(Scenario.load("exp/s.toml"), out="first", store=False)
+    (beside / "elsewhere").mkdir()
+    monkeypatch.chdir(beside / "elsewhere")
+    run(Scenario.load("../first/scenario.toml"), out="second", store=False)
+    for name in ("participations.parquet", "rounds.parquet", "clients.parquet"):
+        assert (beside / "first" / name).read_bytes() == (beside / "elsewhere" / "second" / name).read_bytes()
+    assert read_run("second").clients.column("x_m").to_pylist() == [1, 2, 3, 4]
+
+
+def test_a_run_folder_tells_of_a_file_that_has_changed(beside, monkeypatch, capsys):
+    run(Scenario.load("exp/s.toml"), out="first", store=False)
+    (beside / "exp" / "places.csv").write_text("x_m,y_m\n" + "9,0\n" * 4)
+    monkeypatch.setattr("sys.argv", ["fedsim", "run", "first/scenario.toml", "--out", "second", "-q", "--no-store"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    told = capsys.readouterr().err
+    assert "crowd.placement.path: the content of this file has changed since the run in first" in told
+    assert "samples_per_client" not in told
+
+
+def test_a_digest_is_of_contents_and_not_of_folders(beside):
+    first = Scenario.load("exp/s.toml")
+    assert sorted(first.files()) == ["crowd.placement.path", "learning.samples_per_client.path"]
+    (beside / "exp").rename(beside / "moved")
+    second = Scenario.load("moved/s.toml")
+    assert second.digest() != first.digest(), "its files are gone"
+    (beside / "moved").rename(beside / "exp")
+    assert first.digest() == Scenario.load("exp/s.toml").digest()
+    with (beside / "exp" / "places.csv").open("a") as file:
+        file.write("\n")
+    assert first.digest() != second.digest()
+
+
+def test_backslashes_and_files_that_are_not_there_are_refused(beside, monkeypatch, capsys):
+    for path, said in (("data\\\\places.csv", "crowd.placement.path: .*a backslash"), ("no.csv", "No such file")):
+        (beside / "exp" / "t.toml").write_text(TEXT.replace("places.csv", path))
+        monkeypatch.setattr("sys.argv", ["fedsim", "check", "exp/t.toml"])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert said.rpartition("*")[2] in told
+        assert "crowd.placement.path" in told
+    (beside / "exp" / "no.csv").mkdir()
+    with pytest.raises(ScenarioError, match=r"crowd\.placement\.path: .*no\.csv: cannot be read: it is a folder"):
+        Scenario.load("exp/t.toml").check_files()
+
+
+FUNCTION = """import numpy as np
+
+
+def rows(csv: str = "d.csv"):
+    table = np.loadtxt(csv, delimiter=",")
+    return table[:, :5], table[:, 5].astype(int)
+"""
+
+
+@pytest.mark.parametrize("options", [{"csv": "d.csv"}, {}], ids=["named", "by default"])
+def test_a_changed_file_of_an_own_data_function_is_another_scenario(beside, monkeypatch, options):
+    (beside / "rows_of_a_file.py").write_text(FUNCTION)
+    monkeypatch.syspath_prepend(str(beside))
+    numbers = np.random.default_rng(0).normal(size=(60, 5))
+
+    def scenario():
+        learning = {
+            "data": {"kind": "rows_of_a_file:rows", **options},
+            "model": "logistic-regression",
+            "local": {"learning_rate": 0.1, "epochs": 1, "batch_size": 8},
+        }
+        return Scenario(
+            name="t",
+            crowd={"clients": 4},
+            network="pause-two-speed",
+            rounds={"count": 2},
+            selector="all",
+            learning=learning,
+        )
+
+    def write(labels):
+        np.savetxt("d.csv", np.c_[numbers, labels], delimiter=",")
+
+    write(np.arange(60) % 3)
+    run(scenario(), out="run", store=False)
+    write((numbers[:, 0] > 0).astype(int) + (numbers[:, 1] > 0))
+    with pytest.raises(RunError, match=r"another scenario \(digest .*; the content of learning\.data\.csv has changed"):
+        run(scenario(), out="run", store=False)
