@@ -104,8 +104,8 @@ class Simulation:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Sentences on what the scenario leaves without privacy, and why the run ended before its last round."""
-        return (*remarks_of(self.scenario), *self.server.notes)
+        """Sentences on what the scenario leaves without privacy, on the data, and why the run ended early."""
+        return (*remarks_of(self.scenario), *self.context.learner.notes, *self.server.notes)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:

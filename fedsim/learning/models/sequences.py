@@ -45,7 +45,7 @@ class _OfWords(Component):
         from fedsim.learning.models.texts import Vectors
 
         if isinstance(text, TokenShape):
-            return Vectors(text.vocabulary, self.embedding), self.embedding
+            return Vectors(text.vocabulary, self.embedding, text.padding), self.embedding
         return Vectors(None, text[1]), text[1]
 
 

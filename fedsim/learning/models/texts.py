@@ -5,18 +5,19 @@ from torch import Tensor, nn
 
 
 class Vectors(nn.Module):
-    """Vectors of tokens: learned ones, or those of the data set."""
+    """Vectors of tokens: learned ones, or those of the data set; zeros for the token that fills texts up."""
 
-    def __init__(self, vocabulary: int | None, width: int) -> None:
+    def __init__(self, vocabulary: int | None, width: int, padding: int | None = None) -> None:
         super().__init__()
+        self._padding = padding
         self.layer = None if vocabulary is None else nn.Embedding(vocabulary, width)
 
     def forward(self, samples: Tensor) -> Tensor:
         if self.layer is None:
             return samples
-        # Instead of ``padding_idx``, whose gradient torch maps wrongly over clients.
         found: Tensor = self.layer(samples)
-        return found * (samples != 0).unsqueeze(-1)
+        # Instead of ``padding_idx``, whose gradient torch maps wrongly over clients.
+        return found if self._padding is None else found * (samples != self._padding).unsqueeze(-1)
 
 
 class Convolution(nn.Module):
