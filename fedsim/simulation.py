@@ -26,6 +26,7 @@ from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.probing import why_no_norms
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
+from fedsim.scenario.doubts import doubts_of
 from fedsim.watchdog import watched
 from fedsim.wiring import build_context, build_hierarchy, build_server
 
@@ -105,7 +106,12 @@ class Simulation:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Sentences on what the scenario leaves without privacy, on the data, and why the run ended early."""
-        return (*remarks_of(self.scenario), *self.context.learner.notes, *self.server.notes)
+        return (*self.foreseen, *self.server.notes)
+
+    @property
+    def foreseen(self) -> tuple[str, ...]:
+        """Sentences that are known before the run: on the scenario and on its data."""
+        return (*doubts_of(self.scenario), *remarks_of(self.scenario), *self.context.learner.notes)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:
@@ -215,7 +221,9 @@ def simulate(
             device=device,
             precision=precision,
         )
+        for note in simulation.foreseen:
+            _LOG.warning("fedsim: %s", note)
         history = simulation.run()
-    for note in history.notes:
+    for note in history.notes[len(simulation.foreseen) :]:
         _LOG.warning("fedsim: %s", note)
     return history

@@ -1,0 +1,62 @@
+"""What a user should read of a scenario before it runs: values of another size than usual, and parts that are off."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import BaseModel
+
+from fedsim.identity import nested, parts_of
+from fedsim.registry import units_of
+from fedsim.scenario.scenario import Scenario
+
+USUAL: Final = {
+    "bandwidth_hz": (1e3, 1e10),
+    "carrier_hz": (1e5, 1e12),
+    "_bps": (1.0, 1e13),
+    "_kbps": (1e-3, 1e10),
+    "power_dbm": (-80.0, 90.0),
+    "_gain_dbi": (-60.0, 80.0),
+    "noise_figure_db": (0.0, 40.0),
+    "_m_per_s": (1e-3, 1e4),
+    "radius_m": (0.1, 1e8),
+    "distance_m": (0.1, 1e8),
+    "height_m": (0.1, 1e5),
+    "delay_s": (1e-9, 1e5),
+    "rtt_s": (1e-6, 1e3),
+    "samples_per_s": (1e-6, 1e9),
+    "flops_per_s": (1e3, 1e20),
+}
+"""Least and greatest values of what there is, by the end of a field's name: a thousandfold error mostly leaves them."""
+
+
+def doubts_of(scenario: Scenario) -> tuple[str, ...]:
+    """Return sentences on a scenario that runs, and perhaps not as it is meant; none if there is nothing."""
+    return (*_unusual(scenario), *_off(scenario))
+
+
+def _unusual(scenario: Scenario) -> Iterator[str]:
+    for path, unit, value in _values(scenario, ""):
+        least, greatest = next((USUAL[end] for end in USUAL if path.endswith(end)), (0.0, float("inf")))
+        if value and not least <= (value if least <= 0 else abs(value)) <= greatest:
+            yield f"{path} = {value:.6g} {unit} is unusual; usual: {least:g} to {greatest:g} {unit}; is the unit right?"
+
+
+def _values(table: object, path: str) -> Iterator[tuple[str, str, float]]:
+    """Yield path, unit and value of each field with a unit; of a list the first value of an unusual size is enough."""
+    units = units_of(type(table)) if isinstance(table, BaseModel) else {}
+    for name, inner in nested(table):
+        where = f"{path}.{name}" if path else name
+        if units.get(name):
+            several = inner if isinstance(inner, tuple) else (inner,)
+            numbers = [one for one in several if isinstance(one, float)]
+            yield from ((where, units[name], one) for one in {*(min(numbers), max(numbers))}) if numbers else ()
+        else:
+            yield from _values(inner, where)
+
+
+def _off(scenario: Scenario) -> Iterator[str]:
+    told: dict[str, str] = {}
+    for path, part in parts_of(scenario):
+        if part.deviation:
+            told.setdefault(part.deviation, path)
+    yield from (f"{path} is simpler than the real thing: {deviation}" for deviation, path in told.items())
