@@ -36,7 +36,7 @@ def doubts_of(scenario: Scenario) -> tuple[str, ...]:
 
 def _unusual(scenario: Scenario) -> Iterator[str]:
     for path, unit, value in _values(scenario, ""):
-        least, greatest = next((USUAL[end] for end in USUAL if path.endswith(end)), (0.0, float("inf")))
+        least, greatest = next((USUAL[end] for end in USUAL if path.endswith(end)), (-float("inf"), float("inf")))
         if value and not least <= (value if least <= 0 else abs(value)) <= greatest:
             yield f"{path} = {value:.6g} {unit} is unusual; usual: {least:g} to {greatest:g} {unit}; is the unit right?"
 
