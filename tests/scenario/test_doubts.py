@@ -35,9 +35,10 @@ def test_values_of_another_size_and_parts_that_are_off_are_named(network, words)
     assert re.match(f"network.*{words}", doubt)
 
 
-@pytest.mark.parametrize(
-    "network", ["cell", "urban-macro", "5g-midband", "nb-iot", "wifi", "fedscale", "pause-two-speed"]
-)
+OPEN_LOOP = {"kind": "cell", "uplink": {"power_control": {"kind": "fractional", "p0_dbm": -90.0}}}
+
+
+@pytest.mark.parametrize("network", ["cell", "urban-macro", "5g-midband", "nb-iot", "wifi", "fedscale", OPEN_LOOP])
 def test_usual_networks_raise_no_doubt(network):
     assert doubts_of(BITS.replace({"network": network})) == ()
 
