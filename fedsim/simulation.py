@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -15,18 +16,14 @@ from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, MakeExecutor,
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.store.choice import StoreChoice
-from fedsim.rounds import (
-    EvaluationPlan,
-    Progress,
-    ServerContext,
-    StoppingCriteria,
-)
+from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext, StoppingCriteria
 from fedsim.rounds.clients.description import described
 from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.probing import why_no_norms
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
 from fedsim.scenario.doubts import doubts_of
+from fedsim.scenario.reach import too_late
 from fedsim.watchdog import watched
 from fedsim.wiring import build_context, build_hierarchy, build_server
 
@@ -108,10 +105,12 @@ class Simulation:
         """Sentences on what the scenario leaves without privacy, on the data, and why the run ended early."""
         return (*self.foreseen, *self.server.notes)
 
-    @property
+    @cached_property
     def foreseen(self) -> tuple[str, ...]:
         """Sentences that are known before the run: on the scenario and on its data."""
-        return (*doubts_of(self.scenario), *remarks_of(self.scenario), *self.context.learner.notes)
+        of = self.context.clients
+        late = too_late(self.scenario, lambda: ExpectedTimes.of(of.links, of.compute, of.workload))
+        return (*late, *doubts_of(self.scenario), *remarks_of(self.scenario), *self.context.learner.notes)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:

@@ -7,7 +7,9 @@ from pydantic import BaseModel
 
 from fedsim.identity import nested, parts_of
 from fedsim.registry import units_of
+from fedsim.rounds.policies.adaptive import QuantileDeadline
 from fedsim.scenario.scenario import Scenario
+from fedsim.scenario.update_numbers import cohort_of
 
 USUAL: Final = {
     "bandwidth_hz": (1e3, 1e10),
@@ -31,7 +33,7 @@ USUAL: Final = {
 
 def doubts_of(scenario: Scenario) -> tuple[str, ...]:
     """Return sentences on a scenario that runs, and perhaps not as it is meant; none if there is nothing."""
-    return (*_unusual(scenario), *_off(scenario))
+    return (*_unusual(scenario), *_off(scenario), *_of_rounds(scenario))
 
 
 def _unusual(scenario: Scenario) -> Iterator[str]:
@@ -60,3 +62,16 @@ def _off(scenario: Scenario) -> Iterator[str]:
         if part.deviation:
             told.setdefault(part.deviation, path)
     yield from (f"{path} is simpler than the real thing: {deviation}" for deviation, path in told.items())
+
+
+def _of_rounds(scenario: Scenario) -> Iterator[str]:
+    policy, cohort, clients = scenario.rounds.policy, cohort_of(scenario.selector), scenario.crowd.clients
+    if isinstance(cohort, int) and cohort == clients > 1 and scenario.rounds.edges is None:
+        yield f"selector.cohort = {cohort} is the whole crowd: every client takes part in every round"
+    if isinstance(policy, QuantileDeadline) and policy.longest_s is None and policy.growth > 1:
+        faults = scenario.rounds.faults
+        if scenario.devices.may_lose_clients or (faults is not None and faults.may_lose_clients):
+            yield (
+                f"rounds.policy: where more than {1 - policy.quantile:.0%} of the cohorts are lost, each round waits "
+                f"{policy.growth:g} times as long as the last one; longest_s bounds it"
+            )

@@ -21,7 +21,9 @@ def test_the_accuracy_does_not_depend_on_the_order_of_the_rows(order):
     rng, y = np.random.default_rng(0), ORDERS[order]
     x = (3 * rng.normal(size=(5, 8))[y] + rng.normal(size=(1000, 8))).astype(np.float32)
     local = {"learning_rate": 0.1, "batch_size": 16}
-    made = of_learning({"data": (x, y), "model": "logistic-regression", "local": local}, clients=4, cohort=4, rounds=12)
+    made = of_learning(
+        {"data": (x, y), "model": "logistic-regression", "local": local}, clients=4, cohort=None, rounds=12
+    )
     history = simulate(made, store=False)
     assert history.curve("round", "accuracy")[1][-1] > 0.97
     assert history.notes == [
@@ -52,7 +54,7 @@ def test_data_with_an_order_have_their_first_or_last_rows_for_testing(rows, want
     x = np.arange(10.0)
     assert dataset_of((x, x), division=Division(**table)).test_y[:, 0].tolist() == wanted
     learning = {"data": (np.stack([x, x], 1), x), "task": "regression", "model": "logistic-regression", "test": table}
-    made = of_learning(learning, clients=2, cohort=2, rounds=1)
+    made = of_learning(learning, clients=2, cohort=None, rounds=1)
     assert simulate(made, store=False).notes == [f"learning.data: 3 of 10 rows are for testing: the {rows} ones"]
     assert made.describe()["learning"]["test"] == {**table, "whole_users": True}
 
@@ -69,7 +71,7 @@ def test_users_are_whole_in_one_of_the_two_sets():
     mixed = dataset_of((x, y, users), division=Division(whole_users=False))
     assert np.unique(mixed.train_users).size == 5
     natural = {"data": (np.stack([x, x], 1), y, users), "split": "natural", "model": "logistic-regression"}
-    history = simulate(of_learning(natural, clients=4, cohort=4, rounds=1), store=False)
+    history = simulate(of_learning(natural, clients=4, cohort=None, rounds=1), store=False)
     assert "those of users drawn by the seed" in history.notes[0]
     assert "4 users have rows for training" in history.notes[0]
     with pytest.raises(DataError, match="all rows belong to one user; allowed: several users, or"):
