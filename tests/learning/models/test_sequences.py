@@ -98,9 +98,17 @@ def test_a_recurrent_network_learns_one_by_one_and_is_refused_in_a_stack():
         StackedExecutor(setup)
 
 
+def test_a_text_is_scored_after_its_last_token_not_after_what_fills_it_up():
+    model = MODELS.make(SMALL["char-lstm"]).build(TokenShape(4, WORDS, 7), 3)
+    short, full = torch.tensor([[3, 0, 5]]), torch.tensor([[3, 0, 5, 7]])
+    torch.testing.assert_close(model(full), model(short))
+    unmarked = MODELS.make(SMALL["char-lstm"]).build(TokenShape(4, WORDS, None), 3)
+    assert not torch.allclose(unmarked(full), unmarked(short))
+
+
 def test_the_scores_of_each_place_are_those_of_the_text_up_to_it():
     """What a network with one score for a text says of each beginning of it, with the same numbers."""
-    shape = TokenShape(4, WORDS)
+    shape = TokenShape(4, WORDS, None)
     each, last = (MODELS.make({**SMALL["char-lstm"], "places": one}).build(shape, 3) for one in ("each", "last"))
     last.load_state_dict(each.state_dict())
     text = torch.from_numpy(texts().train_x[1::2].copy())
