@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
@@ -136,7 +137,10 @@ def numbers_of(title: str, table: type[BaseModel], given: Mapping[str, Any]) -> 
     for name, unit in units.items():
         if name in found:
             try:
-                found[name] = in_unit(plain(found[name]), unit, name) if unit else plain(found[name])
+                value = plain(found[name])
+                if isinstance(value, np.ndarray) and _takes_several(table.model_fields[name].annotation):
+                    value = value.tolist()
+                found[name] = in_unit(value, unit, name) if unit else value
             except ValueError as error:
                 wrong.append({"type": refusal("unit", "{error}", error=error), "loc": (name,), "input": found[name]})
     if wrong:
@@ -149,6 +153,11 @@ def units_of(table: type[BaseModel]) -> Mapping[str, str]:
     """Return the unit of each field that is no slot, or that takes a value for each client; empty without one."""
     fields = {name: field for name, field in table.model_fields.items() if not _takes_parts(field.metadata)}
     return {name: unit_of(field.annotation, field.metadata) for name, field in fields.items()}
+
+
+def _takes_several(annotation: Any) -> bool:
+    """Return whether a field takes a tuple or list."""
+    return typing.get_origin(annotation) in (tuple, list) or any(map(_takes_several, typing.get_args(annotation)))
 
 
 def _takes_parts(metadata: Iterable[object]) -> bool:

@@ -15,6 +15,7 @@ _ROUNDED_S: Final = 0.01
 _LITTLE: Final = 0.05
 """Share of a participation by which clocks may differ."""
 _OTHER_UNIT: Final = 100.0
+_SMALLER: Final = {"ms": 1e-3, "us": 1e-6}
 _LONG_S: Final = 2e5
 """Participations of more than two days are unusual, and those of some minutes in milliseconds are as long."""
 
@@ -32,6 +33,18 @@ def once(columns: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], 
     again = int(np.setdiff1d(np.arange(size), rows)[0]) + 1
     note = f"{size - rows.size:,} rows stand there twice and count once; the first of them is row {again}"
     return {name: column[rows] for name, column in columns.items()}, note
+
+
+def in_seconds(columns: Mapping[str, NDArray[Any]], names: Iterable[str]) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Return columns of which those in milliseconds or microseconds, by their names, are in seconds; and notes."""
+    found, notes = dict(columns), list[str]()
+    for name in names:
+        for unit, seconds in _SMALLER.items():
+            other = f"{name.removesuffix('_s')}_{unit}"
+            if name.endswith("_s") and name not in columns and other in columns and columns[other].dtype.kind in "iuf":
+                found[name] = columns[other] * seconds
+                notes.append(f"{other} is taken for {name}, in {unit}")
+    return found, notes
 
 
 def _numbered(columns: Iterable[NDArray[Any]]) -> IntArray:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.calibration.consistency import between_s, check_phases, left_s, never_ended, once, unusual
+from fedsim.calibration.consistency import between_s, check_phases, in_seconds, left_s, never_ended, once, unusual
 from fedsim.errors import DataError
 from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.inputs.bounds import NUMBER, check_column
@@ -113,6 +113,10 @@ def _log(
     size, notes = columns["client"].size, [again] if again else []
     if size < _FEWEST:
         raise DataError(f"{where}: it has {size} participations; laws are fitted to at least {_FEWEST}")
+    columns, converted = in_seconds(columns, _NUMBERS)
+    notes += converted
+    if "outcome" not in columns:
+        notes.append("outcome missing: every participation is taken to have delivered")
     numbers = {name: _numbers(columns, name, where) for name in _NUMBERS if name in columns}
     names, client = _numbered(columns["client"])
     groups, group = _numbered(columns["class"]) if "class" in columns else (("all",), np.zeros(size, dtype=np.int64))

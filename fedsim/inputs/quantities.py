@@ -10,6 +10,9 @@ import numpy as np
 _PLAIN: Final = (int, float, str, bool, type(None))
 _TEXT: Final = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*")
 
+_NAMES: Final = ("kind", "column", "path")
+"""Options of a law of values that are names."""
+
 _PREFIXES: Final = {"n": "1e-9", "u": "1e-6", "µ": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12"}
 
 
@@ -86,10 +89,14 @@ def plain(value: Any) -> Any:
 
 
 def in_unit(value: Any, unit: str, name: str) -> Any:
-    """Return texts that begin with a number in the unit of a field, also those of a list, and other values as they are.
+    """Return texts that begin with a number in the unit of a field, and other values as they are.
+
+    The texts may stand in a list, or be the options of a law.
 
     Raises `ValueError` with what is allowed instead.
     """
+    if isinstance(value, Mapping):
+        return {key: one if key in _NAMES else in_unit(one, unit, name) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(in_unit(one, unit, name) for one in value)
     found = _TEXT.fullmatch(value) if isinstance(value, str) else None

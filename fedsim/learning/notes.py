@@ -16,9 +16,9 @@ def notes_of(data: Dataset, task: Task) -> tuple[str, ...]:
 
 def _labels(data: Dataset) -> str:
     """Return how many labels training and test set share where a label of a test sample is in no training sample."""
-    if data.labels is None or data.notes or np.isin(data.test_y, data.labels).all():
+    if data.labels is None or data.classes is None or data.notes or np.isin(data.test_y, data.labels).all():
         return ""
-    return shared_labels(data.labels, data.test_y)
+    return shared_labels(data.labels, data.test_y, data.classes)
 
 
 def _ignored(data: Dataset, task: Task) -> str:

@@ -44,8 +44,6 @@ class PerClient(Slot):
         plain = core_schema.plain_serializer_function_ser_schema(self._described)
 
         def make(value: Any) -> Any:
-            if isinstance(value, np.ndarray) and value.ndim == 1:
-                value = value.tolist()
             if isinstance(value, list | tuple):
                 return _each(value, number)
             if isinstance(value, str) or not isinstance(value, dict | Component):

@@ -69,7 +69,8 @@ def test_without_phases_the_whole_time_is_an_uplink(tmp_path):
 def test_the_least_that_is_needed(tmp_path):
     log = read_log(written(tmp_path / "log.csv", client=range(ROWS), uplink_s=range(ROWS)))
     assert (log.round, log.start_s, log.rounds, log.round_times_s().size) == (None, None, 0, 0)
-    assert [note.split(" missing")[0] for note in log.notes] == ["downlink_s and compute_s", "round, start_s or end_s"]
+    missing = ["outcome", "downlink_s and compute_s", "round, start_s or end_s"]
+    assert [note.split(" missing")[0] for note in log.notes] == missing
 
 
 def test_a_lost_client_without_a_phase_was_cut_in_its_last_one(tmp_path):
@@ -159,6 +160,14 @@ def test_a_log_that_was_written_twice_counts_once(columns, tmp_path):
     one, other = (read_log(written(tmp_path / "log.csv", **given)) for given in (columns, twice))
     assert other.client.tolist() == one.client.tolist()
     assert other.notes == ("12 rows stand there twice and count once; the first of them is row 13", *one.notes)
+
+
+def test_columns_in_milliseconds_are_converted_by_their_names(tmp_path):
+    columns = whole(uplink_s=None, compute_s=None)
+    columns |= {"uplink_ms": 1000 * whole()["uplink_s"], "compute_us": 1e6 * whole()["compute_s"]}
+    log = read_log(written(tmp_path / "log.csv", **columns))
+    assert log.spent_s == pytest.approx(read_log(written(tmp_path / "other.csv", **whole())).spent_s)
+    assert set(log.notes[:2]) == {"uplink_ms is taken for uplink_s, in ms", "compute_us is taken for compute_s, in us"}
 
 
 def test_single_rows_that_stand_there_twice_count_once(tmp_path):

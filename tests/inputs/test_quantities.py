@@ -50,6 +50,15 @@ def test_what_means_the_same_has_the_same_digest(path, value):
     assert SCENARIO.replace({path: value}).digest() == expected.digest()
 
 
+def test_arrays_are_lists_and_laws_have_the_unit_of_their_field():
+    law = {"kind": "log-normal", "median": 9e4, "sigma": 0.5}
+    made = SCENARIO.replace({"network.uplink.bandwidth_hz": law})
+    assert SCENARIO.replace({"network.uplink.bandwidth_hz": {**law, "median": "90 kHz"}}) == made
+    learning = {"data": "digits", "model": {"kind": "mlp", "hidden": [8, 4]}}
+    given = {"data": "digits", "model": {"kind": "mlp", "hidden": np.array([8, 4])}}
+    assert TIMING.replace({"learning": given}) == TIMING.replace({"learning": learning})
+
+
 def test_a_selector_made_with_numbers_of_numpy_can_be_written_down():
     made = TIMING.replace({"selector": Uniform(cohort=np.int32(3))})
     assert made.digest() == TIMING.digest()

@@ -89,11 +89,11 @@ def _of_users(users: IntArray, wanted: int, rng: np.random.Generator) -> BoolArr
     return np.isin(users, known[order[: min(many, known.size - 1)]])
 
 
-def shared_labels(train: IntArray, test: IntArray) -> str:
-    """Return in words how many labels the samples for training and for testing have, and share."""
+def shared_labels(train: IntArray, test: IntArray, classes: int) -> str:
+    """Return in words how many of the labels the samples for training and for testing have, and share."""
     one, other = np.unique(train), np.unique(test)
     both = np.intersect1d(one, other).size
-    return f"clients have {one.size:,} labels, the test set has {other.size:,}, and {both:,} are the same"
+    return f"of {classes:,} labels clients have {one.size:,}, the test set {other.size:,}, and both {both:,}"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Undivided:
         arrays = (self.x[~test], self.y[~test], self.x[test], self.y[test])
         note = f"{int(test.sum()):,} of {test.size:,} rows are for testing: {division.in_words(labels, self.users)}"
         if labels is not None:
-            note += f"; {shared_labels(arrays[1], arrays[3])}"
+            note += f"; {shared_labels(arrays[1], arrays[3], self.more['classes'])}"
         if users is not None:
             note += f"; {users.max() + 1:,} users have rows for training"
         return Dataset(*arrays, train_users=users, notes=(note, *self.notes), **self.more)

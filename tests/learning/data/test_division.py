@@ -27,8 +27,8 @@ def test_the_accuracy_does_not_depend_on_the_order_of_the_rows(order):
     history = simulate(made, store=False)
     assert history.curve("round", "accuracy")[1][-1] > 0.97
     assert history.notes == [
-        "learning.data: 200 of 1,000 rows are for testing: drawn by the seed, of each label in proportion; clients "
-        "have 5 labels, the test set has 5, and 5 are the same"
+        "learning.data: 200 of 1,000 rows are for testing: drawn by the seed, of each label in proportion; of 5 "
+        "labels clients have 5, the test set 5, and both 5"
     ]
 
 
@@ -90,4 +90,4 @@ def test_labels_that_no_client_has_are_noted():
     x = np.random.default_rng(0).normal(size=(20, 3))
     given = (x[:12], np.arange(12) % 2, x[12:], np.arange(8) % 4)
     history = simulate(of_learning({"data": given, "model": "logistic-regression"}, rounds=1), store=False)
-    assert history.notes == ["learning.data: clients have 2 labels, the test set has 4, and 2 are the same"]
+    assert history.notes == ["learning.data: of 4 labels clients have 2, the test set 4, and both 2"]
