@@ -24,6 +24,7 @@ from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition, ass
 from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.natural import NaturalPartition
 from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.models.own.handed import HandedModel
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
 from fedsim.learning.notes import notes_of
 from fedsim.learning.server_optimizers.averaging import FedAvg
@@ -196,6 +197,8 @@ class Supervised(Component):
             data = self.data.load(data_dir, self.test, streams.generator("test-rows"))
         else:
             data = DATASET_PART.checked(self.data).load(data_dir)
+        if isinstance(self.model, HandedModel):
+            data = data.filled_with_zeros()
         rows = assigned(self.split, data, clients, streams)
         users = data.train_users
         if isinstance(self.split, NaturalPartition) and users is not None and not self.allow_empty:

@@ -110,6 +110,24 @@ class Dataset:
             return TokenShape(sizes[0], self.vocabulary, self.token_fill)
         return sizes[0], self.vectors.shape[1]
 
+    @property
+    def tokens(self) -> int | None:
+        """Number of tokens that texts may have; without the one that alone fills them up. None without texts."""
+        return None if self.vocabulary is None else self.vocabulary - self._has_a_token_to_fill
+
+    def filled_with_zeros(self) -> "Dataset":
+        """Return the set for a model that knows the tokens of the texts alone: they are filled up with token 0."""
+        if not self._has_a_token_to_fill:
+            return self
+        train_x, test_x = (np.where(one == self.token_fill, 0, one) for one in (self.train_x, self.test_x))
+        notes = (*self.notes, "token 0 fills texts up and is one of theirs: a model cannot tell them apart")
+        return replace(self, train_x=train_x, test_x=test_x, vocabulary=self.tokens, token_fill=None, notes=notes)
+
+    @property
+    def _has_a_token_to_fill(self) -> bool:
+        """Whether the last token is none of the texts, and fills them up since token 0 is one of them."""
+        return bool(self.token_fill) and self.vocabulary is not None and self.token_fill == self.vocabulary - 1
+
     @functools.cached_property
     def digest(self) -> str:
         digest = hashlib.blake2b(f"{self.classes} {self.pixel_max}".encode(), digest_size=16)

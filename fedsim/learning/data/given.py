@@ -50,13 +50,13 @@ def dataset_of(
     """Return a data set made of arrays, frames, lists of samples or datasets of torch.
 
     Floating-point numbers become float32. uint8 of shape (n, h, w), (n, h, w, channels) or (n, channels, h, w) are
-    images. Whole numbers of shape (n, length) are tokens. Targets that are whole numbers of shape (n,) are labels;
-    numbers of shape (n,) become (n, 1); truth values become uint8.
+    images. Whole numbers of shape (n, length) are tokens. Targets that are whole numbers or truth values of
+    shape (n,) are labels; other numbers of shape (n,) become (n, 1), other truth values uint8.
 
-    Samples of different lengths are filled up at their end: tokens with 0, or if it is one of them with a token of
-    their own, other samples with 0. Targets are filled up with a number that none of them is, or with ``target_fill``;
-    fedsim's tasks leave these places out. Without a division of their own, ``division`` says which rows are for
-    testing, a fifth of them by default, drawn by ``seed``.
+    Samples of different lengths are filled up at their end: tokens with 0, or if it is one of them with the next token
+    beyond theirs (a module of your own gets 0), other samples with 0. Targets are filled up with a number that none of
+    them is, or with ``target_fill``; fedsim's tasks leave these places out. Without a division of their own,
+    ``division`` says which rows are for testing, a fifth of them by default, drawn by ``seed``.
     """
     return divided(read(value, target_fill, noun), division, np.random.default_rng(seed))
 
@@ -243,6 +243,8 @@ def _alike(parts: Sequence[Rows], fill: float = 0) -> list[NDArray[Any]]:
 
 
 def _targets(found: NDArray[Any]) -> NDArray[Any]:
+    if found.dtype.kind == "b" and found.ndim == 1:
+        return found.astype(np.int64)
     if found.dtype.kind == "b" or (found.dtype == np.uint8 and found.ndim > 1):
         return found.astype(np.uint8)
     if found.dtype.kind in "iu":

@@ -100,7 +100,7 @@ class NextToken(IgnoringTask):
                 f"learning.task: 'next-token' needs targets that are tokens, from 0 on, or those of ignore = "
                 f"{list(self.ignore)}; found {least}"
             )
-        return 1 + max(int(tokens[0].max(initial=0)), int(tokens[1].max(initial=0)), (data.vocabulary or 0) - 1)
+        return 1 + max(int(tokens[0].max(initial=0)), int(tokens[1].max(initial=0)), (data.tokens or 0) - 1)
 
     def losses(self, scores: Any, targets: Any) -> Any:
         check_places(scores, targets)

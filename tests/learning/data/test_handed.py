@@ -61,6 +61,10 @@ def test_types_say_what_samples_are(x, y, form, told):
     assert (data.form, tuple(data.shape)) == (form, told)
 
 
+def test_truth_values_of_one_axis_are_labels():
+    assert dataset_of((X, Y > 0)).classes == 2
+
+
 @pytest.mark.parametrize(
     ("y", "told"),
     [
@@ -107,6 +111,10 @@ def test_texts_are_filled_up_with_a_token_that_is_not_theirs(first, fill, vocabu
     assert data.test_x.tolist() == [[first, fill, fill]]
     assert (data.token_fill, data.vocabulary, data.shape.padding) == (fill, vocabulary, fill)
     assert data.notes[1] == "samples of 1 to 3 places are filled up at their end: 3 of 9 places"
+    assert data.tokens == 7
+    plain = data.filled_with_zeros()
+    assert plain.train_x.tolist() == [[5, 1, 0], [2, 4, 6]]
+    assert (plain.vocabulary, plain.shape.padding) == (7, None if first == 0 else 0)
     assert dataset_of(([[0, 1], [2, 3]], [0, 1])).shape.padding is None
 
 
@@ -254,6 +262,7 @@ def test_a_list_of_an_iterable_dataset_is_read():
 @pytest.mark.parametrize(
     ("task", "targets", "words"),
     [
+        ("classification", Y[:, None], r"int64 of shape \(n, 1\); labels are y\[:, 0\]; allowed here"),
         (
             "regression",
             Y,

@@ -75,6 +75,27 @@ def test_a_client_of_a_regression_learns_what_a_plain_loop_does():
     assert found.loss == pytest.approx(np.mean(losses), rel=1e-6)
 
 
+def test_texts_of_several_lengths_are_learned_by_a_module_with_a_vector_for_each_of_their_tokens():
+    rng = np.random.default_rng(5)
+    texts = [np.array([8] * 5), *(rng.integers(0, 9, rng.integers(1, 6)) for _ in range(30))]
+
+    class Next(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scores = torch.nn.Embedding(9, 9)
+
+        def forward(self, tokens):
+            return self.scores(tokens)
+
+    learning = {"data": (texts, texts), "task": "next-token", "model": Next(), "test": {"rows": "first"}}
+    history = simulate(of_learning(learning, rounds=1), executor="sequential", store=False)
+    table = learning["model"].scores.weight.detach()
+    true = torch.from_numpy(np.concatenate(texts[:6]))
+    wanted = (table[true].argmax(1) == true).float().mean().item()
+    assert history.curve("round", "accuracy")[1][0] == pytest.approx(wanted, abs=1e-6)
+    assert "token 0 fills texts up and is one of theirs" in history.notes[-1]
+
+
 @pytest.mark.parametrize("fill", [None, -9])
 @pytest.mark.parametrize("kind", ["regression", "multi-label", "next-token"])
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])
