@@ -57,7 +57,7 @@ class Log:
 
     @property
     def unknown(self) -> str:
-        """Which phase nobody ended, in words; empty if there is none."""
+        """Which phase no participation ended, in words; empty if there is none."""
         phases = np.arange(len(PHASES))[:, None]
         ended = (self.cut_in == NOT_CUT) | (self.cut_in > phases)
         return never_ended(self.spent_s, self.cut_in == phases, ended, PHASES)

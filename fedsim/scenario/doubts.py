@@ -1,13 +1,17 @@
 """What a user should read of a scenario before it runs: values of another size than usual, and parts that are off."""
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
+import numpy as np
 from pydantic import BaseModel
 
+from fedsim.code_digest import is_builtin
 from fedsim.identity import nested, parts_of
 from fedsim.registry import units_of
 from fedsim.rounds.policies.adaptive import QuantileDeadline
+from fedsim.scenario.private_parts import sampling_rate
 from fedsim.scenario.scenario import Scenario
 from fedsim.scenario.update_numbers import cohort_of
 
@@ -30,10 +34,13 @@ USUAL: Final = {
 }
 """Least and greatest values of what there is, by the end of a field's name: a thousandfold error mostly leaves them."""
 
+_MOST_UPDATES: Final = 1000
+"""Of a client, that are tried on its budget."""
+
 
 def doubts_of(scenario: Scenario) -> tuple[str, ...]:
     """Return sentences on a scenario that runs, and perhaps not as it is meant; none if there is nothing."""
-    return (*_unusual(scenario), *_off(scenario), *_of_rounds(scenario))
+    return (*_unusual(scenario), *_off(scenario), *_of_rounds(scenario), *_of_budget(scenario))
 
 
 def _unusual(scenario: Scenario) -> Iterator[str]:
@@ -62,6 +69,25 @@ def _off(scenario: Scenario) -> Iterator[str]:
         if part.deviation:
             told.setdefault(part.deviation, path)
     yield from (f"{path} is simpler than the real thing: {deviation}" for deviation, path in told.items())
+
+
+def _of_budget(scenario: Scenario) -> Iterator[str]:
+    privacy, cohort = scenario.privacy, cohort_of(scenario.selector)
+    if privacy is None or privacy.composition is not None or sampling_rate(scenario) is not None:
+        return
+    if not isinstance(cohort, int) or not is_builtin(type(privacy.budget)):
+        return
+    rounds, clients = scenario.rounds.count, scenario.crowd.clients
+    account, paid, one = privacy.accountant(1), 0, np.zeros(1, dtype=np.int64)
+    needed = min(math.ceil(rounds * cohort / clients), _MOST_UPDATES)
+    while paid < needed and account.is_open(one)[0]:
+        account.charge(0)
+        paid += 1
+    if paid < needed:
+        yield (
+            f"privacy.budget pays for {paid} updates of a client: about {paid * clients // cohort} of {rounds} rounds "
+            f"with cohorts of {cohort}"
+        )
 
 
 def _of_rounds(scenario: Scenario) -> Iterator[str]:

@@ -63,3 +63,21 @@ def test_a_cohort_that_is_the_crowd_and_a_deadline_without_a_bound_are_named():
     assert doubts_of(growing) == ()
     (doubt,) = doubts_of(growing.replace({"devices.dropout": {"kind": "hazard", "rate_per_s": 0.6}}))
     assert "more than 20% of the cohorts are lost, each round waits 1.5 times as long" in doubt
+
+
+@pytest.mark.parametrize(("releases", "count", "told"), [(1, 50, "1 updates .* about 2 of 50"), (30, 50, None)])
+def test_a_budget_that_ends_before_the_run_is_named(releases, count, told):
+    """Six clients, three a round: each takes part in every other round."""
+    private = TIMING.replace(
+        {
+            "privacy": {
+                "budget": {"kind": "uniform", "epsilon": 4.0, "releases": releases},
+                "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.1},
+            },
+            "learning": {"data": {"kind": "digits", "train_limit": 60}, "model": {"kind": "mlp", "hidden": []}},
+            "rounds.count": count,
+        }
+    )
+    found = doubts_of(private)
+    assert len(found) == (told is not None)
+    assert told is None or re.match(f"privacy.budget pays for {told} rounds with cohorts of 3", found[0])
