@@ -75,7 +75,9 @@ def _of_budget(scenario: Scenario) -> Iterator[str]:
     privacy, cohort = scenario.privacy, cohort_of(scenario.selector)
     if privacy is None or privacy.composition is not None or sampling_rate(scenario) is not None:
         return
-    if not isinstance(cohort, int) or not is_builtin(type(privacy.budget)):
+    if not isinstance(cohort, int) or scenario.rounds.policy.traits.concurrency is not None:
+        return
+    if not is_builtin(type(privacy.budget)):
         return
     rounds, clients = scenario.rounds.count, scenario.crowd.clients
     account, paid, one = privacy.accountant(1), 0, np.zeros(1, dtype=np.int64)
