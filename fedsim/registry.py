@@ -95,7 +95,7 @@ class Component(Settings):
         return None
 
     @property
-    def deviation(self) -> str:
+    def known_deviation(self) -> str:
         """What is known to be off of the real thing with these options, in a sentence; empty if nothing is."""
         return ""
 

@@ -107,7 +107,7 @@ class LoRa(Component):
     capture_db: Annotated[Decibels, Field(ge=0, le=100)] = 6.0
 
     @property
-    def deviation(self) -> str:
+    def known_deviation(self) -> str:
         return (
             "downlinks have no common budget of the gateway (73 times too fast for 60 clients), and packets of a "
             "cohort that begins together collide as spread ones do (20 times too fast for one packet)"

@@ -58,7 +58,7 @@ def _values(table: object, path: str) -> Iterator[tuple[str, str, float]]:
         if units.get(name):
             several = inner if isinstance(inner, tuple) else (inner,)
             numbers = [one for one in several if isinstance(one, float)]
-            yield from ((where, units[name], one) for one in {*(min(numbers), max(numbers))}) if numbers else ()
+            yield from ((where, units[name], one) for one in sorted({min(numbers), max(numbers)})) if numbers else ()
         else:
             yield from _values(inner, where)
 
@@ -66,8 +66,8 @@ def _values(table: object, path: str) -> Iterator[tuple[str, str, float]]:
 def _off(scenario: Scenario) -> Iterator[str]:
     told: dict[str, str] = {}
     for path, part in parts_of(scenario):
-        if part.deviation:
-            told.setdefault(part.deviation, path)
+        if part.known_deviation:
+            told.setdefault(part.known_deviation, path)
     yield from (f"{path} is simpler than the real thing: {deviation}" for deviation, path in told.items())
 
 

@@ -162,7 +162,7 @@ class ContendedWifiCell(WifiCell):
     """
 
     @property
-    def deviation(self) -> str:
+    def known_deviation(self) -> str:
         return (
             "downlinks and uplinks both have the channel in full, and collisions count frames of one duration, also "
             "where stations have unlike rates"

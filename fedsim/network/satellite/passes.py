@@ -150,7 +150,7 @@ class Constellation(Component):
     off_track: Annotated[float, Field(ge=0, le=0.99)] = 0.9
 
     @property
-    def deviation(self) -> str:
+    def known_deviation(self) -> str:
         return (
             "the Earth does not turn and every client lies below the orbit: passes come 7 to 9 times too often, and "
             "rounds are up to 110 times too fast"

@@ -119,7 +119,7 @@ class RandomWaypoint(Component):
     pause_s: NonNegative[Seconds] = 0.0
 
     @property
-    def deviation(self) -> str:
+    def known_deviation(self) -> str:
         return "clients begin where they are placed, and are not spread as later on before some 1,000 s"
 
     @model_validator(mode="after")

@@ -136,7 +136,7 @@ class Tcp(Component):
     server: ServerLink = ServerLink()
 
     @property
-    def deviation(self) -> str:
+    def known_deviation(self) -> str:
         return "" if self.loss == 0 else "with losses messages take 2 to 6 times as long as over TCP of today"
 
     def over(self, links: Links, streams: Streams) -> Links:
