@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 _PLAIN: Final = (int, float, str, bool, type(None))
+_NUMBERS: Final = {int, float}
 _TEXT: Final = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*")
 
 _NAMES: Final = ("kind", "column", "path")
@@ -84,7 +85,7 @@ def plain(value: Any) -> Any:
     if type(value) in _PLAIN:
         return value
     if type(value) in (list, tuple):
-        return type(value)(map(plain, value))
+        return value if set(map(type, value)) <= _NUMBERS else type(value)(map(plain, value))
     return value.item() if isinstance(value, np.ndarray | np.generic) and value.ndim == 0 else value
 
 
@@ -97,7 +98,7 @@ def in_unit(value: Any, unit: str, name: str) -> Any:
     """
     if isinstance(value, Mapping):
         return {key: one if key in _NAMES else in_unit(one, unit, name) for key, one in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and not set(map(type, value)) <= _NUMBERS:
         return type(value)(in_unit(one, unit, name) for one in value)
     found = _TEXT.fullmatch(value) if isinstance(value, str) else None
     if found is None:
