@@ -25,14 +25,22 @@ def once(columns: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], 
     size = columns["client"].size
     rows = np.arange(size)
     if any(name in columns for name in _WHEN):
-        rows = np.sort(np.unique(_numbered(columns.values()), return_index=True)[1])
+        # Most rows differ in the few columns that name a participation.
+        name = _numbered([column for key, column in columns.items() if key in ("client", *_WHEN)])
+        alike = np.flatnonzero(np.bincount(name)[name] > 1)
+        again = np.setdiff1d(alike, alike[np.unique(_numbered(_of(columns, alike).values()), return_index=True)[1]])
+        rows = np.delete(rows, again)
     elif size % 2 == 0 and not np.ptp(_numbered(columns.values()).reshape(2, -1), axis=0).any():
         rows = rows[: size // 2]
     if rows.size == size:
         return dict(columns), ""
-    again = int(np.setdiff1d(np.arange(size), rows)[0]) + 1
-    note = f"{size - rows.size:,} rows stand there twice and count once; the first of them is row {again}"
-    return {name: column[rows] for name, column in columns.items()}, note
+    first = int(np.setdiff1d(np.arange(size), rows)[0]) + 1
+    note = f"{size - rows.size:,} rows stand there twice and count once; the first of them is row {first}"
+    return _of(columns, rows), note
+
+
+def _of(columns: Mapping[str, NDArray[Any]], rows: IntArray) -> dict[str, NDArray[Any]]:
+    return {name: column[rows] for name, column in columns.items()}
 
 
 def in_seconds(columns: Mapping[str, NDArray[Any]], names: Iterable[str]) -> tuple[dict[str, NDArray[Any]], list[str]]:
