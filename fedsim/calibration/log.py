@@ -125,10 +125,7 @@ def _log(
     spent_s = _spent(numbers, size, where, notes)
     if not numbers.keys() & set(DURATIONS):
         cut_in[cut_in != NOT_CUT] = UPLINK
-    ended_early = outcome != Outcome.DELIVERED
-    if "cut_in" not in columns and ended_early.any():
-        cut_in[ended_early] = _last_phase(spent_s[:, ended_early])
-        notes.append("cut_in missing: the last phase that took time is taken for the one that was cut")
+    notes += _cut(outcome, cut_in, spent_s, where, known="cut_in" in columns)
     samples = _samples(numbers, clients, names, client, where)
     if samples is None and np.nanmax(spent_s[1], initial=0.0) > 0:
         notes.append("samples missing: all clients are taken to have as many")
@@ -242,6 +239,23 @@ def _codes(
     if wrong := sorted(set(texts) - known.keys()):
         raise DataError(f"{where}: {name}: {wrong[0]!r} is not allowed; allowed: {', '.join(labels)}")
     return np.array([known[text] for text in texts], dtype=np.int64)
+
+
+def _cut(outcome: IntArray, cut_in: IntArray, spent_s: FloatArray, where: str, *, known: bool) -> list[str]:
+    """Fill in where lost participations were cut if a log does not say it; refuse delivered ones that were cut."""
+    wrong = np.flatnonzero((outcome == Outcome.DELIVERED) & (cut_in != NOT_CUT))
+    if wrong.size:
+        raise DataError(
+            f"{where}: row {wrong[0] + 1}: cut_in = {PHASES[cut_in[wrong[0]]]!r} is not allowed with an outcome of "
+            "'delivered'; allowed: an outcome of 'late' or 'dropped', or no cut_in"
+        )
+    # A late participation may have ended after its round.
+    unsaid = (cut_in == NOT_CUT) & (outcome == Outcome.DROPPED if known else outcome != Outcome.DELIVERED)
+    if not unsaid.any():
+        return []
+    cut_in[unsaid] = _last_phase(spent_s[:, unsaid])
+    which = f"of {np.count_nonzero(unsaid):,} lost participations " if known else ""
+    return [f"cut_in {which}missing: the last phase that took time is taken for the one that was cut"]
 
 
 def _last_phase(spent_s: FloatArray) -> IntArray:

@@ -80,6 +80,14 @@ def test_a_lost_client_without_a_phase_was_cut_in_its_last_one(tmp_path):
     assert log.cut_in[-2:].tolist() == [COMPUTE, UPLINK]
 
 
+def test_lost_clients_without_a_phase_beside_others_that_have_one(tmp_path):
+    outcome = ["delivered"] * (ROWS - 2) + ["dropped"] * 2
+    cut_in = [""] * (ROWS - 1) + ["compute"]
+    log = read_log(written(tmp_path / "log.csv", **whole(outcome=outcome, cut_in=cut_in)))
+    assert log.cut_in[-2:].tolist() == [UPLINK, COMPUTE]
+    assert log.notes[0].startswith("cut_in of 1 lost participations missing: the last phase that took time")
+
+
 def test_queues_classes_samples_and_rounds(tmp_path):
     table = written(tmp_path / "rounds.csv", candidates=[3, 2, 3, 2])
     columns = whole(queue_s=[1.0] * ROWS, end_s=whole()["end_s"] + 1, samples=[10, 20, 30] * 4)
@@ -112,6 +120,8 @@ def test_queues_classes_samples_and_rounds(tmp_path):
             "in the median they are 0.001 times as long: are all in seconds?",
         ),
         ({"compute_s": None, "downlink_s": [500.0] * ROWS}, r"row 1: downlink_s \+ uplink_s are 501 s together"),
+        ({"cut_in": ["uplink"] * ROWS}, "row 1: cut_in = 'uplink' is not allowed with an outcome of 'delivered'"),
+        ({"outcome": None}, "row 12: cut_in = 'compute' is not allowed with an outcome of 'delivered'"),
         ({"end_s": whole()["start_s"] - 1}, "row 1: end_s = -1 is not allowed; it is at least start_s = 0"),
         ({"samples": range(ROWS)}, "samples: each client has one whole number of at least 1"),
         ({"downlink_s": None, "compute_s": None, "uplink_s": None, "end_s": None}, "no column tells a time"),
