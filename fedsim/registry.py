@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
@@ -27,7 +28,8 @@ from fedsim.code_digest import is_builtin
 from fedsim.errors import suggest
 from fedsim.inputs.bounds import out_of_bounds
 from fedsim.inputs.plugins import PluginError, load_kind, registered, with_package
-from fedsim.units import Bound, bound_of
+from fedsim.inputs.quantities import in_unit, plain
+from fedsim.units import Bound, bound_of, unit_of
 
 
 def refusal(code: str, message: str, /, **context: object) -> PydanticCustomError:
@@ -50,6 +52,7 @@ class Settings(BaseModel):
     def _unknown_names(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
             check_names(cls.__name__, value, cls.model_fields)
+            return numbers_of(cls.__name__, cls, value)
         return value
 
     @model_validator(mode="after")
@@ -86,6 +89,11 @@ class Component(Settings):
         return None
 
     @property
+    def known_deviation(self) -> str:
+        """What is known to be off of the real thing with these options, in a sentence; empty if nothing is."""
+        return ""
+
+    @property
     def requires(self) -> frozenset[str]:
         """Names of what other parts of the scenario must provide; see `fedsim.capabilities`."""
         return frozenset()
@@ -115,6 +123,40 @@ def check_names(title: str, given: Mapping[str, Any], allowed: Iterable[str]) ->
     ]
     if unknown:
         raise ValidationError.from_exception_data(title, unknown)
+
+
+def numbers_of(title: str, table: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with numbers of NumPy, and texts with a unit of their field, as numbers of Python."""
+    found, wrong, units = dict(given), list[InitErrorDetails](), units_of(table)
+    for name, unit in units.items():
+        if name in found:
+            try:
+                value = plain(found[name])
+                if isinstance(value, np.ndarray) and _takes_several(table.model_fields[name].annotation):
+                    value = value.tolist()
+                found[name] = in_unit(value, unit, name) if unit else value
+            except ValueError as error:
+                wrong.append({"type": refusal("unit", "{error}", error=error), "loc": (name,), "input": found[name]})
+    if wrong:
+        raise ValidationError.from_exception_data(title, wrong)
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def units_of(table: type[BaseModel]) -> Mapping[str, str]:
+    """Return the unit of each field that is no slot, or that takes a value for each client; empty without one."""
+    fields = {name: field for name, field in table.model_fields.items() if not _takes_parts(field.metadata)}
+    return {name: unit_of(field.annotation, field.metadata) for name, field in fields.items()}
+
+
+def _takes_several(annotation: Any) -> bool:
+    """Return whether a field takes a tuple or list."""
+    return typing.get_origin(annotation) in (tuple, list) or any(map(_takes_several, typing.get_args(annotation)))
+
+
+def _takes_parts(metadata: Iterable[object]) -> bool:
+    """Return whether a field takes parts alone, which read their own options."""
+    return any(type(item) is Slot for item in metadata)
 
 
 def check_bounds(title: str, table: type[BaseModel], options: Mapping[str, Any], *, own: bool) -> None:
@@ -244,7 +286,7 @@ class Registry:
         own = is_builtin(factory) if inspect.isclass(factory) else False
         model = _own_table_of(self.noun, factory) if own else table_of(self.noun, factory)
         check_names(self.noun, options, model.model_fields)
-        checked = model.model_validate(dict(options))
+        checked = model.model_validate(numbers_of(self.noun, model, options))
         chosen = {name: getattr(checked, name) for name in model.model_fields}
         check_bounds(self.noun, model, chosen, own=own)
         try:
@@ -270,7 +312,7 @@ class Registry:
         """Return kind and options of a slot's value."""
         if isinstance(value, str):
             return value, {}
-        options = dict(value)
+        options = {name: plain(one) for name, one in value.items()}
         kind = options.pop("kind", self.default)
         if not isinstance(kind, str):
             raise refusal(
@@ -290,7 +332,7 @@ class Registry:
 
     def _recipe_of(self, value: Any) -> Recipe:
         self._check_methods(value)
-        options = {name: getattr(value, name, inspect.Parameter.empty) for name in parameters_of(type(value))}
+        options = {name: plain(getattr(value, name, inspect.Parameter.empty)) for name in parameters_of(type(value))}
         if all(_is_plain(option) for option in options.values()):
             return Recipe(self.kind_of(value), type(value), options)
         return Recipe(self.kind_of(value), type(value), {}, copy.deepcopy(value))

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -16,17 +17,14 @@ from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, MakeExecutor,
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.store.choice import StoreChoice
-from fedsim.rounds import (
-    EvaluationPlan,
-    Progress,
-    ServerContext,
-    StoppingCriteria,
-)
+from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext, StoppingCriteria
 from fedsim.rounds.clients.description import described
 from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.probing import why_no_norms
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
+from fedsim.scenario.doubts import doubts_of
+from fedsim.scenario.reach import too_late
 from fedsim.watchdog import watched
 from fedsim.wiring import build_context, build_hierarchy, build_server
 
@@ -106,8 +104,16 @@ class Simulation:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Sentences on missing privacy, on rows of tables that were not used, and on why the run ended early."""
-        return (*remarks_of(self.scenario), *self._read, *self.server.notes)
+        """Sentences on what the scenario leaves without privacy, on the data, and why the run ended early."""
+        return (*self.foreseen, *self.server.notes)
+
+    @cached_property
+    def foreseen(self) -> tuple[str, ...]:
+        """Sentences that are known before the run: on the scenario, its data, and rows of tables that are not used."""
+        of = self.context.clients
+        late = too_late(self.scenario, lambda: ExpectedTimes.of(of.links, of.compute, of.workload))
+        known = (*late, *doubts_of(self.scenario), *remarks_of(self.scenario))
+        return (*known, *self.context.learner.notes, *self._read)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:
@@ -217,7 +223,9 @@ def simulate(
             device=device,
             precision=precision,
         )
+        for note in simulation.foreseen:
+            _LOG.warning("fedsim: %s", note)
         history = simulation.run()
-    for note in history.notes:
+    for note in history.notes[len(simulation.foreseen) :]:
         _LOG.warning("fedsim: %s", note)
     return history

@@ -8,7 +8,7 @@ The bounds are far beyond what devices and networks have. Within them sums and p
 own: ``Annotated[Seconds, Bound(1e-3, 60.0)]``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar, get_args
 
@@ -21,10 +21,11 @@ from fedsim.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Bound:
-    """Annotation of a field: it may hold 0, and numbers whose absolute value lies between two limits."""
+    """Annotation of a field: it may hold 0, and numbers whose absolute value lies between two limits, in a unit."""
 
     least: float
     greatest: float
+    unit: str = ""
 
     def admits(self, value: float) -> bool:
         """Return whether a number is allowed; a field refuses 0 and numbers below 0 itself."""
@@ -40,33 +41,48 @@ def bound_of(annotation: Any, metadata: Iterable[object] = ()) -> Bound | None:
     """Return the bound that an annotation states, the outermost of several; None where it states none.
 
     >>> bound_of(tuple[Seconds, ...] | None)
-    Bound(least=1e-09, greatest=10000000000.0)
+    Bound(least=1e-09, greatest=10000000000.0, unit='s')
     """
-    stated = [item for item in (*getattr(annotation, "__metadata__", ()), *metadata) if isinstance(item, Bound)]
-    if stated:
-        return stated[-1]
-    return next((found for inner in get_args(annotation) if (found := bound_of(inner)) is not None), None)
+    return next((stated[-1] for stated in _stated(annotation, metadata)), None)
+
+
+def unit_of(annotation: Any, metadata: Iterable[object] = ()) -> str:
+    """Return the unit that an annotation states; empty where it states none.
+
+    >>> unit_of(Annotated[Positive[Metres], Bound(1e-2, 1e9)])
+    'm'
+    """
+    return next((bound.unit for stated in _stated(annotation, metadata) for bound in stated if bound.unit), "")
+
+
+def _stated(annotation: Any, metadata: Iterable[object] = ()) -> Iterator[list[Bound]]:
+    """Yield the bounds that an annotation states, and then those of the annotations in it, inner ones first."""
+    found = [item for item in (*getattr(annotation, "__metadata__", ()), *metadata) if isinstance(item, Bound)]
+    if found:
+        yield found
+    for inner in get_args(annotation):
+        yield from _stated(inner)
 
 
 LONGEST_S: Final = 1e10
 """About 317 years; up to here a clock of 64 bits tells two microseconds apart."""
 
-SECONDS: Final = Bound(1e-9, LONGEST_S)
-BITS: Final = Bound(1e-6, 1e15)
-BITS_PER_SECOND: Final = Bound(1e-6, 1e15)
-KILOBITS_PER_SECOND: Final = Bound(1e-9, 1e12)
-METRES: Final = Bound(1e-6, 1e9)
-COORDINATES: Final = Bound(0.0, 1e9)
+SECONDS: Final = Bound(1e-9, LONGEST_S, "s")
+BITS: Final = Bound(1e-6, 1e15, "bit")
+BITS_PER_SECOND: Final = Bound(1e-6, 1e15, "bit/s")
+KILOBITS_PER_SECOND: Final = Bound(1e-9, 1e12, "kbit/s")
+METRES: Final = Bound(1e-6, 1e9, "m")
+COORDINATES: Final = Bound(0.0, 1e9, "m")
 """In metres; a place may be as near to 0 as it likes."""
-METRES_PER_SECOND: Final = Bound(1e-6, 1e5)
-HERTZ: Final = Bound(1e-3, 1e15)
-DECIBELS: Final = Bound(0.0, 1e3)
-JOULES: Final = Bound(1e-9, 1e15)
-JOULES_PER_BIT: Final = Bound(1e-18, 1e6)
-JOULES_PER_FLOP: Final = Bound(1e-24, 1e3)
-WATTS: Final = Bound(1e-12, 1e12)
-SAMPLES_PER_SECOND: Final = Bound(1e-9, 1e12)
-FLOPS_PER_SECOND: Final = Bound(1e-3, 1e24)
+METRES_PER_SECOND: Final = Bound(1e-6, 1e5, "m/s")
+HERTZ: Final = Bound(1e-3, 1e15, "Hz")
+DECIBELS: Final = Bound(0.0, 1e3, "dB")
+JOULES: Final = Bound(1e-9, 1e15, "J")
+JOULES_PER_BIT: Final = Bound(1e-18, 1e6, "J/bit")
+JOULES_PER_FLOP: Final = Bound(1e-24, 1e3, "J/FLOP")
+WATTS: Final = Bound(1e-12, 1e12, "W")
+SAMPLES_PER_SECOND: Final = Bound(1e-9, 1e12, "samples/s")
+FLOPS_PER_SECOND: Final = Bound(1e-3, 1e24, "FLOP/s")
 EXPONENT: Final = Bound(0.0, 20.0)
 
 Seconds = Annotated[float, SECONDS]
@@ -81,9 +97,9 @@ Decibels = Annotated[float, DECIBELS]
 """Also levels in dBm and dBi."""
 Joules = Annotated[float, JOULES]
 FlopsPerSample = Annotated[float, Bound(1e-3, 1e24)]
-PerSecond = Annotated[float, Bound(1e-12, 1e6)]
+PerSecond = Annotated[float, Bound(1e-12, 1e6, "1/s")]
 PerDecibel = Annotated[float, Bound(1e-3, 1e6)]
-Hours = Annotated[float, Bound(0.0, 1e6)]
+Hours = Annotated[float, Bound(0.0, 1e6, "h")]
 Exponent = Annotated[float, EXPONENT]
 
 _Number = TypeVar("_Number")

@@ -63,6 +63,10 @@ def calibrate(
 
 
 def _check(log: Log, by: By, clients: int | None, held_out: float) -> None:
+    if log.unknown:
+        raise FedsimError(
+            f"{log.unknown}, so that how long it takes is not known; allowed: a log in which some have ended it"
+        )
     if clients is not None and clients < len(log.names):
         raise FedsimError(f"clients: {clients} is not allowed; the log has {len(log.names)} clients")
     if by == "class" and len(log.groups) == 1:
@@ -134,8 +138,9 @@ def _compared(
     if log.round is not None and held_out > 0 and log.rounds > 1:
         numbers = np.unique(log.round)
         border = numbers[max(1, round((1 - held_out) * numbers.size)) - 1]
-        if (log.round > border).any():
-            first, last = log.part(log.round <= border), log.part(log.round > border)
+        early = log.part(log.round <= border)
+        if (log.round > border).any() and not early.unknown:
+            first, last = early, log.part(log.round > border)
     tables, *_ = _fitted(first, by, crowd, samples)
     crowds = 1 if by == "client" else min(_CROWDS, rounds)
     ran = [_simulated(tables, rules, seed, max(1, rounds // crowds)) for seed in range(crowds)]

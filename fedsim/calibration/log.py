@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.calibration.consistency import between_s, check_phases, left_s, never_ended, once, unusual
 from fedsim.errors import DataError
 from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.inputs.bounds import NUMBER
@@ -53,6 +54,13 @@ class Log:
     def candidates_asked(self) -> int:
         """Number of rounds whose candidates are known."""
         return 0 if self.candidates is None else int(self.candidates.size)
+
+    @property
+    def unknown(self) -> str:
+        """Which phase no participation ended, in words; empty if there is none."""
+        phases = np.arange(len(PHASES))[:, None]
+        ended = (self.cut_in == NOT_CUT) | (self.cut_in > phases)
+        return never_ended(self.spent_s, self.cut_in == phases, ended, PHASES)
 
     def part(self, rows: BoolArray) -> "Log":
         """Return the log of some of the participations; clients keep their numbers."""
@@ -113,9 +121,12 @@ def _log(
 ) -> Log:
     if "client" not in columns:
         raise DataError(f"{where}: there is no column client; known columns: {', '.join(_KNOWN)}, outcome, cut_in")
-    size, notes = columns["client"].size, list[str]()
+    columns, again = once(columns)
+    size, notes = columns["client"].size, [again] if again else []
     if size < _FEWEST:
         raise DataError(f"{where}: it has {size} participations; laws are fitted to at least {_FEWEST}")
+    if "outcome" not in columns:
+        notes.append("outcome missing: every participation is taken to have delivered")
     numbers = {name: columns[name] for name in _NUMBERS if name in columns}
     names, client = _numbered(columns["client"])
     groups, group = _numbered(columns["class"]) if "class" in columns else (("all",), np.zeros(size, dtype=np.int64))
@@ -124,13 +135,12 @@ def _log(
     spent_s = _spent(numbers, size, where, notes)
     if not numbers.keys() & set(DURATIONS):
         cut_in[cut_in != NOT_CUT] = UPLINK
-    ended_early = outcome != Outcome.DELIVERED
-    if "cut_in" not in columns and ended_early.any():
-        cut_in[ended_early] = _last_phase(spent_s[:, ended_early])
-        notes.append("cut_in missing: the last phase that took time is taken for the one that was cut")
+    notes += _cut(outcome, cut_in, spent_s, where, known="cut_in" in columns)
     samples = _samples(numbers, clients, names, client, where)
     if samples is None and np.nanmax(spent_s[1], initial=0.0) > 0:
         notes.append("samples missing: all clients are taken to have as many")
+    if long := unusual(spent_s):
+        notes.append(long)
     if not {"round", "start_s", "end_s"} <= numbers.keys():
         notes.append("round, start_s or end_s missing: round times are not compared")
     return Log(
@@ -163,19 +173,35 @@ def _spent(numbers: Mapping[str, FloatArray], size: int, where: str, notes: list
     for phase, name in enumerate(DURATIONS):
         if name in numbers:
             spent_s[phase] = numbers[name]
-    missing = [name for name in DURATIONS if name not in numbers]
-    if len(missing) == len(DURATIONS):
-        if not {"start_s", "end_s"} <= numbers.keys():
-            raise DataError(f"{where}: no column tells a time; needed: {', '.join(DURATIONS)}, or start_s and end_s")
-        spent_s[UPLINK] = numbers["end_s"] - numbers["start_s"]
-        notes.append("no column tells the time of a phase: the whole participation is taken for its uplink")
-    elif missing:
-        notes.append(f"{' and '.join(missing)} missing: taken as 0")
     if "queue_s" in numbers:
         spent_s[UPLINK] += numbers["queue_s"]
-    if np.nanmin(spent_s) < 0:
+    if np.nanmin(spent_s, initial=0.0) < 0:
         raise DataError(f"{where}: a time of {np.nanmin(spent_s):g} s is not allowed; times are at least 0")
+    took_s = None
+    if {"start_s", "end_s"} <= numbers.keys():
+        took_s = between_s(numbers["start_s"], numbers["end_s"], where)
+    missing = [name for name in DURATIONS if name not in numbers]
+    if len(missing) < len(DURATIONS):
+        notes += _against(took_s, spent_s, missing, where)
+    elif took_s is not None:
+        spent_s[UPLINK] = took_s
+        notes.append("no column tells the time of a phase: the whole participation is taken for its uplink")
+    else:
+        raise DataError(f"{where}: no column tells a time; needed: {', '.join(DURATIONS)}, or start_s and end_s")
     return spent_s
+
+
+def _against(took_s: FloatArray | None, spent_s: FloatArray, missing: list[str], where: str) -> list[str]:
+    """Hold phases against the time from start to end, of which the one that is missing has the rest; return notes."""
+    as_zero = f"{' and '.join(missing)} missing: taken as 0"
+    if took_s is None:
+        return [as_zero] if missing else []
+    known_s, names = np.nansum(spent_s, axis=0), " + ".join(name for name in DURATIONS if name not in missing)
+    gaps = check_phases(took_s, known_s, names, where, all_known=not missing)
+    if len(missing) == 1:
+        spent_s[DURATIONS.index(missing[0])] = left_s(took_s, known_s)
+        return [f"{missing[0]} missing: what end_s - start_s has beside the other phases is taken for it"]
+    return [note for note in (gaps, as_zero if missing else "") if note]
 
 
 def _samples(
@@ -210,6 +236,23 @@ def _codes(
     if wrong := sorted(set(texts) - known.keys()):
         raise DataError(f"{where}: {name}: {wrong[0]!r} is not allowed; allowed: {', '.join(labels)}")
     return np.array([known[text] for text in texts], dtype=np.int64)
+
+
+def _cut(outcome: IntArray, cut_in: IntArray, spent_s: FloatArray, where: str, *, known: bool) -> list[str]:
+    """Fill in where lost participations were cut if a log does not say it; refuse delivered ones that were cut."""
+    wrong = np.flatnonzero((outcome == Outcome.DELIVERED) & (cut_in != NOT_CUT))
+    if wrong.size:
+        raise DataError(
+            f"{where}: row {wrong[0] + 1}: cut_in = {PHASES[cut_in[wrong[0]]]!r} is not allowed with an outcome of "
+            "'delivered'; allowed: an outcome of 'late' or 'dropped', or no cut_in"
+        )
+    # A late participation may have ended after its round.
+    unsaid = (cut_in == NOT_CUT) & (outcome == Outcome.DROPPED if known else outcome != Outcome.DELIVERED)
+    if not unsaid.any():
+        return []
+    cut_in[unsaid] = _last_phase(spent_s[:, unsaid])
+    which = f"of {np.count_nonzero(unsaid):,} lost participations " if known else ""
+    return [f"cut_in {which}missing: the last phase that took time is taken for the one that was cut"]
 
 
 def _last_phase(spent_s: FloatArray) -> IntArray:

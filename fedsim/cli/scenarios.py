@@ -131,12 +131,17 @@ def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlu
     A kind of the form module:Class, or of an installed package, is a plug-in: to check it, its module is imported,
     which runs it. With --no-plugins nothing is imported, and such a file is refused.
     """
+    from fedsim.scenario.disclosure import remarks_of
+    from fedsim.scenario.doubts import doubts_of
+
     before = imported_plugins()
     scenario = load_scenario(file, assignments, plugins=not no_plugins)
     for module, where in imported_plugins().items() - before.items():
         typer.echo(f"fedsim: the file names a plug-in, and its module {module!r} ({where}) was imported", err=True)
     scenario.check_files()
     typer.echo(scenario.to_toml())
+    for note in (*doubts_of(scenario), *remarks_of(scenario)):
+        typer.echo(f"fedsim: {note}", err=True)
     typer.echo(f"# {file}: valid, digest {scenario.digest()}")
 
 

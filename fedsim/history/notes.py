@@ -23,7 +23,7 @@ def notes_of(tables: Tables, rates: "Rates | None" = None, budget: float | None 
     """Return sentences on what went wrong without ending the run; none if nothing did."""
     found = [
         *(_not_finite(tables), _not_delivered(tables), _no_model(tables)),
-        *(rates.note() if rates else "", _spent(tables, budget)),
+        *(rates.note() if rates else "", _noisy(tables), _spent(tables, budget)),
     ]
     return [note for note in found if note]
 
@@ -60,6 +60,16 @@ def _no_model(tables: Tables) -> str:
         f"no model was made: the updates of {delivered.size:,} rounds, {int(delivered.sum()):,} in all, were too few "
         "each time (rounds.minimum_updates, learning.aggregation, rounds.policy)"
     )
+
+
+def _noisy(tables: Tables) -> str:
+    known = tables.known("rounds", "noise_to_signal")
+    if not known.any():
+        return ""
+    median = float(np.median(tables.column("rounds", "noise_to_signal")[known].astype(np.float64)))
+    if median <= 1.0:
+        return ""
+    return f"noise is larger than what is learned: {median:.3g} times the energy of the updates in the median round"
 
 
 def _spent(tables: Tables, budget: float | None) -> str:

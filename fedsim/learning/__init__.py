@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from fedsim.learning.compression.sparsification import RandomK, TopK
     from fedsim.learning.computing import ExecutorUsed, Work
     from fedsim.learning.data.datasets import Digits
-    from fedsim.learning.data.handed import dataset_of
+    from fedsim.learning.data.division import Division
+    from fedsim.learning.data.given import dataset_of
     from fedsim.learning.data.own_files import IdxFiles
     from fedsim.learning.data.partitions.dirichlet import DirichletPartition
     from fedsim.learning.data.partitions.equal import EqualPartition
@@ -81,6 +82,7 @@ else:
             "ClientEvaluations": "fedsim.learning.evaluation",
             "Digits": "fedsim.learning.data.datasets",
             "DirichletPartition": "fedsim.learning.data.partitions.dirichlet",
+            "Division": "fedsim.learning.data.division",
             "Drawn": "fedsim.learning.drawn_samples",
             "EXECUTORS": "fedsim.learning.executors.catalogue",
             "EqualPartition": "fedsim.learning.data.partitions.equal",
@@ -133,7 +135,7 @@ else:
             "TrainingResult": "fedsim.learning.executors.contracts",
             "TrainingSetup": "fedsim.learning.executors.contracts",
             "Work": "fedsim.learning.computing",
-            "dataset_of": "fedsim.learning.data.handed",
+            "dataset_of": "fedsim.learning.data.given",
             "padded": "fedsim.learning.data.rows",
         },
     )
@@ -167,6 +169,7 @@ __all__ = [
     "Dataset",
     "Digits",
     "DirichletPartition",
+    "Division",
     "Drawn",
     "EqualPartition",
     "Evaluation",

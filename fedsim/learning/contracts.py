@@ -70,6 +70,11 @@ class Learner(Protocol):
         ...
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on the data and what counts of them, for the notes of a run."""
+        ...
+
+    @property
     def flops_per_sample(self) -> float | None:
         """Floating-point operations to train on one sample, forward and backward; None if unknown."""
         ...
@@ -372,6 +377,7 @@ LEARNER: Final = Contract(
     "learner",
     Learner,
     {
+        "notes": InstanceOf(tuple),
         "flops_per_sample": Number(least=0, none=True),
         "model_bits": Number(least=0, none=True),
         "update_bits": Number(least=0, none=True),

@@ -1,5 +1,6 @@
 """The learning table of a scenario, and the kinds of learners."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, Self
 
@@ -8,7 +9,7 @@ from pydantic import model_validator
 
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
-from fedsim.errors import ScenarioError
+from fedsim.errors import FedsimError, ScenarioError
 from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.catalogue import LOCAL_ALGORITHMS
@@ -17,14 +18,18 @@ from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.compression.compressors import COMPRESSORS, Compressor, NoCompression
 from fedsim.learning.contracts import Learner
 from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, Digits
+from fedsim.learning.data.division import Division
+from fedsim.learning.data.handed import HandedData
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition, assigned
 from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.natural import NaturalPartition
 from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.models.own.handed import HandedModel
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
+from fedsim.learning.notes import notes_of
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
-from fedsim.learning.tasks.contracts import TASKS, Task
+from fedsim.learning.tasks.contracts import TASK, TASKS, Task
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
@@ -92,6 +97,9 @@ class Supervised(Component):
     ----------
     task : entry of `TASKS`
         What is learned about a sample: loss and metrics.
+    test : Division, optional
+        Rows for testing of ``data`` that come without a division of their own, such as a pair of arrays; by default a
+        fifth of them, drawn by the seed, of each label in proportion.
     data, split, model, server : entries of `DATASETS`, `PARTITIONS`, `MODELS` and `SERVER_OPTIMIZERS`
     aggregation : entry of `AGGREGATIONS`
         How the updates of an aggregation become one, with which the server optimiser steps.
@@ -123,6 +131,7 @@ class Supervised(Component):
 
     task: Annotated[Task, Slot(TASKS)] = Classification()
     data: Annotated[DatasetPart, Slot(DATASETS)] = Digits()
+    test: Division | None = None
     split: Annotated[Partition, Slot(PARTITIONS)] = EqualPartition()
     model: Annotated[ModelPart, Slot(MODELS)] = MLP()
     local: LocalTraining = LocalTraining()
@@ -133,6 +142,15 @@ class Supervised(Component):
     compression: Annotated[Compressor, Slot(COMPRESSORS)] = NoCompression()
     model_bits: Positive[Bits] | None = None
     flops_per_sample: Positive[FlopsPerSample] | None = None
+
+    @model_validator(mode="after")
+    def _has_rows_to_divide(self) -> Self:
+        if self.test is not None and not isinstance(self.data, HandedData):
+            raise ValueError(
+                f"test: is not allowed with data = {DATASETS.kind_of(self.data)!r}, which has a division of its own; "
+                "allowed: no learning.test"
+            )
+        return self
 
     @model_validator(mode="after")
     def _fits_the_algorithm(self) -> Self:
@@ -173,14 +191,21 @@ class Supervised(Component):
         from fedsim.learning.store.choice import open_store
         from fedsim.learning.supervised import SupervisedLearner
 
+        check_default_type()
         kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
-        data = DATASET_PART.checked(self.data).load(data_dir)
+        if isinstance(self.data, HandedData):
+            data = self.data.load(data_dir, self.test, streams.generator("test-rows"))
+        else:
+            data = DATASET_PART.checked(self.data).load(data_dir)
+        if isinstance(self.model, HandedModel):
+            data = data.filled_with_zeros()
         rows = assigned(self.split, data, clients, streams)
         users = data.train_users
         if isinstance(self.split, NaturalPartition) and users is not None and not self.allow_empty:
             _check_users(self.split, self.split.count(users), clients)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
-        setup = TrainingSetup(self.model, data, self.local, seed, algorithm=self.algorithm, task=self.task)
+        task = TASK.checked(self.task).bound(data)
+        setup = TrainingSetup(self.model, data, self.local, seed, algorithm=self.algorithm, task=task)
         samples = np.array([part.size for part in rows])
         blueprint, computing = prepare(setup, executor or ExecutorChoice(), samples, kept)
         return SupervisedLearner(
@@ -192,6 +217,7 @@ class Supervised(Component):
             server=self.server,
             aggregator=self.aggregation,
             allow_empty=self.allow_empty,
+            notes=notes_of(data, self.task),
             streams=streams,
             mechanism=mechanism,
             compressor=self.compression,
@@ -212,6 +238,16 @@ LEARNERS: Final = Registry(
     default="supervised",
     attributes=("provides",),
 )
+
+
+def check_default_type() -> None:
+    """Refuse another default type of torch than float32, in which fedsim computes."""
+    torch = sys.modules.get("torch")  # who has set the type has imported it
+    if torch is not None and torch.get_default_dtype() != torch.float32:
+        raise FedsimError(
+            f"torch.get_default_dtype() is {torch.get_default_dtype()}, and fedsim computes in float32; allowed: "
+            "torch.set_default_dtype(torch.float32)"
+        )
 
 
 def _check_users(split: NaturalPartition, users: int, clients: int) -> None:

@@ -87,7 +87,9 @@ class SupervisedLearner:
         executor_used: ExecutorUsed | None = None,
         narrow: Sequence[NarrowModel] = (),
         allow_empty: bool = False,
+        notes: tuple[str, ...] = (),
     ) -> None:
+        self.notes = notes
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self._rows = rows
         self.store: Store = NoStore() if store is None else store

@@ -129,6 +129,10 @@ class TimingLearner:
     def data_digest(self) -> None:
         return None
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
         """Return the samples of one pass over each client's data, times its share of the work, shape (n,)."""
         passed = (self.samples[client] if got is None else got).astype(np.float64)

@@ -106,6 +106,13 @@ class LoRa(Component):
     channels: Annotated[int, Field(ge=1, le=1000)] = 3
     capture_db: Annotated[Decibels, Field(ge=0, le=100)] = 6.0
 
+    @property
+    def known_deviation(self) -> str:
+        return (
+            "downlinks have no common budget of the gateway (73 times too fast for 60 clients), and packets of a "
+            "cohort that begins together collide as spread ones do (20 times too fast for one packet)"
+        )
+
     @model_validator(mode="after")
     def _leaves_gaps(self) -> Self:
         if self.collisions == "aloha" and self.overlap >= 1.0:

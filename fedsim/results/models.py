@@ -111,7 +111,7 @@ def _written(shape: Shape) -> object:
     """Return the shape of a sample as plain values: a table for a text, and for numbers that are not of float32."""
     if isinstance(shape, TypedShape):
         return {"sizes": list(shape), "dtype": shape.dtype}
-    return shape._asdict() if isinstance(shape, TokenShape) else shape
+    return {**shape._asdict(), "padding": shape.padding} if isinstance(shape, TokenShape) else shape
 
 
 def _shape(written: list[int] | dict[str, Any]) -> Shape:

@@ -23,6 +23,7 @@ from fedsim.results.tables import read_run
 from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of, side_information_of
+from fedsim.scenario.doubts import doubts_of
 from fedsim.simulation import Simulation
 
 
@@ -111,6 +112,8 @@ def run(
         learner = simulation.context.learner
         saver.recorder, saver.architecture = recorder, learner.architecture
         now = simulation.executor_used
+        for note in simulation.foreseen:
+            say(note)
         folder.begin(None if now is None else now.to_json(), learner.data_digest)
         try:
             history = with_model(simulation.run(), path)
@@ -162,7 +165,8 @@ def _finished_before(folder: RunFolder) -> History:
         raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
     if gone:
         if SUMMARY in gone:
-            history = with_fields(history, remarks=remarks_of(folder.scenario) + _ended_early(folder.scenario, history))
+            known = doubts_of(folder.scenario) + remarks_of(folder.scenario)
+            history = with_fields(history, remarks=known + _ended_early(folder.scenario, history))
         write_results(folder.path, folder.scenario, history)
         folder.written_again()
     return history

@@ -8,6 +8,8 @@ from pydantic import ValidationError
 
 _MOST_BITS: Final = 256
 """Python refuses to write numbers of more than 4,300 digits."""
+_NO_NUMBER: Final = ("int_type", "float_type")
+_BEGINS_WITH_A_NUMBER: Final = re.compile(r"-?\d+(?!\d*[.][0-9]*[1-9])")
 _OF_A_FIELD: Final = re.compile(r"(?P<field>[\w.]+) = (?P<rest>.* is not allowed .*)", re.DOTALL)
 """What a table says of one of its fields, beside others."""
 
@@ -22,6 +24,8 @@ def _line(detail: dict[str, Any]) -> str:
     if detail["type"] == "missing":
         return f"{path}: is missing; a value is required here"
     message = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] in _NO_NUMBER and (number := _BEGINS_WITH_A_NUMBER.match(str(detail["input"]))):
+        message += f", such as {number[0]}"
     shown = _shown(detail["input"])
     if detail["type"] == "unknown_name":
         return f"{path}: {message}"

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fedsim.calibration import read_log
-from fedsim.errors import DataError
+from fedsim.calibration import calibrate, read_log
+from fedsim.errors import DataError, FedsimError
 from fedsim.history.outcomes import COMPUTE, NOT_CUT, UPLINK, Outcome
 
 ROWS = 12
@@ -69,7 +69,8 @@ def test_without_phases_the_whole_time_is_an_uplink(tmp_path):
 def test_the_least_that_is_needed(tmp_path):
     log = read_log(written(tmp_path / "log.csv", client=range(ROWS), uplink_s=range(ROWS)))
     assert (log.round, log.start_s, log.rounds, log.round_times_s().size) == (None, None, 0, 0)
-    assert [note.split(" missing")[0] for note in log.notes] == ["downlink_s and compute_s", "round, start_s or end_s"]
+    missing = ["outcome", "downlink_s and compute_s", "round, start_s or end_s"]
+    assert [note.split(" missing")[0] for note in log.notes] == missing
 
 
 def test_a_lost_client_without_a_phase_was_cut_in_its_last_one(tmp_path):
@@ -79,9 +80,17 @@ def test_a_lost_client_without_a_phase_was_cut_in_its_last_one(tmp_path):
     assert log.cut_in[-2:].tolist() == [COMPUTE, UPLINK]
 
 
+def test_lost_clients_without_a_phase_beside_others_that_have_one(tmp_path):
+    outcome = ["delivered"] * (ROWS - 2) + ["dropped"] * 2
+    cut_in = [""] * (ROWS - 1) + ["compute"]
+    log = read_log(written(tmp_path / "log.csv", **whole(outcome=outcome, cut_in=cut_in)))
+    assert log.cut_in[-2:].tolist() == [UPLINK, COMPUTE]
+    assert log.notes[0].startswith("cut_in of 1 lost participations missing: the last phase that took time")
+
+
 def test_queues_classes_samples_and_rounds(tmp_path):
     table = written(tmp_path / "rounds.csv", candidates=[3, 2, 3, 2])
-    columns = whole(queue_s=[1.0] * ROWS, samples=[10, 20, 30] * 4)
+    columns = whole(queue_s=[1.0] * ROWS, end_s=whole()["end_s"] + 1, samples=[10, 20, 30] * 4)
     columns["class"] = ["old", "new", "new"] * 4
     log = read_log(written(tmp_path / "log.csv", **columns), table)
     assert log.spent_s[UPLINK].tolist() == [2.0, 3.0, 4.0] * 4
@@ -98,6 +107,22 @@ def test_queues_classes_samples_and_rounds(tmp_path):
         ({"uplink_s": ["nan"] * ROWS}, "uplink_s, row 1: nothing is not allowed; allowed: numbers"),
         ({"compute_s": [-1.0] * ROWS}, "a time of -1 s is not allowed"),
         ({"outcome": ["lost"] * ROWS}, "outcome: 'lost' is not allowed; allowed: delivered, late, dropped"),
+        (
+            {"uplink_s": whole()["uplink_s"] * 1000},
+            "row 1: .* are 1002 s together, and end_s - start_s is 3 s; in",
+        ),
+        (
+            {"compute_s": [1.5] * 5 + [2.5] + [1.5] * 6},
+            "row 6: .* are 6 s together, and end_s - start_s is 5 s;",
+        ),
+        (
+            {"start_s": whole()["start_s"] * 1000, "end_s": whole()["end_s"] * 1000},
+            "in the median they are 0.001 times as long: are all in seconds?",
+        ),
+        ({"compute_s": None, "downlink_s": [500.0] * ROWS}, r"row 1: downlink_s \+ uplink_s are 501 s together"),
+        ({"cut_in": ["uplink"] * ROWS}, "row 1: cut_in = 'uplink' is not allowed with an outcome of 'delivered'"),
+        ({"outcome": None}, "row 12: cut_in = 'compute' is not allowed with an outcome of 'delivered'"),
+        ({"end_s": whole()["start_s"] - 1}, "row 1: end_s = -1 is not allowed; it is at least start_s = 0"),
         ({"samples": range(ROWS)}, "samples: each client has one whole number of at least 1"),
         ({"downlink_s": None, "compute_s": None, "uplink_s": None, "end_s": None}, "no column tells a time"),
     ],
@@ -117,3 +142,63 @@ def test_files_that_are_no_logs_are_refused(tmp_path):
     (tmp_path / "log.txt").write_text("client\n")
     with pytest.raises(DataError, match="it has 0 participations"):
         read_log(tmp_path / "log.txt")
+
+
+def test_a_phase_that_is_missing_has_the_rest_of_the_time(tmp_path):
+    for name, rest in (("downlink_s", 0.5), ("compute_s", 1.5)):
+        log = read_log(written(tmp_path / "log.csv", **whole(**{name: None})))
+        assert log.spent_s[["downlink_s", "compute_s"].index(name)].tolist() == [rest] * ROWS
+        assert log.notes[0] == f"{name} missing: what end_s - start_s has beside the other phases is taken for it"
+    uplink_s = whole()["uplink_s"] + 2
+    log = read_log(written(tmp_path / "log.csv", **whole(compute_s=None, downlink_s=[0.0] * ROWS, uplink_s=uplink_s)))
+    assert not log.spent_s[COMPUTE].any()
+
+
+def test_gaps_and_times_of_days_are_noted(tmp_path):
+    log = read_log(written(tmp_path / "log.csv", **whole(end_s=whole()["end_s"] + 2 * (np.arange(ROWS) % 2))))
+    assert log.notes[0] == (
+        "6 of 12 participations take longer than downlink_s + compute_s + uplink_s together, in the median by 2 s, "
+        "which is left out"
+    )
+    log = read_log(written(tmp_path / "log.csv", client=range(ROWS), uplink_s=[432500.0] * ROWS))
+    assert "participations take 4.325e+05 s in the median: are all times in seconds?" in log.notes
+
+
+@pytest.mark.parametrize("columns", [whole(), whole(round=None), {"client": range(ROWS), "uplink_s": range(ROWS)}])
+def test_a_log_that_was_written_twice_counts_once(columns, tmp_path):
+    twice = {name: [*values, *values] for name, values in columns.items()}
+    one, other = (read_log(written(tmp_path / "log.csv", **given)) for given in (columns, twice))
+    assert other.client.tolist() == one.client.tolist()
+    assert other.notes == ("12 rows stand there twice and count once; the first of them is row 13", *one.notes)
+
+
+def test_columns_in_milliseconds_are_converted_by_their_names(tmp_path):
+    columns = whole(uplink_s=None, compute_s=None)
+    columns |= {"uplink_ms": 1000 * whole()["uplink_s"], "compute_us": 1e6 * whole()["compute_s"]}
+    log = read_log(written(tmp_path / "log.csv", **columns))
+    assert log.spent_s == pytest.approx(read_log(written(tmp_path / "other.csv", **whole())).spent_s)
+
+
+def test_single_rows_that_stand_there_twice_count_once(tmp_path):
+    again = {name: [*values, values[3], values[0]] for name, values in whole().items()}
+    log = read_log(written(tmp_path / "log.csv", **again))
+    assert (log.client.size, log.notes[0][:11]) == (ROWS, "2 rows stan")
+    alike = read_log(written(tmp_path / "log.csv", client=[0, 1, 2] * 5, uplink_s=[1.0] * 14 + [2.0]))
+    assert alike.client.size == 15
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"cut_in": ["uplink"] * ROWS},
+            r"uplink_s: none of 12 participations ended its uplink \(12 were cut",
+        ),
+        ({"cut_in": ["downlink"] * ROWS}, r"downlink_s: none of 12 .* \(12 were cut in it, after 0.5 s at most\)"),
+        ({"cut_in": ["compute"] * ROWS, "compute_s": [0.0] * ROWS, "end_s": None}, "compute_s: none of 12"),
+    ],
+)
+def test_a_phase_that_never_ended_is_not_zero(changes, words, tmp_path):
+    log = read_log(written(tmp_path / "log.csv", **whole(outcome=["dropped"] * ROWS, **changes)))
+    with pytest.raises(FedsimError, match=words):
+        calibrate(log)

@@ -45,7 +45,7 @@ def test_laws_agreement_and_a_scenario_that_can_be_read(log, tmp_path):
         "90 %",
     ):
         assert words in done.stdout, words
-    assert "downlink_s missing: taken as 0" in done.stderr
+    assert "downlink_s missing: what end_s - start_s has beside the other phases is taken for it" in done.stderr
     assert done.stdout.rstrip().endswith(str(out))
     scenario = Scenario.load(out)
     assert (scenario.name, scenario.crowd.clients, scenario.rounds.count) == ("phones", 6, 40)

@@ -10,7 +10,7 @@ from fedsim.history.notes import Rates, notes_of
 class Tables:
     """The columns that notes read."""
 
-    def __init__(self, selected, delivered, leakage=(0.0,), loss=(), version=None):
+    def __init__(self, selected, delivered, leakage=(0.0,), loss=(), version=None, noise=()):
         self.columns = {
             "selected": selected,
             "delivered": delivered,
@@ -18,6 +18,7 @@ class Tables:
             "dropped": [0] * len(selected),
             "largest_leakage": leakage,
             "loss": loss,
+            "noise_to_signal": noise,
             "model_version": range(1, len(selected) + 1) if version is None else version,
         }
 
@@ -52,6 +53,12 @@ def batch(**columns):
 )
 def test_a_run_that_delivers_nothing_says_so(selected, delivered, note):
     assert notes_of(Tables(selected, delivered)) == ([] if note is None else [note])
+
+
+@pytest.mark.parametrize(("noise", "told"), [([0.5, 4.0, 2.5], "2.5 times the energy"), ([0.5, 4.0, 1.0], None)])
+def test_noise_above_the_updates_is_named(noise, told):
+    notes = notes_of(Tables([2] * 3, [2] * 3, noise=noise))
+    assert [told in note for note in notes] == [True] * (told is not None)
 
 
 @pytest.mark.parametrize(("leaked", "spent"), [(9.89, False), (9.9, True), (10.0, True)])

@@ -60,6 +60,7 @@ Row = tuple[str, Moves, str]
 BELOW: Final[dict[str, Moves]] = {
     "crowd.placement": TIMES,
     "learning.data": START,
+    "learning.test": START,
     "learning.model": START,
     "learning.split": TRAIN,
     "learning.task": TRAIN,
@@ -99,7 +100,7 @@ ROWS: Final[list[Row]] = [
     ("", SPENDS, "selector"),
     ("crowd", TRAIN, "clients"),
     ("crowd", TIMES, "placement"),
-    ("learning supervised", START, "data model"),
+    ("learning supervised", START, "data model test"),
     ("learning supervised", TRAIN, "split task algorithm compression"),
     ("learning supervised", STEP, "server aggregation"),
     ("learning supervised", ENOUGH, "allow_empty"),

@@ -211,7 +211,9 @@ _TEXT_MODEL: Final = {"kind": "text-cnn", "embedding": 3, "hidden": 3, "pooling"
 _EACH_CHARACTER: Final = {"kind": "tiny-shakespeare", "length": 4, "stride": 1, "targets": "each"}
 _NEXT_TOKENS: Final = {"learning.task": "next-token", "learning.split": "equal"}
 _EACH_PLACE: Final = {"kind": "char-lstm", "embedding": 3, "hidden": 4, "layers": 1, "places": "each"}
+_UNDIVIDED: Final = {"learning.data": {"kind": "tests.support.tiny_images:of_users"}}
 BESIDE: Final[dict[str, Mapping[str, Any]]] = {
+    "Division": _UNDIVIDED,
     **{f"data set {kind}": {"learning.model": _TEXT_MODEL} for kind in ("mind", "amazon-reviews", "tiny-shakespeare")},
     **{f"model {kind}": {"learning.data": _TEXT} for kind in ("text-cnn", "text-attention", "char-lstm")},
     "data set diabetes": {"learning.task": "regression", "learning.split": "equal"},
@@ -247,6 +249,7 @@ OTHERS: Final[dict[str, Any]] = {
     "learning.model.places": "each",
     "learning.algorithm.widths": [1.0, 0.5],
     "learning.task": {"kind": "classification", "shift": 1},
+    "learning.task.ignore": 9,
     "rounds.target.metric": "loss",
     "learning.algorithm.client_widths": [1.0, 0.5, 0.5, 1.0, 1.0, 0.25],
     "learning.split.samples": 12,
@@ -309,6 +312,7 @@ TOGETHER: Final[dict[str, Mapping[str, Any]]] = {
     "privacy.composition": _GAUSSIAN,
     "privacy.amplification": _SAMPLED,
     "learning.aggregation": _ENOUGH,
+    "learning.test": _UNDIVIDED,
     "learning.data.targets": {**_NEXT_TOKENS, "learning.model": _EACH_PLACE},
     "learning.model.places": {**_NEXT_TOKENS, "learning.data": _EACH_CHARACTER},
     "learning.local.optimizer": {"learning.local.momentum": 0.0},

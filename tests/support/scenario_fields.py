@@ -101,7 +101,8 @@ def _parts_in(annotation: Any, slot: Slot | None, here: str, tables: Tables) -> 
                 yield registry.load(kind), f"{here}.0" if many else here, f"{here} {kind}", with_values(tables, new)
     elif (table := table_of(annotation)) is not None:
         there = _get(tables, here) is not None
-        yield table, here, here, tables if there else with_values(tables, {here: OPTIONS.get(table.__name__, {})})
+        new = {here: OPTIONS.get(table.__name__, {}), **BESIDE.get(table.__name__, {})}
+        yield table, here, here, tables if there else with_values(tables, new)
 
 
 @functools.cache

@@ -44,7 +44,10 @@ class Dataset:
     any other (n, ...)               the numbers themselves, of their own type
     ========= ====================== =========================================================
 
-    uint8 are images where ``pixel_max`` is given, and int64 are tokens where ``vocabulary`` is given.
+    uint8 are images where ``pixel_max`` is given, and int64 are tokens where ``vocabulary`` is given. Samples of
+    several lengths are filled up at their end: with the token ``token_fill``, whose vector the models for texts leave
+    at zero, and targets with ``target_fill``, which fedsim's tasks leave out. Each is None where nothing was filled
+    up. ``notes`` say how the set was made, for the notes of a run.
     """
 
     train_x: NDArray[Any]
@@ -56,6 +59,9 @@ class Dataset:
     train_users: IntArray | None = None
     vocabulary: int | None = None
     vectors: NDArray[np.float32] | None = None
+    token_fill: int | None = None
+    target_fill: float | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for part, samples, targets in (("train", self.train_x, self.train_y), ("test", self.test_x, self.test_y)):
@@ -100,11 +106,33 @@ class Dataset:
             return channels, height, width
         if self.vocabulary is None:
             return sizes if self.form == "numbers" else TypedShape(sizes, str(self.train_x.dtype))
-        return TokenShape(sizes[0], self.vocabulary) if self.vectors is None else (sizes[0], self.vectors.shape[1])
+        if self.vectors is None:
+            return TokenShape(sizes[0], self.vocabulary, self.token_fill)
+        return sizes[0], self.vectors.shape[1]
+
+    @property
+    def tokens(self) -> int | None:
+        """Number of tokens that texts may have; without the one that alone fills them up. None without texts."""
+        return None if self.vocabulary is None else self.vocabulary - self._has_a_token_to_fill
+
+    def filled_with_zeros(self) -> "Dataset":
+        """Return the set for a model that knows the tokens of the texts alone: they are filled up with token 0."""
+        if not self._has_a_token_to_fill:
+            return self
+        train_x, test_x = (np.where(one == self.token_fill, 0, one) for one in (self.train_x, self.test_x))
+        notes = (*self.notes, "token 0 fills texts up and is one of theirs: a model cannot tell them apart")
+        return replace(self, train_x=train_x, test_x=test_x, vocabulary=self.tokens, token_fill=None, notes=notes)
+
+    @property
+    def _has_a_token_to_fill(self) -> bool:
+        """Whether the last token is none of the texts, and fills them up since token 0 is one of them."""
+        return bool(self.token_fill) and self.vocabulary is not None and self.token_fill == self.vocabulary - 1
 
     @functools.cached_property
     def digest(self) -> str:
         digest = hashlib.blake2b(f"{self.classes} {self.pixel_max}".encode(), digest_size=16)
+        for name, fill in {"token": self.token_fill, "target": self.target_fill}.items():
+            digest.update(b"" if fill is None else f"{name}_fill {fill}".encode())
         more = {"users": self.train_users, "vectors": self.vectors}
         arrays = {str(place): x for place, x in enumerate((self.train_x, self.train_y, self.test_x, self.test_y))}
         for name, array in {**arrays, **{name: x for name, x in more.items() if x is not None}}.items():

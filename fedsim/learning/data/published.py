@@ -4,7 +4,10 @@ The files lie where torchvision puts them. Pickles of torchvision's own (``proce
 """
 
 import functools
+import gzip
+import tempfile
 import warnings
+import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,8 +16,9 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from fedsim.errors import DataError, ScenarioError
+from fedsim.inputs.files import check_file, read_bytes
 from fedsim.learning.data.datasets import Dataset, Limited, data_folder
-from fedsim.learning.data.idx import FILES, check_pair, md5, read_pair
+from fedsim.learning.data.idx import FILES, MAX_BYTES, check_pair, md5, read_pair
 
 _CIFAR_FILES: Final = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch", "batches.meta")
 _IDX_HINT: Final = f"{', '.join(f'{name}.gz' for name in FILES)}, in"
@@ -51,13 +55,9 @@ class _Published(Limited):
         place = data_folder(data_dir)
         missing = self._missing(place)
         if missing:
-            packed = [name for name in missing if (place / self.folder / f"{name}.gz").is_file()]
-            what = "unpack them" if packed == missing else "fetch it"
-            there = f"; {len(packed)} of them are there packed, in .gz" if packed else ""
             raise DataError(
-                f"{self.kind} is not in {place / self.folder} ({', '.join(missing)} missing{there}); name another "
-                f"folder with --data-dir or FEDSIM_DATA, or {what}: "
-                f"fedsim data {self.kind} --download --data-dir {place}"
+                f"{self.kind} is not in {place / self.folder} ({', '.join(missing)} missing); name another folder with "
+                f"--data-dir or FEDSIM_DATA, or fetch it: fedsim data {self.kind} --download --data-dir {place}"
             )
         try:
             return self.limited(self._read(place.resolve(), self._stamp(place)))
@@ -87,11 +87,11 @@ class _Published(Limited):
         """Return the set in a data folder, read again when the stamp is another one."""
 
     def _missing(self, place: Path) -> list[str]:
-        return [name for name in self.files if not (place / self.folder / name).is_file()]
+        return [name for name in self.files if not _there(place / self.folder / name).is_file()]
 
     def _stamp(self, place: Path) -> tuple[int, ...]:
         """Return when the files were written last, so that changed files are read again."""
-        return tuple((place / self.folder / name).stat().st_mtime_ns for name in self.files)
+        return tuple(_there(place / self.folder / name).stat().st_mtime_ns for name in self.files)
 
 
 class _IdxSet(_Published):
@@ -215,7 +215,35 @@ class CIFAR100(_Pickled):
 
 @functools.lru_cache(maxsize=2)
 def _read_idx(folder: Path, published: tuple[tuple[str, str], ...], _stamp: tuple[int, ...]) -> Dataset:
-    """Return a set from its files; cached, since studies load the same one for every run."""
+    """Return a set from its files, plain or packed; cached, since studies load the same one for every run."""
+    if any(_there(folder / name).suffix == ".gz" for name in FILES):
+        with tempfile.TemporaryDirectory() as unpacked:
+            for name in FILES:
+                (Path(unpacked) / name).write_bytes(_content(_there(folder / name)))
+            return _read_plain(Path(unpacked), published)
+    return _read_plain(folder, published)
+
+
+def _there(path: Path) -> Path:
+    """Return a file, or where it is missing the same packed by gzip."""
+    return path if path.is_file() else path.with_name(f"{path.name}.gz")
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file, plain or packed by gzip."""
+    if path.suffix != ".gz":
+        return read_bytes(path, MAX_BYTES, DataError)
+    try:
+        with gzip.open(check_file(path, MAX_BYTES, DataError)) as packed:
+            found = packed.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path.name}: cannot be unpacked: {error}") from None
+    if len(found) > MAX_BYTES:
+        raise DataError(f"{path.name}: has more than {MAX_BYTES} bytes unpacked; allowed: at most as many")
+    return found
+
+
+def _read_plain(folder: Path, published: tuple[tuple[str, str], ...]) -> Dataset:
     for images, labels in (FILES[:2], FILES[2:]):
         check_pair(folder / images, folder / labels)
     for name, checksum in published:

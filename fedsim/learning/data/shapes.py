@@ -8,11 +8,27 @@ Shape = tuple[int, ...]
 """Channels, height and width of an image; lengths of the axes of other numbers; `TokenShape` of a text."""
 
 
-class TokenShape(NamedTuple):
-    """Shape of texts of the same length; token 0 fills up shorter ones."""
-
+class _Sizes(NamedTuple):
     length: int
     vocabulary: int
+
+
+class TokenShape(_Sizes):
+    """Shape of texts of the same length, with the token that fills up shorter ones; None if there is none."""
+
+    padding: int | None
+
+    def __new__(cls, length: int, vocabulary: int, padding: int | None = 0) -> Self:
+        made = super().__new__(cls, length, vocabulary)
+        made.padding = padding
+        return made
+
+    def __getnewargs__(self) -> tuple[int, int, int | None]:
+        return (*self, self.padding)
+
+    def __repr__(self) -> str:
+        more = "" if self.padding == 0 else f", padding={self.padding}"
+        return f"TokenShape(length={self.length}, vocabulary={self.vocabulary}{more})"
 
 
 class TypedShape(tuple[int, ...]):

@@ -184,7 +184,7 @@ def _shared_data(data: Dataset) -> tuple[Segment, SharedData]:
     if id(data) not in _DATA:
         vectors = [] if data.vectors is None else [data.vectors]
         segment, arrays = _share([data.train_x, data.train_y, data.test_x, data.test_y, *vectors])
-        _DATA[id(data)] = segment, SharedData(arrays, data.classes, data.pixel_max, data.vocabulary)
+        _DATA[id(data)] = segment, SharedData(arrays, data.classes, data.pixel_max, data.vocabulary, data.token_fill)
         weakref.finalize(data, _DATA.pop, id(data), None)
     return _DATA[id(data)]
 

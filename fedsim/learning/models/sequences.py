@@ -4,7 +4,7 @@ Samples are tokens, of which the model learns vectors of its own, or vectors tha
 vector of zeros and is not left out of the sums.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -45,7 +45,7 @@ class _OfWords(Component):
         from fedsim.learning.models.texts import Vectors
 
         if isinstance(text, TokenShape):
-            return Vectors(text.vocabulary, self.embedding), self.embedding
+            return Vectors(text.vocabulary, self.embedding, text.padding), self.embedding
         return Vectors(None, text[1]), text[1]
 
 
@@ -127,4 +127,5 @@ class CharLSTM(Component):
         from fedsim.learning.models.texts import NextCharacter
 
         sizes = self.embedding, self.hidden, self.layers
-        return NextCharacter(shape.vocabulary, classes, *sizes, at_each=self.places == "each")
+        more: dict[str, Any] = {"at_each": self.places == "each", "padding": shape.padding}
+        return NextCharacter(shape.vocabulary, classes, *sizes, **more)

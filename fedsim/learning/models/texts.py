@@ -5,18 +5,19 @@ from torch import Tensor, nn
 
 
 class Vectors(nn.Module):
-    """Vectors of tokens: learned ones, or those of the data set."""
+    """Vectors of tokens: learned ones, or those of the data set; zeros for the token that fills texts up."""
 
-    def __init__(self, vocabulary: int | None, width: int) -> None:
+    def __init__(self, vocabulary: int | None, width: int, padding: int | None = None) -> None:
         super().__init__()
+        self._padding = padding
         self.layer = None if vocabulary is None else nn.Embedding(vocabulary, width)
 
     def forward(self, samples: Tensor) -> Tensor:
         if self.layer is None:
             return samples
-        # Instead of ``padding_idx``, whose gradient torch maps wrongly over clients.
         found: Tensor = self.layer(samples)
-        return found * (samples != 0).unsqueeze(-1)
+        # Instead of ``padding_idx``, whose gradient torch maps wrongly over clients.
+        return found if self._padding is None else found * (samples != self._padding).unsqueeze(-1)
 
 
 class Convolution(nn.Module):
@@ -87,19 +88,35 @@ def text_classifier(
 
 
 class NextCharacter(nn.Module):
-    """A recurrent network over a text, and a dense layer on its last state or on each."""
+    """A recurrent network over a text, and a dense layer on its state after the last token or on each."""
 
     def __init__(
-        self, vocabulary: int, classes: int, embedding: int, hidden: int, layers: int, *, at_each: bool
+        self,
+        vocabulary: int,
+        classes: int,
+        embedding: int,
+        hidden: int,
+        layers: int,
+        *,
+        at_each: bool,
+        padding: int | None = None,
     ) -> None:
         super().__init__()
-        self.at_each = at_each
-        self.vectors = Vectors(vocabulary, embedding)
+        self.at_each, self._padding = at_each, padding
+        self.vectors = Vectors(vocabulary, embedding, padding)
         self.recurrent = nn.LSTM(embedding, hidden, layers, batch_first=True)
         self.scores = nn.Linear(hidden, classes)
 
     def forward(self, samples: Tensor) -> Tensor:
         """Return the scores of each text, shape (n, classes), or of each of its places, shape (n, length, classes)."""
         states, _ = self.recurrent(self.vectors(samples))
-        found: Tensor = self.scores(states if self.at_each else states[:, -1])
+        found: Tensor = self.scores(states if self.at_each else self._last(states, samples))
         return found
+
+    def _last(self, states: Tensor, samples: Tensor) -> Tensor:
+        """Return the state after the last token of each text that does not fill it up."""
+        if self._padding is None:
+            return states[:, -1]
+        places = torch.arange(samples.shape[1], device=samples.device)
+        last = (places * (samples != self._padding)).amax(1)
+        return states[torch.arange(len(samples), device=samples.device), last]

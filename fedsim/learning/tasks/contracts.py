@@ -149,6 +149,17 @@ class Task(Component):
         refuse_uncalled(type(self), Task, batch="makes_batches")
         return self
 
+    def bound(self, data: Dataset) -> Self:
+        """Return the task for a data set; by default itself.
+
+        fedsim's tasks leave out what fills targets of several lengths up, ``data.target_fill``.
+
+        Parameters
+        ----------
+        data : on which models are trained and evaluated
+        """
+        return self
+
     @property
     def makes_batches(self) -> bool:
         """Whether `batch` changes anything. Executors that train a cohort as one computation refuse such a task."""
@@ -264,6 +275,7 @@ TASK: Final = Contract(
     "task",
     Task,
     {
+        "bound": Free(),
         "outputs": Number(least=1, whole=True),
         "makes_batches": Flag(),
         "losses": _Losses(),

@@ -9,53 +9,53 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metrics
+from fedsim.learning.tasks.ignored import Ignored, IgnoringMetric, IgnoringTask, counted, means
 from fedsim.learning.tasks.of_labels import macro_f1
-from fedsim.learning.tasks.padding import PaddedMetric, PaddedTask, means
 from fedsim.learning.tasks.shapes import check_numbers
 
-Padding = Annotated[int, Field(ge=2, le=255)] | None
-"""A number of uint8 that counts for nothing and is no label, or None."""
+NoLabel = Annotated[int, Field(ge=2, le=255)]
+"""A number of uint8 that is no label."""
 
 
-class SubsetAccuracy(PaddedMetric):
+class SubsetAccuracy(IgnoringMetric):
     """Share of the sets all of whose labels are right; a label is given to scores above 0.
 
-    A sample has one set, or one at each place. With padding a place counts if one of its labels does.
+    A sample has one set, or one at each place. A place counts if one of its labels does.
     """
 
     targets: ClassVar[str] = "label-sets"
     name: ClassVar[str] = "accuracy"
 
-    padding: Padding = None
+    ignore: Ignored[NoLabel] | None = None
 
     def width(self, outputs: int) -> int:
-        """One sum: of the shares of samples. With padding two: right sets, and how many count."""
-        return 1 if self.padding is None else 2
+        """One sum: of the shares of samples. Where labels are ignored two: right sets, and how many count."""
+        return 2 if self.ignore else 1
 
     def sums(self, scores: Any, targets: Any) -> Any:
         from fedsim.learning.models.scoring import in_columns
 
         check_numbers(scores, targets)
         right = (scores > 0) == (targets > 0)
-        if self.padding is None:
+        if not self.ignore:
             return right.all(-1).float().reshape(len(targets), -1).mean(1, keepdim=True)
-        counted = targets != self.padding
-        sets = counted.any(-1)
-        whole = (right | ~counted).all(-1) & sets
+        known = counted(targets, self.ignore)
+        sets = known.any(-1)
+        whole = (right | ~known).all(-1) & sets
         return in_columns(*(one.float().reshape(len(targets), -1).sum(1) for one in (whole, sets)))
 
     def value(self, sums: FloatArray, samples: int) -> float:
-        if self.padding is None:
+        if not self.ignore:
             return super().value(sums, samples)
         return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
 
-class _OfSets(PaddedMetric):
+class _OfSets(IgnoringMetric):
     """Counts right predictions, predictions and sets of each label."""
 
     targets: ClassVar[str] = "label-sets"
 
-    padding: Padding = None
+    ignore: Ignored[NoLabel] | None = None
 
     def width(self, outputs: int) -> int:
         """Three sums for each label: right predictions, predictions, sets."""
@@ -66,8 +66,9 @@ class _OfSets(PaddedMetric):
 
         check_numbers(scores, targets)
         said, true = (scores > 0).float(), (targets > 0).float()
-        if self.padding is not None:
-            said, true = (one.masked_fill(targets == self.padding, 0.0) for one in (said, true))
+        if self.ignore:
+            known = counted(targets, self.ignore)
+            said, true = (one.masked_fill(~known, 0.0) for one in (said, true))
         each = (said * true, said, true)
         return joined(*(one.reshape(len(targets), -1, targets.shape[-1]).sum(1) for one in each))
 
@@ -94,7 +95,7 @@ class MacroF1OfSets(_OfSets):
         return macro_f1(sums)
 
 
-class MultiLabel(PaddedTask):
+class MultiLabel(IgnoringTask):
     """Any number of labels for each sample, or for each of its places; binary cross-entropy.
 
     Targets are uint8 of shape (n, k) or (n, ..., k), 1 for a label that there is; scores have the same shape.
@@ -102,9 +103,9 @@ class MultiLabel(PaddedTask):
     Attributes
     ----------
     metrics : entries of `METRICS`
-    padding : int, 2 to 255, optional
-        Targets equal to it count for nothing, in the loss and in metrics; it fills up short sequences, or stands for
-        labels that are not known. The loss of a sample is then the mean over its labels that count, and 0 without any.
+    ignore : int from 2 to 255, or several
+        Targets equal to it count for nothing, in the loss and in metrics, such as labels that are not known. The loss
+        of a sample is then the mean over its labels that count, and 0 without any.
 
     Examples
     --------
@@ -112,14 +113,14 @@ class MultiLabel(PaddedTask):
     >>> labels = torch.tensor([[1, 0, 1]], dtype=torch.uint8)
     >>> round(float(MultiLabel().losses(torch.zeros(1, 3), labels)), 4)  # -log(1 / 2) for each label
     0.6931
-    >>> round(float(MultiLabel(padding=255).losses(torch.tensor([[0.0, 9.0]]), 255 - 254 * labels[:, :2])), 4)
+    >>> round(float(MultiLabel(ignore=255).losses(torch.tensor([[0.0, 9.0]]), 255 - 254 * labels[:, :2])), 4)
     0.6931
     """
 
     targets: ClassVar[str] = "label-sets"
 
     metrics: Metrics = (SubsetAccuracy(), MicroF1OfSets(), MacroF1OfSets())
-    padding: Padding = None
+    ignore: Ignored[NoLabel] = ()
 
     def outputs(self, data: Dataset) -> int:
         if data.train_y.dtype != np.uint8 or data.train_y.ndim < 2:
@@ -128,11 +129,11 @@ class MultiLabel(PaddedTask):
                 "learning.task: 'multi-label' needs targets of uint8 of shape (n, k), and those of this data set are "
                 f"{data.targets_in_words}{other}"
             )
-        known = {0, 1, self.padding}
+        known = {0, 1, data.target_fill, *self.ignore}
         if unknown := {*np.unique(data.train_y).tolist(), *np.unique(data.test_y).tolist()} - known:
-            padding = "no padding" if self.padding is None else f"padding = {self.padding}"
             raise DataError(
-                f"learning.task: 'multi-label' needs targets of 0 and 1, and {padding}; found {min(unknown)}"
+                f"learning.task: 'multi-label' needs targets of 0 and 1, and those of ignore = {list(self.ignore)}; "
+                f"found {min(unknown)}"
             )
         return int(data.train_y.shape[-1])
 
@@ -141,6 +142,6 @@ class MultiLabel(PaddedTask):
 
         check_numbers(scores, targets)
         each = binary_cross_entropy(scores, targets)
-        if self.padding is not None:
-            each = each.masked_fill(targets == self.padding, 0.0)
-        return means(each, targets, self.padding)
+        if self.ignore:
+            each = each.masked_fill(~counted(targets, self.ignore), 0.0)
+        return means(each, targets, self.ignore)

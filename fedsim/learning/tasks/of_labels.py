@@ -111,10 +111,12 @@ class Classification(Task):
 
     def outputs(self, data: Dataset) -> int:
         if data.classes is None:
+            column = data.train_y.dtype.kind in "iu" and data.train_y.shape[1:] == (1,)
+            hint = "; labels are y[:, 0]" if column else ""
             raise DataError(
                 "learning.task: 'classification' needs a label for each sample, and the targets of this data set are "
-                f"{data.targets_in_words}; allowed here: 'regression', 'next-token', 'multi-label', or a task of your "
-                "own"
+                f"{data.targets_in_words}{hint}; allowed here: 'regression', 'next-token', 'multi-label', or a task of "
+                "your own"
             )
         if self.makes_batches and data.form != "images":
             raise DataError(

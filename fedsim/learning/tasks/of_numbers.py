@@ -8,32 +8,30 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metrics
-from fedsim.learning.tasks.padding import PaddedMetric, PaddedTask, errors, means
+from fedsim.learning.tasks.ignored import Ignored, IgnoringMetric, IgnoringTask, counted, errors, means
 
 
-class _OfNumbers(PaddedMetric):
-    """Adds up a mean over the numbers of each sample; with padding, over all numbers that count."""
+class _OfNumbers(IgnoringMetric):
+    """Adds up a mean over the numbers of each sample; where some are ignored, over all numbers that count."""
 
     targets: ClassVar[str] = "numbers"
 
-    padding: float | None = None
-
     def width(self, outputs: int) -> int:
-        """One sum: of the means. With padding two: over the numbers that count, and how many these are."""
-        return 1 if self.padding is None else 2
+        """One sum: of the means. Where numbers are ignored two: over those that count, and how many these are."""
+        return 2 if self.ignore else 1
 
     def value(self, sums: FloatArray, samples: int) -> float:
-        if self.padding is None:
+        if not self.ignore:
             return super().value(sums, samples)
         return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
     def _summed(self, values: Any, targets: Any) -> Any:
         from fedsim.learning.models.scoring import in_columns
 
-        if self.padding is None:
-            return means(values, targets, None)[:, None]
-        counted = (targets != self.padding).float()
-        return in_columns(values.flatten(1).sum(1), counted.flatten(1).sum(1))
+        if not self.ignore:
+            return means(values, targets, ())[:, None]
+        known = counted(targets, self.ignore).float()
+        return in_columns(values.flatten(1).sum(1), known.flatten(1).sum(1))
 
 
 class MeanSquaredError(_OfNumbers):
@@ -42,7 +40,7 @@ class MeanSquaredError(_OfNumbers):
     name: ClassVar[str] = "mean-squared-error"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        return self._summed(errors(scores, targets, self.padding).square(), targets)
+        return self._summed(errors(scores, targets, self.ignore or ()).square(), targets)
 
 
 class MeanAbsoluteError(_OfNumbers):
@@ -51,10 +49,10 @@ class MeanAbsoluteError(_OfNumbers):
     name: ClassVar[str] = "mean-absolute-error"
 
     def sums(self, scores: Any, targets: Any) -> Any:
-        return self._summed(errors(scores, targets, self.padding).abs(), targets)
+        return self._summed(errors(scores, targets, self.ignore or ()).abs(), targets)
 
 
-class Regression(PaddedTask):
+class Regression(IgnoringTask):
     """Numbers of float32, shape (n, k) or (n, ...), as are the scores; squared errors by default.
 
     Attributes
@@ -63,9 +61,9 @@ class Regression(PaddedTask):
     loss : ``"squared"``, ``"absolute"`` or ``"huber"``
         Of each number; the loss of a sample is the mean over its numbers. Huber's is half the square up to an error
         of 1, and beyond it the absolute error minus one half.
-    padding : float, optional
-        Targets equal to it count for nothing, in the loss and in metrics; it fills up short sequences, or stands for
-        numbers that are not known. The loss of a sample is then the mean over its numbers that count; without any, 0.
+    ignore : float or several
+        Targets equal to it count for nothing, in the loss and in metrics, such as numbers that are not known. The loss
+        of a sample is then the mean over its numbers that count; without any, 0.
 
     Examples
     --------
@@ -73,7 +71,7 @@ class Regression(PaddedTask):
     >>> scores, targets = torch.tensor([[0.5, 3.0]]), torch.zeros(1, 2)
     >>> [float(Regression(loss=one).losses(scores, targets)) for one in ("squared", "absolute", "huber")]
     [4.625, 1.75, 1.3125]
-    >>> float(Regression(padding=-1.0).losses(scores, torch.tensor([[0.0, -1.0]])))
+    >>> float(Regression(ignore=-1.0).losses(scores, torch.tensor([[0.0, -1.0]])))
     0.25
     """
 
@@ -81,7 +79,7 @@ class Regression(PaddedTask):
 
     metrics: Metrics = (MeanSquaredError(), MeanAbsoluteError())
     loss: Literal["squared", "absolute", "huber"] = "squared"
-    padding: float | None = None
+    ignore: Ignored[float] = ()
 
     def outputs(self, data: Dataset) -> int:
         if data.train_y.dtype != np.float32 or data.train_y.ndim < 2:
@@ -93,7 +91,7 @@ class Regression(PaddedTask):
         return int(data.train_y.shape[-1])
 
     def losses(self, scores: Any, targets: Any) -> Any:
-        error = errors(scores, targets, self.padding)
+        error = errors(scores, targets, self.ignore)
         if self.loss == "squared":
             each = error.square()
         elif self.loss == "absolute":
@@ -102,4 +100,4 @@ class Regression(PaddedTask):
             size = error.abs()
             inner = size.clamp_max(1.0)
             each = inner * (size - 0.5 * inner)
-        return means(each, targets, self.padding)
+        return means(each, targets, self.ignore)

@@ -161,6 +161,13 @@ class ContendedWifiCell(WifiCell):
     time from one another.
     """
 
+    @property
+    def known_deviation(self) -> str:
+        return (
+            "downlinks and uplinks both have the channel in full, and collisions count frames of one duration, also "
+            "where stations have unlike rates"
+        )
+
     downlink: Downlink = Downlink(sharing="rate-fair", bandwidth_hz=2e7, transmit_power_dbm=20.0, noise_figure_db=7.0)
     uplink: Uplink = Uplink(sharing="dcf", bandwidth_hz=2e7, transmit_power_dbm=15.0, noise_figure_db=7.0)
 

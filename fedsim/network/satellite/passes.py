@@ -162,6 +162,13 @@ class Constellation(Component):
     off_track: Annotated[float, Field(ge=0, le=0.99)] = 0.9
 
     @property
+    def known_deviation(self) -> str:
+        return (
+            "the Earth does not turn and every client lies below the orbit: passes come 7 to 9 times too often, and "
+            "rounds are up to 110 times too fast"
+        )
+
+    @property
     def orbit_s(self) -> float:
         """Time of an orbit, by Kepler's third law."""
         return math.tau * math.sqrt((EARTH_M + self.altitude_m) ** 3 / GRAVITY_M3_PER_S2)

@@ -120,6 +120,10 @@ class RandomWaypoint(Component):
     fastest_m_per_s: Positive[MetresPerSecond]
     pause_s: NonNegative[Seconds] = 0.0
 
+    @property
+    def known_deviation(self) -> str:
+        return "clients begin where they are placed, and are not spread as later on before some 1,000 s"
+
     @model_validator(mode="after")
     def _range_rises(self) -> Self:
         if self.slowest_m_per_s > self.fastest_m_per_s:

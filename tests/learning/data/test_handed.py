@@ -3,14 +3,14 @@
 from functools import partial
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from numpy.testing import assert_array_equal
 
 from fedsim import simulate
 from fedsim.errors import DataError, PartError, ScenarioError
-from fedsim.learning import DATASETS, TASKS, Digits
-from fedsim.learning.data.handed import dataset_of
+from fedsim.learning import DATASETS, TASKS, Digits, Division, dataset_of
 from fedsim.learning.data.rows import padded
 from tests.support.short_runs import of_learning
 
@@ -41,19 +41,14 @@ def pair(rows=20):
     return X[:rows], X[:rows, :1] ** 2
 
 
-def test_a_pair_of_arrays_has_every_fifth_sample_for_testing():
-    data = dataset_of((X, Y))
-    test = np.arange(20) % 5 == 0
-    assert_array_equal(data.test_x, X[test].astype(np.float32))
-    assert_array_equal(data.train_y, Y[~test])
-    assert (data.form, data.classes, data.shape) == ("numbers", 3, (3,))
-
-
 @pytest.mark.parametrize(
     ("x", "y", "form", "told"),
     [
         (np.zeros((5, 4, 6), np.uint8), Y[:5], "images", (1, 4, 6)),
         (np.zeros((5, 4, 6, 3), np.uint8), Y[:5], "images", (3, 4, 6)),
+        (torch.zeros(5, 3, 4, 6, dtype=torch.uint8), Y[:5], "images", (3, 4, 6)),
+        (np.zeros((5, 1, 28, 2), np.uint8), Y[:5], "images", (1, 28, 2)),
+        (np.zeros((5, 32, 32, 4), np.uint8), Y[:5], "images", (4, 32, 32)),
         (np.arange(20).reshape(5, 4), Y[:5], "tokens", (4, 20)),
         (np.arange(40, dtype=np.int32).reshape(5, 2, 4), Y[:5], "tensors", (2, 4)),
         (X[:5] > 0, Y[:5], "tensors", (3,)),
@@ -64,6 +59,10 @@ def test_a_pair_of_arrays_has_every_fifth_sample_for_testing():
 def test_types_say_what_samples_are(x, y, form, told):
     data = dataset_of((x, y))
     assert (data.form, tuple(data.shape)) == (form, told)
+
+
+def test_truth_values_of_one_axis_are_labels():
+    assert dataset_of((X, Y > 0)).classes == 2
 
 
 @pytest.mark.parametrize(
@@ -90,14 +89,33 @@ def test_a_dataset_of_torch_is_read_and_filled_up():
 
 def test_targets_of_several_lengths_are_filled_up_with_what_is_asked_for():
     rows = [np.array([[1.5], [2.5]]), np.array([[3.5]])]
-    one = dataset_of((rows, rows), target_fill=-9)
+    one = dataset_of((rows, rows), target_fill=-9, division=Division(rows="first"))
     assert one.train_y.tolist() == [[[3.5], [-9.0]]]
     assert one.train_x.tolist() == [[[3.5], [0.0]]]
     assert one.train_y.dtype == np.float32
-    sets = dataset_of((rows, [np.array([[True]]), np.array([[False], [True]])]), target_fill=255)
+    sets = dataset_of((rows, [np.array([[True]]), np.array([[False], [True]])]), division=Division(rows="first"))
     assert (sets.test_y.dtype, sets.test_y.tolist()) == (np.uint8, [[[1], [255]]])
     parts = (rows, [np.array([4, 4]), np.array([4])]) * 2
-    assert dataset_of(parts, target_fill=-100).test_y.tolist() == [[4, 4], [4, -100]]
+    assert dataset_of(parts).test_y.tolist() == [[4, 4], [4, -100]]
+    taken = (rows, [np.array([-100, -101]), np.array([0])]) * 2
+    assert dataset_of(taken).test_y.tolist() == [[-100, -101], [0, -102]]
+    with pytest.raises(DataError, match="target_fill: 4 is not allowed, since a target is 4"):
+        dataset_of(parts, target_fill=4)
+
+
+@pytest.mark.parametrize(("first", "fill", "vocabulary"), [(1, 0, 7), (0, 7, 8)])
+def test_texts_are_filled_up_with_a_token_that_is_not_theirs(first, fill, vocabulary):
+    texts = [[5, 1], [2, 4, 6], [first]]
+    data = dataset_of((texts, [0, 1, 1]), division=Division(rows="last"))
+    assert data.train_x.tolist() == [[5, 1, fill], [2, 4, 6]]
+    assert data.test_x.tolist() == [[first, fill, fill]]
+    assert (data.token_fill, data.vocabulary, data.shape.padding) == (fill, vocabulary, fill)
+    assert data.notes[1] == "samples of 1 to 3 places are filled up at their end: 3 of 9 places"
+    assert data.tokens == 7
+    plain = data.filled_with_zeros()
+    assert plain.train_x.tolist() == [[5, 1, 0], [2, 4, 6]]
+    assert (plain.vocabulary, plain.shape.padding) == (7, None if first == 0 else 0)
+    assert dataset_of(([[0, 1], [2, 3]], [0, 1])).shape.padding is None
 
 
 @pytest.mark.parametrize(("rows", "fill"), [([[1], [1, 2]], 0.5), ([np.ones(1, np.uint8), np.ones(2, np.uint8)], 256)])
@@ -117,8 +135,8 @@ def own_fill(target_fill):
 def test_files_say_what_fills_targets_up():
     table = {"kind": f"{__name__}:lengths", "count": 5, "target_fill": -1}
     part = DATASETS.make(table)
-    assert part.load().test_y.tolist() == [[1, -1, -1]]
-    assert part.load().test_x.tolist() == [[1, 0, 0]]
+    assert np.unique(part.load().train_y).tolist() == [-1, 1]
+    assert np.unique(part.load().train_x).tolist() == [0, 1]
     assert DATASETS.describe(part) == table
     own = DATASETS.make({"kind": f"{__name__}:own_fill", "target_fill": 3}).load()  # its own parameter
     assert own.train_x.max() == 3
@@ -173,7 +191,7 @@ def test_the_two_parts_of_a_random_split_are_for_training_and_for_testing():
     data = dataset_of(parts)
     assert_array_equal(data.train_x, X[parts[0].indices].astype(np.float32))
     assert_array_equal(data.test_y, Y[parts[1].indices])
-    assert dataset_of([(X[0], 1), (X[1], 0)]).test_y.tolist() == [1]  # two pairs are samples
+    assert dataset_of([(X[0], 1), (X[1], 0)]).test_y.size == 1  # two pairs are samples
 
 
 def test_tensors_of_bfloat16_and_with_a_gradient_are_read():
@@ -210,13 +228,31 @@ class Needy(Texts):
         (Needy, r"test_handed:Needy needs folder; allowed: an object that it gives, such as Needy\(...\)"),
         (Digits, r"Digits is a class; allowed: a part of it, such as Digits\(\)"),
         (torch.utils.data.TensorDataset(*[torch.zeros(5)] * 3), r"items of 3 parts; allowed: pairs of a sample"),
-        ((X, X, Y), r"3 parts \(ndarray, ndarray, ndarray\); allowed: a Dataset"),
+        ((X, X, X), r"its third part is float64 of shape \(20, 3\); allowed: the user of each of the 20 samples"),
+        ((np.zeros((4, 3, 5, 1), np.uint8), Y[:4]), r"which axis has the channels cannot be told; allowed"),
+        ((np.zeros((4, 5, 5, 5), np.uint8), Y[:4]), r"which axis has the channels cannot be told; allowed"),
+        (pandas.DataFrame(X), r"DataFrame does not say which of its columns are targets; allowed: a Dataset"),
+        ((X, np.array(["a", "b"] * 10)), r"such as .*'a'.* are no numbers; allowed: numbers; names become"),
+        ((pandas.DataFrame(X).assign(town="Rome"), Y), r"such as 'Rome' are no numbers"),
         ((Texts(), Texts(), Texts()), r"3 parts \(Texts, Texts, Texts\); allowed: a Dataset"),
     ],
 )
 def test_what_is_not_read_is_refused_in_words(given, words):
     with pytest.raises((DataError, ValueError), match=words):
         DATASETS.make(given)
+
+
+def test_frames_are_read_by_their_places_not_by_their_labels():
+    wanted = dataset_of((X, Y)).digest
+    order = RNG.permutation(20)
+    x, y = pandas.DataFrame(X, index=order), pandas.Series(Y, index=order)
+    for given in ((x, y), (x, y.to_frame()), (x, y.astype("Int64")), (x, y.astype("category"))):
+        assert dataset_of(given).digest == wanted
+    flags = dataset_of((x.assign(flag=[True, False] * 10), y))
+    assert flags.train_x.shape == (16, 4)
+    series = np.empty(3, dtype=object)
+    series[:] = [[1], [2, 3], [4]]
+    assert dataset_of((series, [0, 1, 0])).train_x.shape == (2, 2)
 
 
 def test_a_list_of_an_iterable_dataset_is_read():
@@ -226,6 +262,7 @@ def test_a_list_of_an_iterable_dataset_is_read():
 @pytest.mark.parametrize(
     ("task", "targets", "words"),
     [
+        ("classification", Y[:, None], r"int64 of shape \(n, 1\); labels are y\[:, 0\]; allowed here"),
         (
             "regression",
             Y,

@@ -1,5 +1,6 @@
 """Sets in MNIST's files: published ones by their checksums, others by name."""
 
+import gzip
 import hashlib
 import pickle
 from pathlib import Path
@@ -45,6 +46,19 @@ def test_what_is_read_is_what_the_files_hold(published):
     np.testing.assert_array_equal(data.test_x, test_x[..., None])
     np.testing.assert_array_equal(data.test_y, test_y)
     assert MNIST(train_limit=7).load(published).train_y.shape == (7,)
+
+
+@pytest.mark.parametrize("packed", [FILES, FILES[1:2]])
+def test_files_are_read_packed_as_they_are_published(packed, published):
+    raw, plain = published / "MNIST" / "raw", MNIST().load(published).digest
+    for name in packed:
+        (raw / f"{name}.gz").write_bytes(gzip.compress((raw / name).read_bytes()))
+        (raw / name).unlink()
+    assert MNIST().available(published)
+    assert MNIST().load(published).digest == plain
+    (raw / f"{packed[0]}.gz").write_bytes(gzip.compress(b"another")[:-3])
+    with pytest.raises(DataError, match=rf"damaged \({packed[0]}.gz: cannot be unpacked: .*fetch it again"):
+        MNIST().load(published)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -11,7 +11,6 @@ from fedsim import simulate
 from fedsim.errors import DataError, ScenarioError
 from fedsim.learning import DATASETS
 from fedsim.learning.data.datasets import FETCHED, PUBLISHED
-from fedsim.learning.data.idx import FILES
 from fedsim.learning.data.omniglot import Omniglot
 from fedsim.learning.data.sound.spoken_digits import SpokenDigits
 from fedsim.learning.data.text.plays import TinyShakespeare
@@ -22,7 +21,6 @@ from tests.support.data_files import (
     write_omniglot,
     write_plays,
     write_reviews,
-    written,
 )
 from tests.support.short_runs import of_learning
 
@@ -84,15 +82,6 @@ def test_what_is_found_is_told_with_the_option_that_names_it(tmp_path):
         "division = 'bymerge'",
         "division = 'letters'",
     )
-
-
-def test_packed_files_of_mnist_are_told(tmp_path):
-    for at, name in enumerate(FILES):
-        written(tmp_path / f"MNIST/raw/{name}.gz", b"")
-        what = r"unpack them" if at == 3 else "fetch it"
-        words = rf"missing; {at + 1} of them are there packed, in \.gz\); .* {what}: fedsim data mnist --download"
-        with pytest.raises(DataError, match=words):
-            DATASETS.make("mnist").load(tmp_path)
 
 
 def test_a_name_of_a_file_is_asked_for_where_one_is_meant():

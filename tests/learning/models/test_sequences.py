@@ -20,13 +20,14 @@ SMALL = {
 }
 
 
-def texts(*, vectors=False):
+def texts(*, vectors=False, fill=0):
     """Return 12 texts of 4 words each for training and for testing, many of which end in padding."""
     rng = np.random.default_rng(0)
     samples, labels = rng.integers(0, WORDS, (12, 4)), rng.integers(0, 3, 12)
     samples[::2, 2:] = 0
     given = rng.normal(size=(WORDS, 5)).astype(np.float32) if vectors else None
-    return Dataset(samples, labels, samples.copy(), labels.copy(), classes=3, vocabulary=WORDS, vectors=given)
+    more = {"vocabulary": WORDS, "vectors": given, "token_fill": fill}
+    return Dataset(samples, labels, samples.copy(), labels.copy(), classes=3, **more)
 
 
 def learned(executor, setup):
@@ -68,11 +69,12 @@ def test_a_stack_learns_the_same(kind, vectors):
     assert np.abs(one).max() > 1e-3
 
 
-def test_the_vector_of_padding_stays_out_of_a_text():
-    setup = TrainingSetup(MODELS.make(SMALL["text-cnn"]), texts(), LocalTraining(batch_size=4), 3)
+@pytest.mark.parametrize(("fill", "learns"), [(0, False), (None, True), (3, True)])
+def test_the_vector_of_what_fills_texts_up_alone_stays_out_of_them(fill, learns):
+    setup = TrainingSetup(MODELS.make(SMALL["text-cnn"]), texts(fill=fill), LocalTraining(batch_size=4), 3)
     difference, _ = learned(StackedExecutor, setup)
     table = next(entry for entry in SequentialExecutor(setup).flat.layout.entries if entry.shape == (WORDS, 5))
-    assert not difference[:, table.offset : table.offset + 5].any()
+    assert difference[:, table.offset : table.offset + 5].any() == learns
 
 
 @pytest.mark.slow
@@ -96,9 +98,17 @@ def test_a_recurrent_network_learns_one_by_one_and_is_refused_in_a_stack():
         StackedExecutor(setup)
 
 
+def test_a_text_is_scored_after_its_last_token_not_after_what_fills_it_up():
+    model = MODELS.make(SMALL["char-lstm"]).build(TokenShape(4, WORDS, 7), 3)
+    short, full = torch.tensor([[3, 0, 5]]), torch.tensor([[3, 0, 5, 7]])
+    torch.testing.assert_close(model(full), model(short))
+    unmarked = MODELS.make(SMALL["char-lstm"]).build(TokenShape(4, WORDS, None), 3)
+    assert not torch.allclose(unmarked(full), unmarked(short))
+
+
 def test_the_scores_of_each_place_are_those_of_the_text_up_to_it():
     """What a network with one score for a text says of each beginning of it, with the same numbers."""
-    shape = TokenShape(4, WORDS)
+    shape = TokenShape(4, WORDS, None)
     each, last = (MODELS.make({**SMALL["char-lstm"], "places": one}).build(shape, 3) for one in ("each", "last"))
     last.load_state_dict(each.state_dict())
     text = torch.from_numpy(texts().train_x[1::2].copy())

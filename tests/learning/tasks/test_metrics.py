@@ -14,9 +14,11 @@ from sklearn.metrics import (
     top_k_accuracy_score,
 )
 
+from fedsim import simulate
 from fedsim.errors import DataError
 from fedsim.learning import METRICS, TASKS, Dataset
 from fedsim.learning.tasks.scores import Scores
+from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(3)
 LABELS, TEXTS, SETS = RNG.integers(0, 4, 30), RNG.integers(0, 5, (30, 6)), RNG.integers(0, 2, (30, 4))
@@ -83,12 +85,12 @@ def test_other_losses_of_regression_are_their_formulas(loss, law):
 
 
 @pytest.mark.parametrize("padding", [0, 3, -100, -1, None, "none"])
-def test_next_tokens_count_without_padding(padding):
+def test_next_tokens_count_but_those_that_are_ignored(padding):
     texts = TEXTS
     if padding in (-100, -1):  # no token
         texts = np.where(np.random.default_rng(4).random(TEXTS.shape) < 0.4, padding, TEXTS)
         texts[0] = padding
-    found = pieces_of(TASKS.make({"kind": "next-token", "padding": padding}), OF_TEXTS, texts, 5)
+    found = pieces_of(TASKS.make({"kind": "next-token", "ignore": padding}), OF_TEXTS, texts, 5)
     negative = -np.take_along_axis(log_softmax(OF_TEXTS.astype(float)), np.maximum(texts, 0)[..., None], 2)[..., 0]
     real = texts != (-1 if padding in (None, "none") else padding)
     assert real.all() == (padding in (None, "none"))
@@ -96,6 +98,34 @@ def test_next_tokens_count_without_padding(padding):
     assert found.accuracy == pytest.approx((OF_TEXTS.argmax(2) == texts)[real].mean(), abs=1e-12)
     each = [row[kept].mean() if kept.any() else 0.0 for row, kept in zip(negative, real, strict=True)]
     assert found.loss == pytest.approx(np.mean(each), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ignore", "noted"),
+    [
+        ([], []),
+        (0, ["targets of 0 count for nothing (learning.task.ignore): 16 of 32 in training, 4 of 8 in tests"]),
+        ([255], ["targets of 255 count for nothing (learning.task.ignore): 8 of 32 in training, 2 of 8 in tests"]),
+    ],
+)
+def test_background_counts_unless_it_is_ignored(ignore, noted):
+    """Pixels of two classes, with 255 where the class is not known; a model that says 1 everywhere."""
+
+    class One(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.score = torch.nn.Parameter(torch.tensor([0.0, 9.0]))
+
+        def forward(self, x):
+            return self.score.expand(*x.shape, 2)
+
+    y = np.tile([0, 0, 1, 255 if ignore == [255] else 1], (10, 1))
+    learning = {"data": (np.zeros((8, 4), np.float32), y[:8], np.zeros((2, 4), np.float32), y[8:]), "model": One()}
+    task = {"kind": "next-token", "ignore": ignore}
+    history = simulate(of_learning({**learning, "task": task}, rounds=1), store=False)
+    wrong = {0: 0.0}.get(ignore if isinstance(ignore, int) else None, 1 / 2 if not ignore else 2 / 3)
+    assert history.curve("round", "accuracy")[1][0] == pytest.approx(1 - wrong)
+    assert [note.removeprefix("learning.data: ") for note in history.notes] == noted
 
 
 def test_sets_of_labels_agree_with_scikit_learn():
@@ -118,7 +148,7 @@ def test_numbers_that_are_padding_count_for_nothing(padding, loss, law):
     targets = np.where(ends[..., None], padding, RNG.normal(size=(30, 5, 2))).astype(np.float32)
     targets[7, 0, 1] = padding  # one of two numbers of a place
     real = targets != np.float32(padding)
-    task = TASKS.make({"kind": "regression", "loss": loss, "padding": padding})
+    task = TASKS.make({"kind": "regression", "loss": loss, "ignore": padding})
     found = pieces_of(task, scores, targets, 2)
     error = np.where(real, scores.astype(float) - targets, 0.0)
     each = [law(row)[kept].mean() if kept.any() else 0.0 for row, kept in zip(error, real, strict=True)]
@@ -133,7 +163,7 @@ def test_labels_that_are_padding_count_for_nothing():
     targets[np.arange(5) >= RNG.integers(1, 6, 30)[:, None]] = 255
     targets[3], targets[5, 0, 1] = 255, 255
     real, said = targets != 255, scores > 0
-    found = pieces_of(TASKS.make({"kind": "multi-label", "padding": 255}), scores, targets, 3)
+    found = pieces_of(TASKS.make({"kind": "multi-label", "ignore": 255}), scores, targets, 3)
     chance = 1 / (1 + np.exp(-scores.astype(float)))
     negative = -np.where(targets == 1, np.log(chance), np.log(1 - chance))
     each = [row[kept].mean() if kept.any() else 0.0 for row, kept in zip(negative, real, strict=True)]
@@ -157,7 +187,7 @@ def test_sets_of_labels_at_each_place_all_count_without_padding():
 
 @pytest.mark.parametrize(("kind", "padding"), [("regression", -1.0), ("multi-label", 255), ("next-token", -100)])
 def test_without_anything_that_counts_metrics_are_nan_and_the_loss_is_0(kind, padding):
-    task = TASKS.make({"kind": kind, "padding": padding})
+    task = TASKS.make({"kind": kind, "ignore": padding})
     dtype = {"regression": np.float32, "multi-label": np.uint8, "next-token": np.int64}[kind]
     targets = np.full((30, 6) if kind == "next-token" else (30, 6, 5), padding, dtype=dtype)
     found = pieces_of(task, OF_TEXTS, targets, 5)
@@ -169,29 +199,33 @@ def test_without_anything_that_counts_metrics_are_nan_and_the_loss_is_0(kind, pa
     ("task", "targets", "words"),
     [
         (
-            {"kind": "multi-label", "padding": 7},
+            {"kind": "multi-label", "ignore": 7},
             np.array([[0, 3], [1, 7]], np.uint8),
-            "0 and 1, and padding = 7; found 3",
+            r"0 and 1, and those of ignore = \[7\]; found 3",
         ),
-        ("multi-label", np.array([[0, 255], [1, 1]], np.uint8), "0 and 1, and no padding; found 255"),
-        ({"kind": "next-token", "padding": -100}, np.array([[2, -1], [1, -100]]), "or padding = -100; found -1"),
-        ({"kind": "next-token", "padding": None}, np.array([[2, 2], [1, -1]]), "or padding = 'none'; found -1"),
+        ("multi-label", np.array([[0, 255], [1, 1]], np.uint8), r"those of ignore = \[\]; found 255"),
+        (
+            {"kind": "next-token", "ignore": -100},
+            np.array([[2, -1], [1, -100]]),
+            r"or those of ignore = \[-100\]; found -1",
+        ),
+        ({"kind": "next-token", "ignore": None}, np.array([[2, 2], [1, -1]]), r"or those of ignore = \[\]; found -1"),
     ],
 )
-def test_targets_that_are_neither_answers_nor_padding_are_refused(task, targets, words):
+def test_targets_that_are_neither_answers_nor_ignored_are_refused(task, targets, words):
     x = np.zeros((2, 3), np.float32)
     with pytest.raises(DataError, match=words):
         TASKS.make(task).outputs(Dataset(x, targets, x, targets.copy()))
 
 
 @pytest.mark.parametrize("kind", ["regression", "multi-label", "next-token"])
-def test_a_task_that_is_written_down_has_its_padding_again(kind):
-    for padding in {"regression": (None, -1.0), "multi-label": (None, 9), "next-token": (None, 0, -100)}[kind]:
-        task = TASKS.make({"kind": kind, "padding": padding})
+def test_a_task_that_is_written_down_ignores_the_same_again(kind):
+    for padding in {"regression": (None, -1.0), "multi-label": (None, 9), "next-token": (None, 0, [0, -100])}[kind]:
+        task = TASKS.make({"kind": kind, "ignore": padding})
         assert TASKS.make(TASKS.describe(task)) == task
 
 
-def test_a_task_without_padding_is_what_it_was_before_there_was_any():
+def test_a_task_that_ignores_nothing_does_not_say_so():
     task = TASKS.make({"kind": "regression", "metrics": ["mean-squared-error"]})
     assert task.model_dump_json() == '{"metrics":[{"kind":"mean-squared-error"}],"loss":"squared"}'
 

@@ -12,7 +12,7 @@ from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.data.in_files import InFiles
 from fedsim.learning.data.text.vectors import read_vectors
-from fedsim.learning.data.text.words import encoded, vocabulary_of, words_of
+from fedsim.learning.data.text.words import PADDING, encoded, vocabulary_of, words_of
 
 TRAIN_SHARE: Final = 0.8
 """Share of the texts for training, the first ones of the file, as in FedSampling's code."""
@@ -70,6 +70,7 @@ class InWords(InFiles):
             else numbered([u for u, use in zip(texts.user, chosen, strict=True) if use]),
             vocabulary=len(vocabulary) + 2,
             vectors=read_vectors(files[0], vocabulary) if files else None,
+            token_fill=PADDING,
         )
 
 

@@ -23,6 +23,7 @@ class SharedData:
     classes: int | None
     pixel_max: int | None
     vocabulary: int | None = None
+    token_fill: int | None = None
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,7 @@ class Worker:
                 pixel_max=shared.pixel_max,
                 vocabulary=shared.vocabulary,
                 vectors=vectors[0] if vectors else None,
+                token_fill=shared.token_fill,
             )
             setup = TrainingSetup(model, data, local, seed, precision, algorithm=algorithm, task=task)
             self._trainers[number] = Trainer(setup)

@@ -21,11 +21,12 @@ class HandedModel(Foreign):
         from torch import nn
 
         from fedsim.learning.models.own.content import content_of
-        from fedsim.learning.models.own.trial import SIZED, lazy_layer
+        from fedsim.learning.models.own.trial import unusable
 
         if isinstance(value, nn.Module):
-            if lazy := lazy_layer(value):
-                raise ValueError(f"{place_of(value)}: layer {lazy} has no sizes yet; {SIZED}")
+            found, allowed = unusable(value)
+            if found:
+                raise ValueError(f"{place_of(value)}: {found}; allowed: {allowed}")
             return cls.holding(copy.deepcopy(value), place_of(value), content=content_of(value))
         if not callable(value):
             raise ValueError(

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +11,6 @@ from fedsim.errors import FedsimError, PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
 
-SIZED: Final = "allowed: layers with sizes, or a module that has been called once"
-"""The usual layer for each lazy one."""
-
 
 def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tuple[str, ...]:
     """Refuse a module that fails on a blank sample, has other scores than the task asks for, or nothing to train.
@@ -22,8 +18,9 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
     Return the names of the arrays of its state in the order in which the layers that own them begin. Arrays of a layer
     that does not begin by itself come with the layer around it.
     """
-    if lazy := lazy_layer(module):
-        raise PartError(f"model {name}: layer {lazy} has no sizes yet", SIZED)
+    found, allowed = unusable(module)
+    if found:
+        raise PartError(f"model {name}: {found}", f"allowed: {allowed}")
     if not any(one.requires_grad for one in module.parameters()):
         raise PartError(f"model {name} has no parameter that is trained", "allowed: one with requires_grad at least")
     tried = copy.deepcopy(module).eval()
@@ -35,16 +32,16 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
 
     try:
         with torch.no_grad(), nn.modules.module.register_module_forward_pre_hook(begins):
-            found = tried(blank(shape))
+            scores = tried(blank(shape))
     except FedsimError:
         raise
     except FAILURES as failure:
         raise attributed(failure) or failed(f"model {name}", "forward", failure) from failure
     allowed = f"allowed: a tensor of shape (n, {outputs}) or (n, ..., {outputs}) for n samples, as the task asks for"
-    if not isinstance(found, Tensor):
-        raise PartError(f"model {name} gave {type(found).__name__}", allowed)
-    if found.shape[:1] != (1,) or (found.shape[-1] != outputs and outputs > 1):
-        raise PartError(f"model {name} gave scores of shape {tuple(found.shape)} for one sample", allowed)
+    if not isinstance(scores, Tensor):
+        raise PartError(f"model {name} gave {type(scores).__name__}", allowed)
+    if scores.shape[:1] != (1,) or (scores.shape[-1] != outputs and outputs > 1):
+        raise PartError(f"model {name} gave scores of shape {tuple(scores.shape)} for one sample", allowed)
 
     return tuple(sorted(tried.state_dict(), key=lambda array: _place(array, tried, begun)))
 
@@ -59,10 +56,15 @@ def _place(array: str, module: nn.Module, begun: dict[int, int]) -> int:
     return 0
 
 
-def lazy_layer(module: nn.Module) -> str:
-    """Return the name and kind of the first layer whose sizes are not known yet; empty if there is none."""
+def unusable(module: nn.Module) -> tuple[str, str]:
+    """Return why a module cannot be trained by fedsim, and what is allowed instead; nothing if it can."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return "it is a TorchScript module", "the torch.nn.Module of which it was made"
     for name, part in module.named_modules():
+        layer = f"layer {name} ({type(part).__name__})" if name else f"layer {type(part).__name__}"
         tensors = (*part.parameters(recurse=False), *part.buffers(recurse=False))
         if any(isinstance(one, nn.UninitializedParameter | nn.UninitializedBuffer) for one in tensors):
-            return f"{name} ({type(part).__name__})" if name else type(part).__name__
-    return ""
+            return f"{layer} has no sizes yet", "layers with sizes, or a module that has been called once"
+        if any(one.is_meta for one in tensors):
+            return f"{layer} is on the device meta, without numbers", "a module on the CPU"
+    return "", ""

@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.network.radio.contracts import Fading
@@ -19,8 +19,9 @@ _LOWEST_DB: Final = -15.0
 _HIGHEST_DB: Final = 30.0
 _STEP_DB: Final = 0.1
 _STATES: Final = 512
-_SCHEMES: Final = {1: 29, 2: 28}
-"""Of the tables of TS 38.214, without the reserved ones."""
+_TABLE: Final = 1
+_SCHEMES: Final = 29
+"""Of the table of TS 38.214, without the reserved ones."""
 
 
 class SionnaLink(Component):
@@ -32,18 +33,28 @@ class SionnaLink(Component):
 
     Attributes
     ----------
-    table : number of the table of schemes of TS 38.214, clause 5.1.3.1 or 6.1.4.1: 1 up to 64-QAM, 2 up to 256-QAM
+    table : number of the table of schemes of TS 38.214, clause 5.1.3.1 or 6.1.4.1: 1, up to 64-QAM
     channel : ``"PUSCH"`` or ``"PDSCH"``, of which the tables are
     target : greatest error rate of a transport block
     resource_elements : of a transport block in a slot, which with the scheme make its size
     overhead : share of time and spectrum that carries no data
     """
 
-    table: Literal[1, 2] = 1
+    table: int = 1
     channel: Channel = "PUSCH"
     target: Annotated[float, Field(gt=0, lt=1)] = 0.1
     resource_elements: Annotated[int, Field(ge=24, le=3_000_000)] = 1200
     overhead: Annotated[float, Field(ge=0, lt=1)] = 0.14
+
+    @field_validator("table")
+    @classmethod
+    def _has_error_rates(cls, value: int) -> int:
+        if value != 1:
+            raise ValueError(
+                "Sionna's block error tables for it are those of transform precoding, and its schemes those without: "
+                "rates are 1.5 to 3 times the bound of Shannon; allowed: 1"
+            )
+        return value
 
     @model_validator(mode="after")
     def _sionna_is_there(self) -> Self:
@@ -72,7 +83,7 @@ class SionnaLink(Component):
         goodput = np.empty(len(snr))
         for first in range(0, len(snr), _STATES):
             part = np.maximum(snr[first : first + _STATES], 1e-9)
-            place = np.stack([_place(effective) for effective in _effective_snr(self.table, part)])
+            place = np.stack([_place(effective) for effective in _effective_snr(part)])
             goodput[first : first + _STATES] = self._best(bits, np.take_along_axis(error, place, axis=1), place[0])
         return goodput
 
@@ -83,7 +94,7 @@ class SionnaLink(Component):
         return np.where(good.any(axis=0), (1.0 - self.overhead) * rate, 0.0)
 
     def _tables(self) -> tuple[FloatArray, FloatArray]:
-        return _tables(self.table, _CATEGORIES[self.channel], self.resource_elements)
+        return _tables(_CATEGORIES[self.channel], self.resource_elements)
 
 
 def _grid_db() -> FloatArray:
@@ -98,34 +109,34 @@ def _place(snr: FloatArray) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _tables(table: int, category: int, resource_elements: int) -> tuple[FloatArray, FloatArray]:
+def _tables(category: int, resource_elements: int) -> tuple[FloatArray, FloatArray]:
     """Return bits per resource element of each scheme, shape (schemes,), and error rates on the grid, (schemes, n)."""
     abstraction = _abstraction()
     decoder = part_of_sionna("phy.nr.utils", "MCSDecoderNR")(device="cpu")
     blocks = part_of_sionna("phy.nr.utils", "TransportBlockNR")(device="cpu")
     snr = _tensor(db_to_linear(_grid_db()))
     bits, errors = [], []
-    for scheme in range(_SCHEMES[table]):
+    for scheme in range(_SCHEMES):
         index = _tensor(np.full(snr.shape, scheme)).int()
         elements = _tensor(np.full(snr.shape, resource_elements)).int()
-        order, rate = decoder(index, table, category)
+        order, rate = decoder(index, _TABLE, category)
         size = blocks.transport_block_size(order, rate, order * elements)[0]
         with own_draws():
             error = abstraction(
-                index, sinr_eff=snr, num_allocated_re=elements, mcs_table_index=table, mcs_category=category
+                index, sinr_eff=snr, num_allocated_re=elements, mcs_table_index=_TABLE, mcs_category=category
             )[3]
         bits.append(float(size[0]) / resource_elements)
         errors.append(error.cpu().numpy().astype(np.float64))
     return np.array(bits), np.stack(errors)
 
 
-def _effective_snr(table: int, snr: FloatArray) -> FloatArray:
+def _effective_snr(snr: FloatArray) -> FloatArray:
     """Return the effective SNR of bands for each scheme, shape (schemes, n)."""
     mapping, given = _mapping(), _tensor(snr[:, None, :, None, None])
     found = []
-    for scheme in range(_SCHEMES[table]):
+    for scheme in range(_SCHEMES):
         index = _tensor(np.full((len(snr), 1), scheme)).int()
-        found.append(mapping(given, index, mcs_table_index=table)[:, 0].cpu().numpy().astype(np.float64))
+        found.append(mapping(given, index, mcs_table_index=_TABLE)[:, 0].cpu().numpy().astype(np.float64))
     return np.stack(found)
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 
 from fedsim import Scenario, load_model, simulate
-from fedsim.errors import PartError, ScenarioError
+from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.identity import identity
 from fedsim.learning import MODELS
 from fedsim.learning.models.own.content import content_of
@@ -32,6 +33,11 @@ class Net(nn.Module):
 
 def stacked_layers(shape, classes):
     return nn.Sequential(nn.Linear(shape[0], classes))
+
+
+def script():
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
+        return torch.jit.script(nn.Linear(5, 3))
 
 
 def lazy_layers(classes):
@@ -192,6 +198,11 @@ def test_named_models_are_written_as_toml_and_objects_are_not():
         (nn.Identity(), "Identity has no parameter that is trained"),
         (lambda: nn.Sequential(nn.Linear(5, 4), nn.LazyLinear(3)), r"layer 1 \(LazyLinear\) has no sizes yet"),
         ({"kind": f"{__name__}:lazy_layers"}, r"model .*:lazy_layers: layer 0\.0 \(LazyBatchNorm1d\) has no sizes yet"),
+        (
+            lambda: nn.Sequential(nn.Linear(5, 3, device="meta")),
+            r"layer 0 \(Linear\) is on the device meta, without num",
+        ),
+        ({"kind": f"{__name__}:script"}, r"model .*:script: it is a TorchScript module"),
         (nn.Linear(2, 3), "Linear.forward failed with RuntimeError: .*mat1 and mat2"),
         ({"kind": f"{__name__}:scenario", "model": "mlp"}, "scenario gave Scenario"),
     ],
@@ -200,6 +211,32 @@ def test_a_model_that_does_not_fit_is_refused_before_the_first_round(model, word
     with pytest.raises(PartError, match=words) as found:
         simulate(scenario(model), executor="sequential")
     assert len(str(found.value).splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        (
+            nn.Linear(5, 3, device="meta"),
+            r"layer Linear is on the device meta, without numbers; allowed: a module on the",
+        ),
+        (script(), "it is a TorchScript module; allowed: the torch.nn.Module of which"),
+    ],
+)
+def test_modules_without_numbers_or_layers_are_refused(module, words):
+    with pytest.raises(ScenarioError, match=rf"(?s)learning.model: .*{words}"):
+        scenario(module)
+
+
+def test_another_default_type_of_torch_is_named():
+    torch.set_default_dtype(torch.float64)
+    try:
+        with pytest.raises(
+            FedsimError, match=r"torch.get_default_dtype\(\) is torch.float64, .*; allowed: torch.set_def"
+        ):
+            simulate(scenario("mlp"))
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_a_lazy_module_is_refused_until_it_has_been_called():

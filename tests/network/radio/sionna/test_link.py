@@ -16,8 +16,6 @@ def test_goodput_rises_in_steps_up_to_the_highest_scheme():
     assert rate[0] == 0
     assert np.all(np.diff(rate) >= -0.1 * rate[1:])
     assert rate[-1] == pytest.approx(0.86 * 6 * 910 / 1024, rel=0.01)
-    higher = SionnaLink(table=2).efficiency(SNR)
-    assert higher[-1] > rate[-1]
 
 
 def test_it_lies_near_our_own_schemes_for_nr():
@@ -35,7 +33,7 @@ def test_effective_snr_by_hand():
     snr = np.array([[1.0, 4.0, 9.0]])
     beta = _mapping().beta_tensor.numpy()[0, 10]
     expected = -beta * np.log(np.mean(np.exp(-snr / beta)))
-    assert _effective_snr(1, snr)[10, 0] == pytest.approx(expected, rel=1e-4)
+    assert _effective_snr(snr)[10, 0] == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_flat_band_has_the_rate_of_its_snr():

@@ -1,0 +1,120 @@
+"""Numbers as users give them: those of NumPy as Python's, and texts with a unit, such as ``"90 kHz"``."""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+
+_PLAIN: Final = (int, float, str, bool, type(None))
+_NUMBERS: Final = {int, float}
+_TEXT: Final = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*")
+
+_NAMES: Final = ("kind", "column", "path")
+"""Options of a law of values that are names."""
+
+_PREFIXES: Final = {"n": "1e-9", "u": "1e-6", "µ": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12"}
+
+
+def _with(prefixes: str, *names: str, size: str = "1") -> dict[str, Decimal]:
+    """Return the sizes of units of several names, each with and without prefixes."""
+    return {
+        prefix + name: Decimal(_PREFIXES.get(prefix, "1")) * Decimal(size)
+        for name in names
+        for prefix in ("", *prefixes)
+    }
+
+
+_BYTES: Final = {"KiB": Decimal(8 * 2**10), "MiB": Decimal(8 * 2**20), "GiB": Decimal(8 * 2**30)}
+_SIZES: Final = {
+    **_with("kMGT", "bit", "b"),
+    **_with("kMGT", "B", size="8"),
+    **_BYTES,
+    "bits": Decimal(1),
+    "bytes": Decimal(8),
+}
+_RATES: Final = {
+    **_with("kMGT", "bit/s", "bps", "b/s"),
+    **_with("kMGT", "B/s", size="8"),
+    **{f"{name}/s": size for name, size in _BYTES.items()},
+}
+_HOURS: Final = {"min": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}
+
+MULTIPLES: Final[Mapping[str, Mapping[str, Decimal]]] = {
+    "s": {**_with("nuµm", "s"), **_HOURS},
+    "h": {"h": Decimal(1), "d": Decimal(24)},
+    "bit": _SIZES,
+    "bit/s": _RATES,
+    "kbit/s": {name: size / 1000 for name, size in _RATES.items()},
+    "m": {**_with("nuµmk", "m"), "cm": Decimal("0.01")},
+    "m/s": {**_with("k", "m/s"), "km/h": 1 / Decimal("3.6")},
+    "Hz": _with("kMGT", "Hz"),
+    "dB": {name: Decimal(1) for name in ("dB", "dBm", "dBi")},
+    "J": {**_with("nuµmkMG", "J"), **_with("mk", "Wh", size="3600")},
+    "J/bit": _with("nuµm", "J/bit"),
+    "J/FLOP": _with("nuµm", "J/FLOP"),
+    "W": _with("nuµmkM", "W"),
+    "FLOP/s": _with("kMGT", "FLOP/s", "FLOPS", "flops"),
+    "samples/s": {"samples/s": Decimal(1), "samples/min": 1 / Decimal(60)},
+    "1/s": {"1/s": Decimal(1), "Hz": Decimal(1), "1/min": 1 / Decimal(60), "1/h": 1 / Decimal(3600)},
+}
+"""Sizes of the units that may stand in a text, by the unit of the field."""
+
+_EXAMPLES: Final = {
+    "s": "1000 ms",
+    "h": "12 h",
+    "bit": "2 MB",
+    "bit/s": "5 Mbit/s",
+    "kbit/s": "5 Mbit/s",
+    "m": "1.5 km",
+    "m/s": "50 km/h",
+    "Hz": "90 kHz",
+    "J": "5 kJ",
+    "J/bit": "50 nJ/bit",
+    "J/FLOP": "1 nJ/FLOP",
+    "W": "200 mW",
+    "FLOP/s": "2 GFLOPS",
+    "samples/s": "50 samples/s",
+    "1/s": "3 1/h",
+}
+
+
+def plain(value: Any) -> Any:
+    """Return numbers of NumPy, and arrays without axes, as numbers of Python, also those of a list."""
+    if type(value) in _PLAIN:
+        return value
+    if type(value) in (list, tuple):
+        return value if set(map(type, value)) <= _NUMBERS else type(value)(map(plain, value))
+    return value.item() if isinstance(value, np.ndarray | np.generic) and value.ndim == 0 else value
+
+
+def in_unit(value: Any, unit: str, name: str) -> Any:
+    """Return texts that begin with a number in the unit of a field, and other values as they are.
+
+    The texts may stand in a list, or be the options of a law.
+
+    Raises `ValueError` with what is allowed instead.
+    """
+    if isinstance(value, Mapping):
+        return {key: one if key in _NAMES else in_unit(one, unit, name) for key, one in value.items()}
+    if isinstance(value, list | tuple) and not set(map(type, value)) <= _NUMBERS:
+        return type(value)(in_unit(one, unit, name) for one in value)
+    found = _TEXT.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    number, written = found.groups()
+    own = level(name) if unit == "dB" else unit
+    sizes = {own: Decimal(1)} if unit == "dB" else MULTIPLES[unit]
+    alike = [size for one, size in sizes.items() if one.lower() == (written or "").lower()]
+    size = sizes.get(written or "") or (alike[0] if len(set(alike)) == 1 else None)
+    if size is None:
+        example = _EXAMPLES.get(unit, f"-3.5 {own}")
+        names = ", ".join({one: name for name, one in reversed(list(sizes.items()))}.values())
+        raise ValueError(f"allowed: a number of {own}, or a text with a unit, such as '{example}' (units: {names})")
+    return float(Decimal(number) * size)
+
+
+def level(name: str) -> str:
+    """Return the unit of a field in decibels, which its name tells."""
+    return {"dbm": "dBm", "dbi": "dBi"}.get(name.rpartition("_")[2], "dB")

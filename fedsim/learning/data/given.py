@@ -1,0 +1,252 @@
+"""What arrays, frames, lists of samples and datasets of torch are as a data set: types, images, tokens, lengths."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.answers import asked
+from fedsim.arrays import IntArray, Shaped
+from fedsim.errors import DataError
+from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.data.division import Division, Undivided
+from fedsim.learning.data.rows import Framed, Rows, array_of, padded, rows_of
+
+TARGET_FILL: Final = "target_fill"
+"""Option of a class or function in a file: the number that fills up targets of several lengths."""
+
+_PAIR, _TRIPLE, _FOUR = 2, 3, 4
+_GREY_AXES, _COLOUR_AXES = 3, 4
+_CHANNELS: Final = ((1, 3), (2, 4))
+"""Numbers of channels that tell which axis of an image has them, the usual ones first."""
+_MARKS: Final = {"i": -100, "u": 255, "f": float(np.finfo(np.float32).min)}
+"""Numbers that fill targets up, by type; -100 is what torch's losses leave out by default."""
+ALLOWED: Final = (
+    "allowed: a Dataset, samples and targets as two arrays, or with the user of each as a third, four arrays (train_x, "
+    "train_y, test_x, test_y), a dataset of torch, two of them (training and test), or a class or function that gives "
+    "one of these"
+)
+
+
+@runtime_checkable
+class MapStyle(Protocol):
+    """A dataset of torch whose items are pairs of a sample and its target."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Any: ...
+
+
+def dataset_of(
+    value: Any,
+    *,
+    target_fill: float | None = None,
+    division: Division | None = None,
+    seed: int = 0,
+    noun: str = "the data set",
+) -> Dataset:
+    """Return a data set made of arrays, frames, lists of samples or datasets of torch.
+
+    Floating-point numbers become float32. uint8 of shape (n, h, w), (n, h, w, channels) or (n, channels, h, w) are
+    images. Whole numbers of shape (n, length) are tokens. Targets that are whole numbers or truth values of
+    shape (n,) are labels; other numbers of shape (n,) become (n, 1), other truth values uint8.
+
+    Samples of different lengths are filled up at their end: tokens with 0, or if it is one of them with the next token
+    beyond theirs (a module of your own gets 0), other samples with 0. Targets are filled up with a number that none of
+    them is, or with ``target_fill``; fedsim's tasks leave these places out. Without a division of their own,
+    ``division`` says which rows are for testing, a fifth of them by default, drawn by ``seed``.
+    """
+    return divided(read(value, target_fill, noun), division, np.random.default_rng(seed))
+
+
+def divided(
+    found: Dataset | Undivided, division: Division | None = None, rng: np.random.Generator | None = None
+) -> Dataset:
+    if isinstance(found, Dataset):
+        return found
+    return found.divided(division or Division(), rng or np.random.default_rng(0))
+
+
+def read(value: Any, target_fill: float | None, noun: str) -> Dataset | Undivided:
+    if isinstance(value, Dataset):
+        return value
+    if isinstance(value, Framed):
+        raise DataError(f"{noun}: {type(value).__name__} does not say which of its columns are targets; {ALLOWED}")
+    parts = list(value) if isinstance(value, tuple) or _is_split(value) else [value]
+    if len(parts) > _FOUR or (len(parts) > _PAIR and not all(map(_is_array, parts))):
+        raise DataError(f"{noun}: {len(parts)} parts ({', '.join(type(one).__name__ for one in parts)}); {ALLOWED}")
+    if len(parts) == _FOUR:
+        return _whole([_pair(parts[:2]), _pair(parts[2:])], target_fill, noun)
+    if len(parts) == _PAIR and not all(map(_is_array, parts)):
+        return _whole([_rows(part, noun) for part in parts], target_fill, noun)
+    x, y = _pair(parts[:2]) if len(parts) > 1 else _rows(value, noun)
+    if len(x) != len(y) or len(x) <= 1:
+        raise DataError(f"{noun}: {len(x)} samples and {len(y)} targets; allowed: as many, and at least two")
+    return _whole([(x, y)], target_fill, noun, _users(parts[2], len(x), noun) if len(parts) == _TRIPLE else None)
+
+
+def _users(value: Any, count: int, noun: str) -> IntArray:
+    """Return a number for each user, from 0 on, of numbers or names."""
+    users = np.asarray(value)
+    if users.shape != (count,) or users.dtype.kind not in "iuUO":
+        raise DataError(
+            f"{noun}: its third part is {users.dtype} of shape {users.shape}; allowed: the user of each of the {count} "
+            "samples, as whole numbers or names"
+        )
+    return np.unique(users.astype(str) if users.dtype.kind == "O" else users, return_inverse=True)[1].astype(np.int64)
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether a value is an array, a tensor, a frame or a list of samples, and no dataset of pairs."""
+    return isinstance(value, list | Shaped | Framed)
+
+
+def _is_split(value: Any) -> bool:
+    """Return whether a value is a list of two datasets, as `torch.utils.data.random_split` gives it."""
+    return (
+        isinstance(value, list)
+        and len(value) == _PAIR
+        and all(isinstance(one, MapStyle) and not isinstance(one, list | tuple | str | Shaped) for one in value)
+    )
+
+
+def _pair(parts: Sequence[Any]) -> tuple[Rows, Rows]:
+    x, y = map(rows_of, parts)
+    if isinstance(parts[1], Framed) and isinstance(y, np.ndarray) and y.shape[1:] == (1,):
+        y = y[:, 0]
+    return x, y
+
+
+def _rows(value: Any, noun: str) -> tuple[Rows, Rows]:
+    if isinstance(value, tuple) and len(value) == _PAIR and all(map(_is_array, value)):
+        return _pair(value)
+    torch_data = sys.modules.get("torch.utils.data")
+    if torch_data is not None and isinstance(value, torch_data.IterableDataset | torch_data.DataLoader):
+        raise DataError(
+            f"{noun}: {type(value).__name__} is read in an order of its own; allowed: a dataset of torch with __len__ "
+            "and __getitem__, or a list of pairs of a sample and its target, such as list(...) of an iterable dataset"
+        )
+    if not isinstance(value, MapStyle) or isinstance(value, np.ndarray | tuple):
+        raise DataError(f"{noun}: {type(value).__name__} is no data set; {ALLOWED}")
+    get: Callable[[int], Any] = value.__getitem__
+    items = [asked(noun, "__getitem__", get, index) for index in range(asked(noun, "__len__", value.__len__))]
+    wrong = next((item for item in items if not isinstance(item, tuple | list) or len(item) != _PAIR), None)
+    if not items or wrong is not None:
+        found = "no items" if wrong is None else f"items such as {type(wrong).__name__}"
+        if isinstance(wrong, tuple | list):
+            found = f"items of {len(wrong)} parts"
+        raise DataError(f"{noun}: {found}; allowed: pairs of a sample and its target, at least one")
+    x, y = ([array_of(item[place]) for item in items] for place in (0, 1))
+    return x, y
+
+
+def _whole(
+    parts: Sequence[tuple[Rows, Rows]], target_fill: float | None, noun: str, users: IntArray | None = None
+) -> Dataset | Undivided:
+    """Return the data of one part, or of two, which are for training and for testing, as their types say."""
+    xs, ys = [x for x, _ in parts], [y for _, y in parts]
+    more: dict[str, Any] = {}
+    fill = 0
+    if _ragged(xs) and (top := _greatest_token(xs)) is not None:
+        fill = 0 if all(np.all(array_of(row) != 0) for rows in xs for row in rows) else top + 1
+        more["token_fill"] = fill
+    if _ragged(ys):
+        more["target_fill"] = _mark(ys, target_fill, noun)
+    x, y = _alike(xs, fill), [_targets(one) for one in _alike(ys, more.get("target_fill", 0))]
+    notes = tuple(note for what, rows in (("samples", xs), ("targets", ys)) if (note := _in_lengths(what, rows)))
+    if x[0].dtype == np.uint8 and x[0].ndim in (_GREY_AXES, _COLOUR_AXES):
+        x = _channels_last(x, noun)
+        more["pixel_max"] = 255
+    elif x[0].dtype.kind in "iu" and x[0].ndim == _PAIR and min(one.min() for one in x) >= 0:
+        x = [one.astype(np.int64) for one in x]
+        more["vocabulary"] = 1 + int(max(one.max() for one in x))
+    elif x[0].ndim == 1:
+        x = [one[:, None] for one in x]
+    if y[0].dtype == np.int64 and y[0].ndim == 1:
+        more["classes"] = 1 + int(max(one.max(initial=0) for one in y))
+    x, y = ([one.copy(order="C") for one in arrays] for arrays in (x, y))
+    if len(parts) == 1:
+        return Undivided(x[0], y[0], more, users, notes)
+    return Dataset(x[0], y[0], x[1], y[1], notes=notes, **more)
+
+
+def _ragged(parts: Sequence[Rows]) -> bool:
+    """Return whether rows of several lengths are to be filled up."""
+    return all(isinstance(rows, list) for rows in parts) and len({np.shape(row) for rows in parts for row in rows}) > 1
+
+
+def _in_lengths(what: str, parts: Sequence[Rows]) -> str:
+    """Return how many places of rows of several lengths are filled up; nothing for rows of one length."""
+    if not _ragged(parts):
+        return ""
+    sizes = np.array([len(row) for rows in parts for row in rows])
+    filled = int(sizes.size * sizes.max() - sizes.sum())
+    return (
+        f"{what} of {sizes.min():,} to {sizes.max():,} places are filled up at their end: {filled:,} of "
+        f"{sizes.size * sizes.max():,} places{'' if what == 'samples' else ', which count for nothing'}"
+    )
+
+
+def _greatest_token(parts: Sequence[Rows]) -> int | None:
+    """Return the greatest token of texts; None for samples that are no tokens."""
+    rows = [array_of(row) for part in parts for row in part]
+    if any(row.ndim != 1 or row.dtype.kind not in "iu" or row.min(initial=0) < 0 for row in rows):
+        return None
+    return max(int(row.max(initial=0)) for row in rows)
+
+
+def _mark(parts: Sequence[Rows], asked: float | None, noun: str) -> float:
+    """Return the number that fills targets up: what is asked for, or the usual one of their type; none has it."""
+    rows = [array_of(row) for part in parts for row in part]
+    kind = np.result_type(*rows).kind
+    mark = float(_MARKS.get(kind, _MARKS["u"])) if asked is None else asked
+    taken = {*np.unique(np.concatenate([row.ravel() for row in rows])).tolist()}
+    if asked is not None and asked in taken:
+        raise DataError(
+            f"{noun}: {TARGET_FILL}: {asked} is not allowed, since a target is {asked}; allowed: a number that no "
+            "target is, or none, and a free one is taken"
+        )
+    while mark in taken:
+        mark -= 1
+    return mark if kind == "f" else int(mark)
+
+
+def _channels_last(images: Sequence[NDArray[Any]], noun: str) -> list[NDArray[Any]]:
+    """Return images of shape (n, h, w, channels); refuse those whose axis of channels cannot be told."""
+    if images[0].ndim == _GREY_AXES:
+        return [one[..., None] for one in images]
+    first, last = images[0].shape[1], images[0].shape[3]
+    for channels in _CHANNELS:
+        if (first in channels) != (last in channels):
+            return [one if last in channels else np.moveaxis(one, 1, -1) for one in images]
+        if first in channels:
+            break
+    raise DataError(
+        f"{noun}: images of uint8 of shape {images[0].shape}: which axis has the channels cannot be told; allowed: "
+        f"(n, h, w, channels) or (n, channels, h, w) with 1 to 4 channels on one of the two axes, or float32"
+    )
+
+
+def _alike(parts: Sequence[Rows], fill: float = 0) -> list[NDArray[Any]]:
+    """Return arrays of one type; rows of several lengths have one length afterwards."""
+    if all(isinstance(rows, list) for rows in parts):
+        ends = np.cumsum([len(rows) for rows in parts])
+        found = np.split(padded([row for rows in parts for row in rows], fill), ends[:-1])
+    else:
+        found = [padded(rows, fill) if isinstance(rows, list) else rows for rows in parts]
+    kind = np.result_type(*found)
+    if kind.kind == "f":
+        kind = np.dtype(np.float32)
+    return [one.astype(kind, copy=False) for one in found]
+
+
+def _targets(found: NDArray[Any]) -> NDArray[Any]:
+    if found.dtype.kind == "b" and found.ndim == 1:
+        return found.astype(np.int64)
+    if found.dtype.kind == "b" or (found.dtype == np.uint8 and found.ndim > 1):
+        return found.astype(np.uint8)
+    if found.dtype.kind in "iu":
+        return found.astype(np.int64)
+    return found[:, None] if found.ndim == 1 else found

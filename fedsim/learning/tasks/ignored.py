@@ -1,0 +1,81 @@
+"""Targets that count for nothing: those that a scenario names, and those that fill short sequences up."""
+
+from collections.abc import Collection, Sequence
+from typing import Annotated, Any, Final, Self, TypeVar
+
+from pydantic import BeforeValidator, SerializerFunctionWrapHandler, model_serializer
+
+from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.tasks.contracts import Metric, Task
+from fedsim.learning.tasks.shapes import check_numbers
+
+_Value = TypeVar("_Value")
+_IGNORE: Final = "ignore"
+
+
+def _several(value: Any) -> Any:
+    """Return one value as several, and none at all for None and ``"none"``."""
+    if value is None or (isinstance(value, str) and value == "none"):
+        return ()
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+Ignored = Annotated[tuple[_Value, ...], BeforeValidator(_several)]
+"""One value or several; none of them with ``"none"``, or None in Python."""
+
+
+class IgnoringTask(Task):
+    """A task some of whose targets may count for nothing."""
+
+    ignore: Ignored[float] = ()
+
+    def bound(self, data: Dataset) -> Self:
+        """Return the task that leaves out what fills targets of the data up, too."""
+        fill = data.target_fill
+        if fill is None or fill in self.ignore:
+            return self
+        return self.model_copy(update={_IGNORE: (*self.ignore, fill)})
+
+    @model_serializer(mode="wrap")
+    def _without_an_empty_ignore(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave an empty ``ignore`` out of the options, since digests depend on them."""
+        options: dict[str, Any] = dump(self)
+        return {name: value for name, value in options.items() if name != _IGNORE or value}
+
+
+class IgnoringMetric(Metric):
+    """A metric of targets some of which may count for nothing.
+
+    Attributes
+    ----------
+    ignore : targets equal to it count for nothing; those of the task by default
+    """
+
+    ignore: Ignored[float] | None = None
+
+    def bound(self, task: Task) -> Any:
+        if self.ignore is None and isinstance(task, IgnoringTask):
+            return self.model_copy(update={_IGNORE: task.ignore})
+        return self
+
+
+def counted(targets: Any, ignore: Collection[float]) -> Any:
+    """Return whether each target counts, an array or tensor of their shape."""
+    found = targets == targets  # noqa: PLR0124 (all of them, of NumPy and of torch)
+    for value in ignore:
+        found = found & (targets != value)
+    return found
+
+
+def errors(scores: Any, targets: Any, ignore: Sequence[float]) -> Any:
+    """Return scores less targets; 0 where a target counts for nothing."""
+    check_numbers(scores, targets)
+    found = scores - targets
+    return found.masked_fill(~counted(targets, ignore), 0.0) if ignore else found
+
+
+def means(values: Any, targets: Any, ignore: Sequence[float]) -> Any:
+    """Return the mean of each sample over the targets that count, shape (n,); 0 for a sample without any."""
+    if not ignore:
+        return values.flatten(1).mean(1)
+    return values.flatten(1).sum(1) / counted(targets, ignore).float().flatten(1).sum(1).clamp_min(1.0)

@@ -1,0 +1,55 @@
+"""Deadlines that are shorter than any client takes on average."""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+from fedsim.code_digest import is_builtin
+from fedsim.rounds import ExpectedTimes
+from fedsim.rounds.policies.deadline import Deadline
+from fedsim.scenario.scenario import Scenario
+
+MOST_CLIENTS: Final = 100_000
+"""Crowds beyond which expected times take longer to compute than such a note is worth."""
+_ENOUGH: Final = 0.9
+
+
+def too_late(scenario: Scenario, expected: Callable[[], ExpectedTimes]) -> tuple[str, ...]:
+    """Return a sentence if the mean participation of each client is longer than the deadline; nothing otherwise.
+
+    Parts that are not fedsim's own, and late updates that count, are not looked at.
+    """
+    policy, parts = scenario.rounds.policy, (scenario.network, scenario.devices.compute, scenario.rounds.policy)
+    if not isinstance(policy, Deadline) or not scenario.rounds.late.cancels or scenario.rounds.edges is not None:
+        return ()
+    if scenario.crowd.clients > MOST_CLIENTS or not all(is_builtin(type(part)) for part in parts):
+        return ()
+    times = expected()
+    works = times.samples > 0 if times.samples.any() else np.ones(times.samples.size, dtype=bool)
+    whole_s = times.duration_s[works]
+    if whole_s.min() <= policy.deadline_s:
+        return ()
+    phases = {"work": times.compute_s, "downlink": times.downlink_s, "uplink": times.uplink_s}
+    told = ", ".join(f"{name} {_range(values[works])} s" for name, values in phases.items())
+    enough_s = float(np.quantile(whole_s, _ENOUGH, method="higher"))
+    way_out = "links carry nothing"
+    if np.isfinite(enough_s):
+        way_out = f"rounds.policy.deadline_s = {_rounded_up(enough_s):g} would do for {_ENOUGH:.0%} of them"
+    return (
+        f"rounds.policy: no client delivers within the deadline on average: {told}; deadline {policy.deadline_s:g} s; "
+        f"{way_out}",
+    )
+
+
+def _rounded_up(value_s: float) -> float:
+    """Return the next greater number of two digits."""
+    unit = 10.0 ** (math.floor(math.log10(value_s)) - 1)
+    return math.ceil(value_s / unit) * unit
+
+
+def _range(values_s: FloatArray) -> str:
+    least, greatest = values_s.min(), values_s.max()
+    return f"{least:.3g}" if f"{least:.3g}" == f"{greatest:.3g}" else f"{least:.3g} to {greatest:.3g}"

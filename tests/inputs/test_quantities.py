@@ -1,0 +1,115 @@
+"""Numbers of NumPy and texts with a unit are the same scenario as the numbers that they mean, or are refused."""
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario
+from fedsim.errors import ScenarioError
+from fedsim.inputs.quantities import in_unit, plain
+from fedsim.selectors import Uniform
+from tests.support.short_runs import TIMING
+
+CELL = {
+    "network": {"kind": "cell", "uplink": {"bandwidth_hz": 9e4, "transmit_power_dbm": 23.0}},
+    "learning": {"kind": "none", "model_bits": 16e6},
+    "rounds": {"count": 3, "until_s": 7200.0, "policy": {"kind": "deadline", "deadline_s": 1.0}},
+}
+SCENARIO = Scenario(
+    **CELL,
+    name="t",
+    crowd={"clients": 6},
+    devices={"compute": "zero", "dropout": {"kind": "hazard", "rate_per_s": 0.05}},
+    selector={"kind": "cpow-d", "cohort": 2, "samples": 10, "wait_s": 0.5},
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("seed", np.int64(0)),
+        ("selector.cohort", np.uint8(2)),
+        ("selector.cohort", np.array(2, dtype=np.int16)),
+        ("rounds.count", np.arange(4)[3]),
+        ("rounds.until_s", np.float32(7200)),
+        ("network.uplink.transmit_power_dbm", np.full(6, 23.0)),
+        ("results.audit", np.False_),
+        ("network.uplink.bandwidth_hz", "90 kHz"),
+        ("network.uplink.bandwidth_hz", "0.09MHz"),
+        ("network.uplink.bandwidth_hz", " 90e3 hz "),
+        ("network.uplink.transmit_power_dbm", "23 dBm"),
+        ("rounds.policy.deadline_s", "1000 ms"),
+        ("rounds.until_s", "2 h"),
+        ("learning.model_bits", "2 MB"),
+        ("devices.dropout.rate_per_s", "3 1/min"),
+        ("selector.wait_s", "500 ms"),
+    ],
+)
+def test_what_means_the_same_has_the_same_digest(path, value):
+    plainly = np.full(6, 23.0).tolist() if isinstance(value, np.ndarray) and value.ndim else None
+    expected = SCENARIO if plainly is None else SCENARIO.replace({path: plainly})
+    assert SCENARIO.replace({path: value}).digest() == expected.digest()
+
+
+def test_arrays_are_lists_and_laws_have_the_unit_of_their_field():
+    law = {"kind": "log-normal", "median": 9e4, "sigma": 0.5}
+    made = SCENARIO.replace({"network.uplink.bandwidth_hz": law})
+    assert SCENARIO.replace({"network.uplink.bandwidth_hz": {**law, "median": "90 kHz"}}) == made
+    learning = {"data": "digits", "model": {"kind": "mlp", "hidden": [8, 4]}}
+    given = {"data": "digits", "model": {"kind": "mlp", "hidden": np.array([8, 4])}}
+    assert TIMING.replace({"learning": given}) == TIMING.replace({"learning": learning})
+
+
+def test_a_selector_made_with_numbers_of_numpy_can_be_written_down():
+    made = TIMING.replace({"selector": Uniform(cohort=np.int32(3))})
+    assert made.digest() == TIMING.digest()
+    assert Scenario.from_toml(made.to_toml()) == TIMING
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("network.uplink.bandwidth_hz", "90 furlongs", "a number of Hz, or a text with a unit, such as '90 kHz'"),
+        ("network.uplink.bandwidth_hz", "90", "such as '90 kHz'"),
+        ("learning.model_bits", "2 mb", "such as '2 MB'"),
+        ("network.uplink.transmit_power_dbm", "200 mW", "a number of dBm, or a text with a unit, such as '-3.5 dBm'"),
+        ("rounds.count", "3 rounds", "should be a valid integer, such as 3"),
+        ("rounds.count", 3.0, "should be a valid integer, such as 3"),
+        ("rounds.policy.deadline_s", np.array([1.0, 2.0]), "should be a valid number"),
+        ("selector.wait_s", "half an hour", "should be a valid number"),
+    ],
+)
+def test_what_means_nothing_is_refused_with_an_example(path, value, words):
+    with pytest.raises(ScenarioError, match=rf"{path}: .*{words}"):
+        SCENARIO.replace({path: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "wanted"),
+    [
+        ("1.5 km", "m", 1500.0),
+        ("36 km/h", "m/s", 10.0),
+        ("5 Mbit/s", "bit/s", 5e6),
+        ("5 mbps", "bit/s", 5e6),
+        ("5 MB/s", "kbit/s", 4e4),
+        ("1 MiB", "bit", 8388608.0),
+        ("0.1 ms", "s", 1e-4),
+        ("20 µs", "s", 2e-5),
+        ("1 Wh", "J", 3600.0),
+        ("-3 dB", "dB", -3.0),
+        ("2 GHZ", "Hz", 2e9),
+    ],
+)
+def test_units(text, unit, wanted):
+    assert in_unit([text, 1], unit, "loss_db") == [wanted, 1]
+
+
+@pytest.mark.parametrize(("text", "unit"), [("1 mb", "bit"), ("1 Mw", "W"), ("5 mb/s", "bit/s")])
+def test_letters_of_another_size_that_may_mean_two_units_are_refused(text, unit):
+    with pytest.raises(ValueError, match="allowed: a number of"):
+        in_unit(text, unit, "")
+
+
+def test_what_is_no_number_stays_what_it_is():
+    part = object()
+    assert plain(part) is part
+    assert plain([np.int8(1), (np.float16(0.5), "a")]) == [1, (0.5, "a")]

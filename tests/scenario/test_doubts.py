@@ -1,0 +1,83 @@
+"""What is said of a scenario before it runs."""
+
+import re
+
+import pytest
+
+from fedsim import simulate
+from fedsim.errors import ScenarioError
+from fedsim.network.radio.sionna import link
+from fedsim.scenario.doubts import doubts_of
+from tests.support.short_runs import TIMING
+
+BITS = TIMING.replace({"learning": {"kind": "none", "model_bits": 1e4}, "rounds.count": 1})
+
+
+@pytest.mark.parametrize(
+    ("network", "words"),
+    [
+        (
+            {"kind": "cell", "uplink": {"bandwidth_hz": 0.09}},
+            "uplink.bandwidth_hz = 0.09 Hz is unusual; usual: 1000",
+        ),
+        ({"kind": "cell", "uplink": {"bandwidth_hz": 90e9}}, "uplink.bandwidth_hz = 9e\\+10 Hz is unusual"),
+        ({"kind": "cell", "path_loss": {"kind": "free-space", "carrier_hz": 2.4}}, "path_loss.carrier_hz = 2.4 Hz is"),
+        ({"kind": "fedscale", "median_kbps": [6e3] * 5 + [6e11]}, "median_kbps = 6e\\+11 kbit/s is unusual"),
+        ({"kind": "satellite"}, "passes is simpler than the real thing: .*7 to 9 times too often"),
+        ("lora", r" is simpler than the real thing: .*\(73 times too fast for 60 clients\)"),
+        ("wifi-dcf", "both have the channel in full"),
+        ({"kind": "fedscale", "transport": {"kind": "tcp", "loss": 0.01}}, "with losses messages take 2 to 6 times"),
+    ],
+)
+def test_values_of_another_size_and_parts_that_are_off_are_named(network, words):
+    scenario = BITS.replace({"network": network})
+    (doubt,) = doubts_of(scenario)
+    assert re.match(f"network.*{words}", doubt)
+
+
+OPEN_LOOP = {"kind": "cell", "uplink": {"power_control": {"kind": "fractional", "p0_dbm": -90.0}}}
+
+
+@pytest.mark.parametrize("network", ["cell", "urban-macro", "5g-midband", "nb-iot", "wifi", "fedscale", OPEN_LOOP])
+def test_usual_networks_raise_no_doubt(network):
+    assert doubts_of(BITS.replace({"network": network})) == ()
+
+
+def test_the_notes_of_a_run_say_it(caplog):
+    history = simulate(BITS.replace({"network": {"kind": "satellite", "uplink_bps": 0.5}}))
+    assert ["unusual" in history.notes[0], "Earth does not turn" in history.notes[1]] == [True, True]
+    assert caplog.text.count("unusual") == 1
+
+
+def test_the_second_table_of_sionna_is_refused_with_the_reason(monkeypatch):
+    monkeypatch.setattr(link, "require_sionna", lambda _: None)
+    cell = {"kind": "cell", "rate": {"kind": "sionna-phy", "table": 2}}
+    with pytest.raises(ScenarioError, match=r"rate.table: 2 is not allowed; .*transform precoding.*allowed: 1"):
+        BITS.replace({"network": cell})
+
+
+def test_a_cohort_that_is_the_crowd_and_a_deadline_without_a_bound_are_named():
+    whole = BITS.replace({"selector.cohort": 6})
+    assert doubts_of(whole) == ("selector.cohort = 6 is the whole crowd: every client takes part in every round",)
+    growing = BITS.replace({"rounds.policy": {"kind": "adaptive-deadline", "initial_s": 1.0}})
+    assert doubts_of(growing) == ()
+    (doubt,) = doubts_of(growing.replace({"devices.dropout": {"kind": "hazard", "rate_per_s": 0.6}}))
+    assert "more than 20% of the cohorts are lost, each round waits 1.5 times as long" in doubt
+
+
+@pytest.mark.parametrize(("releases", "count", "told"), [(1, 50, "1 updates .* about 2 of 50"), (30, 50, None)])
+def test_a_budget_that_ends_before_the_run_is_named(releases, count, told):
+    """Six clients, three a round: each takes part in every other round."""
+    private = TIMING.replace(
+        {
+            "privacy": {
+                "budget": {"kind": "uniform", "epsilon": 4.0, "releases": releases},
+                "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.1},
+            },
+            "learning": {"data": {"kind": "digits", "train_limit": 60}, "model": {"kind": "mlp", "hidden": []}},
+            "rounds.count": count,
+        }
+    )
+    found = doubts_of(private)
+    assert len(found) == (told is not None)
+    assert told is None or re.match(f"privacy.budget pays for {told} rounds with cohorts of 3", found[0])

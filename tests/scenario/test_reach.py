@@ -1,0 +1,53 @@
+"""Deadlines that no client meets on average."""
+
+import pytest
+
+from fedsim import simulate
+from tests.support.short_runs import TIMING
+
+WORK = TIMING.replace(
+    {
+        "learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": [54, 60, 70, 80, 90, 98]},
+        "network": {
+            "kind": "latency",
+            "downlink": {"kind": "constant", "value_s": 0.2},
+            "uplink": {"kind": "constant", "value_s": 2.3},
+        },
+        "devices.compute": {"kind": "rate", "samples_per_s": 10.0, "spread_sigma": 0.0, "jitter_sigma": 0.0},
+        "rounds.count": 2,
+        "rounds.policy": {"kind": "deadline", "deadline_s": 1.0},
+    }
+)
+"""Work takes 5.4 to 9.8 s, and with the links 7.9 to 12.3 s."""
+
+
+def test_the_way_out_lets_nine_of_ten_in(caplog):
+    history = simulate(WORK)
+    note = (
+        "rounds.policy: no client delivers within the deadline on average: work 5.4 to 9.8 s, downlink 0.2 s, uplink "
+        "2.3 s; deadline 1 s; rounds.policy.deadline_s = 13 would do for 90% of them"
+    )
+    assert history.notes[0] == note
+    assert history.notes[1].startswith("nothing was delivered: 0 of 6 participations")
+    assert caplog.messages[0].endswith(note)
+    better = simulate(WORK.replace({"rounds.policy.deadline_s": 13.0}))
+    assert set(better.column("participations", "outcome")) == {"delivered"}
+    assert better.notes == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rounds.policy.deadline_s": 7.9},
+        {"rounds.late": {"kind": "stale"}},
+        {"rounds.policy": {"kind": "k-fastest", "k": 1}},
+    ],
+)
+def test_nothing_is_said_where_updates_arrive(changes):
+    assert not [note for note in simulate(WORK.replace(changes)).notes if "no client" in note]
+
+
+def test_links_that_carry_nothing_are_named():
+    network = {"kind": "lora", "path_loss": {"kind": "log-distance", "exponent": 9.0}}
+    notes = simulate(WORK.replace({"network": network, "crowd.placement": {"kind": "disc", "radius_m": 1e6}})).notes
+    assert "uplink inf s; deadline 1 s; links carry nothing" in notes[0]
