@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -135,7 +136,8 @@ class Simulation:
         """Return the history of a run that is over, with its remarks."""
         accountant = self.context.clients.accountant
         budget = None if accountant is None else accountant.total
-        return replace(self.history(), remarks=self.remarks, budget=budget)
+        until_s = self.scenario.rounds.until_s
+        return replace(self.history(), remarks=self.remarks, budget=budget, until_s=until_s)
 
     def history(self) -> History:
         """Return what has happened so far."""
@@ -153,6 +155,26 @@ class _Found:
         if model is not None or after_round is not None:
             raise RunError("model: a history in memory has the final model only, whose settings are known")
         return self.trained
+
+
+@dataclass(frozen=True)
+class EvaluatingAll:
+    """The evaluations of all models of a run, by a repetition of it."""
+
+    scenario: Scenario
+    make: Callable[[Scenario], Simulation]
+
+    def __call__(self, history: History) -> History:
+        """Repeat the rounds of a history, with an evaluation after each; no evaluation ends them."""
+        every = {
+            "results.evaluate_every": 1,
+            "results.evaluate_start": True,
+            "results.evaluate_clients": "never",
+            "rounds.count": history.rounds.num_rows,
+            "rounds.target_accuracy": None,
+            "rounds.target": None,
+        }
+        return self.make(self.scenario.replace(every)).run()
 
 
 def simulate(
@@ -204,18 +226,20 @@ def simulate(
     >>> history.time_to_accuracy(0.99) is None
     True
     """
+    make = partial(
+        Simulation,
+        data_dir=data_dir,
+        store=store,
+        keeping=keeping,
+        executor=executor,
+        device=device,
+        precision=precision,
+    )
     with ShortTraceback():
-        simulation = Simulation(
-            scenario,
-            data_dir=data_dir,
-            store=store,
-            keeping=keeping,
-            on_round=on_round,
-            executor=executor,
-            device=device,
-            precision=precision,
-        )
+        simulation = make(scenario, on_round=on_round)
         history = simulation.run()
+    if history.find_model is not None:
+        history = replace(history, find_evaluations=EvaluatingAll(scenario, make))
     for note in history.notes:
         _LOG.warning("fedsim: %s", note)
     return history

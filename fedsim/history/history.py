@@ -1,11 +1,11 @@
 """The history of a run with its analyses, as a notebook uses it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from fedsim.errors import RunError
-from fedsim.history import accounting, critical_path, fairness, figures, what_if
+from fedsim.history import accounting, critical_path, fairness, figures, gaps, targets, what_if
 from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y
 from fedsim.learning.models.settings import ModelPart
@@ -23,6 +23,14 @@ class FindModel(Protocol):
         ...
 
 
+class FindEvaluations(Protocol):
+    """How the evaluations of all models of a run are had."""
+
+    def __call__(self, history: "History") -> "History":
+        """Return the history of the same run with an evaluation after every round."""
+        ...
+
+
 @dataclass(frozen=True)
 class History(Tables):
     """The tables of one run, and the analyses of this room as methods.
@@ -32,9 +40,11 @@ class History(Tables):
     Attributes
     ----------
     find_model : where `model` finds it; None for a history without one
+    find_evaluations : how `evaluate_missing` has the evaluations that were not made; None for a history without
     unfinished : what the run of a folder lacks to be whole, in words; None for a whole one
     remarks : sentences on what the scenario leaves without privacy, and why the run ended before its last round
     budget : greatest epsilon that a client may leak; None without privacy
+    until_s : the budget of time, `rounds.until_s`: what is final is the model at this second; None without one
     said : the notes of a run folder; None for a history that was not read from one
 
     Examples
@@ -50,9 +60,11 @@ class History(Tables):
     """
 
     find_model: FindModel | None = field(default=None, repr=False, compare=False, kw_only=True)
+    find_evaluations: FindEvaluations | None = field(default=None, repr=False, compare=False, kw_only=True)
     unfinished: str | None = field(default=None, compare=False, kw_only=True)
     remarks: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     budget: float | None = field(default=None, compare=False, kw_only=True)
+    until_s: float | None = field(default=None, compare=False, kw_only=True)
     said: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
 
     by_fate = accounting.by_fate
@@ -60,6 +72,11 @@ class History(Tables):
     critical_path = critical_path.critical_path
     deadline_whatif = what_if.deadline_whatif
     fairness = fairness.fairness
+    mean_over_time = gaps.mean_over_time
+    mean_over_time_bounds = gaps.mean_over_time_bounds
+    reached = targets.reached
+    time_to = targets.time_to
+    time_to_accuracy = targets.time_to_accuracy
 
     @property
     def notes(self) -> list[str]:
@@ -95,6 +112,24 @@ class History(Tables):
         if self.find_model is None:
             raise RunError(f"{self.name}: this history has no model: its run was about timing only, or had not ended")
         return self.find_model(model, after_round).module()
+
+    def evaluate_missing(self) -> "History":
+        """Return this history with an evaluation of every model, at time 0 and after each round.
+
+        The run is repeated with the same draws. Its trainings are found in the store, so that it takes little more
+        than the evaluations; without a store all are computed again.
+
+        Raises
+        ------
+        RunError
+            If the run cannot be repeated, or its repetition has other rounds.
+        """
+        if self.find_evaluations is None:
+            raise RunError(f"{self.name}: this history has no models to evaluate: no scenario of it is known")
+        again = self.find_evaluations(self)
+        if not again.rounds.equals(self.rounds):
+            raise RunError(f"{self.name}: a repetition of the run has other rounds, so that its models are others")
+        return replace(self, evaluations=again.evaluations)
 
     def plot(
         self, x: X = "time", y: Y | str = "accuracy", *, smoothing: int = 1, out: str | Path | None = None

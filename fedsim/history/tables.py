@@ -25,7 +25,7 @@ TableName = Literal[
     "accounts",
     "clients",
 ]
-_CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
+CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
     "accuracy": ("evaluations", "time_s", "accuracy"),
     "loss": ("evaluations", "time_s", "loss"),
     "leakage": ("rounds", "end_s", "largest_leakage"),
@@ -119,7 +119,7 @@ class Tables:
         smoothing : window of the causal mean; 1 for none (PAUSE, section V-B, uses 10 for accuracy). The evaluation at
             time 0 is where the curve begins, and enters no mean: it is that of a model without training
         """
-        table, time_s, quantity = _CURVES.get(y, ("evaluations", "time_s", ""))
+        table, time_s, quantity = CURVES.get(y, ("evaluations", "time_s", ""))
         abscissa = self.column(table, time_s if x == "time" else "round").astype(np.float64)
         values = self.column(table, quantity).astype(np.float64) if quantity else self.metric(y)
         first = int(np.count_nonzero(self.column(table, "round") == 0))
@@ -151,44 +151,6 @@ class Tables:
                 f"{self.name}: this run has no metric {name!r}; it has {', '.join(['accuracy', 'loss', *known])}"
             )
         return np.array([np.nan if row.get(name) is None else row[name] for row in rows], dtype=np.float64)
-
-    def time_to_accuracy(self, target: float, smoothing: int = 1) -> float | None:
-        """Return the simulated second at which an evaluation first reaches a test accuracy, None if never.
-
-        It is 0 if the first model reaches it and was evaluated at time 0.
-
-        Parameters
-        ----------
-        target : float in (0, 1]
-        smoothing : window of the causal mean over evaluations
-        """
-        time_s, accuracy = self.curve("time", "accuracy", smoothing)
-        reached = np.flatnonzero(accuracy >= target)
-        return float(time_s[reached[0]]) if reached.size else None
-
-    def mean_over_time(self, y: Y = "accuracy", until_s: float | None = None) -> float | None:
-        """Return the area under the curve of a quantity over simulated time, divided by the time.
-
-        The quantity stays as it is until its next value: of the accuracy this is the mean over time of that of the
-        server's model. It is taken from the first value on, which is at time 0 with `results.evaluate_start`.
-
-        Parameters
-        ----------
-        y : as of `curve`
-        until_s : end of the time; the end of the last round by default
-
-        Returns
-        -------
-        None without a value before the end, without time between the two, or if a value is no number.
-        """
-        time_s, values = self.curve("time", y)
-        ends_s = self.column("rounds", "end_s")
-        end_s = until_s if until_s is not None else float(ends_s[-1]) if ends_s.size else 0.0
-        there = time_s < end_s
-        if not there.any() or np.isnan(values[there]).any():
-            return None
-        lengths_s = np.diff(np.append(time_s[there], end_s))
-        return float((values[there] * lengths_s).sum() / (end_s - time_s[0]))
 
 
 def causal_mean(values: FloatArray, window: int) -> FloatArray:

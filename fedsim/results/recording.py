@@ -162,7 +162,11 @@ def _finished_before(folder: RunFolder) -> History:
         raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
     if gone:
         if SUMMARY in gone:
-            history = with_fields(history, remarks=remarks_of(folder.scenario) + _ended_early(folder.scenario, history))
+            history = with_fields(
+                history,
+                remarks=remarks_of(folder.scenario) + _ended_early(folder.scenario, history),
+                until_s=folder.scenario.rounds.until_s,
+            )
         write_results(folder.path, folder.scenario, history)
         folder.written_again()
     return history

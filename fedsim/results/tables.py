@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from fedsim.history.spool import read_batches
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.models import with_model
 from fedsim.results.places import SWAP, located
+from fedsim.results.repeating import evaluate_all
 from fedsim.results.state import RunState, TableState, read_state, shortfall
 from fedsim.results.summary import read_summary
 from fedsim.whole_files import replace_file
@@ -107,9 +109,15 @@ def _history(folder: Path, state: RunState) -> History:
             tables[name] = schema.read(found)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise RunError(f"{file}: cannot be read as a table of a run: {error}") from None
-    history = History(state.name, **tables, unfinished=None if finished else shortfall(folder))
+    history = History(
+        state.name,
+        **tables,
+        unfinished=None if finished else shortfall(folder),
+        find_evaluations=partial(evaluate_all, folder) if tables["evaluations"].num_rows else None,
+    )
     if finished and located(folder, SUMMARY).exists():
-        history = replace(history, said=tuple(read_summary(folder).get("notes", ())))
+        summary = read_summary(folder)
+        history = replace(history, said=tuple(summary.get("notes", ())), until_s=summary.get("until_s"))
     return with_model(history, folder)
 
 

@@ -14,7 +14,7 @@ from fedsim.rounds import LATE, POLICIES, Edges, Faults, LateRule, RoundPolicy
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS, BySamples, Weighting
 from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS, SecureAggregation
 from fedsim.selectors import SELECTORS
-from fedsim.units import Bound, Positive, Seconds
+from fedsim.units import Bound, Positive, Seconds, share_of
 
 
 def _whole_or_word(value: Any) -> Any:
@@ -23,6 +23,9 @@ def _whole_or_word(value: Any) -> Any:
     if value not in ("never", "last") and not number:
         raise refusal("of_clients", "input should be 'never', 'last' or a whole number of at least 1")
     return value
+
+
+Accuracy = Annotated[float, BeforeValidator(share_of), Field(gt=0, le=1)]
 
 
 class Crowd(Settings):
@@ -92,7 +95,7 @@ class Rounds(Settings):
         fields of this table then describe the cloud's rounds. None for a flat federation
     faults : crashes, link outages and restarts; None for none
     until_s : no round starts at or after this simulated second
-    target_accuracy : the run ends after the first round whose evaluation reaches it
+    target_accuracy : the run ends after the first round whose evaluation reaches it; 0.8 or ``"80 %"``
     target : the same for any metric of the task, or its loss
 
     Examples
@@ -111,7 +114,7 @@ class Rounds(Settings):
     edges: Edges | None = None
     faults: Faults | None = None
     until_s: Positive[Seconds] | None = None
-    target_accuracy: Annotated[float, Field(gt=0, le=1)] | None = None
+    target_accuracy: Accuracy | None = None
     target: Target | None = None
 
 
@@ -125,8 +128,9 @@ class Results(Settings):
     evaluate_clients : which evaluations are also made on the samples of each client: ``"never"``, ``"last"``, or a
         number n for the first one, each n-th after it, and the last one. The history then has the table
         ``client_evaluations``
-    smoothing : window of the causal mean over evaluations in figures and summaries; 1 for none
-    target_accuracy : accuracy whose time the summary states
+    smoothing : window of the causal mean over evaluations in figures, whose axes say so; 1 for none. No number is
+        smoothed. With a window the summary also has the time from which on as many evaluations reach the target
+    target_accuracy : accuracy whose time the summary states, as 0.8 or ``"80 %"``
     audit : whether conservation of bits, time and energy is checked for every participation; a violation stops the
         run. The history then has the table ``accounts``
     noise_to_signal : whether the table of rounds states how much noise of privacy the updates have that it used
@@ -147,7 +151,7 @@ class Results(Settings):
     evaluate_start: bool = True
     evaluate_clients: Annotated[Whole | Literal["never", "last"], BeforeValidator(_whole_or_word)] = "never"
     smoothing: Annotated[Whole, Bound(0, 10**6)] = 1
-    target_accuracy: Annotated[float, Field(gt=0, le=1)] = 0.8
+    target_accuracy: Accuracy = 0.8
     audit: bool = False
     noise_to_signal: bool = False
 

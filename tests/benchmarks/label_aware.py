@@ -76,7 +76,7 @@ def scenario(crowd: str, name: str, seed: int) -> Scenario:
 
 def figures(history: History) -> list[float]:
     """Return what one run came to, in the order of the columns."""
-    reached_s = history.time_to_accuracy(TARGET, SMOOTHING)
+    reached_s = history.time_to_accuracy(TARGET)
     time_s, accuracy = history.curve("time", "accuracy", SMOOTHING)
     client = history.column("participations", "client")
     served = np.bincount(client, minlength=60)

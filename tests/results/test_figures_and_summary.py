@@ -77,7 +77,6 @@ def test_time_to_accuracy_is_the_second_of_the_first_evaluation_that_reaches_it(
     assert HISTORY.time_to_accuracy(0.6) == 4.0
     assert HISTORY.time_to_accuracy(0.8) == 8.0
     assert HISTORY.time_to_accuracy(0.95) is None
-    assert HISTORY.time_to_accuracy(0.6, smoothing=2) == 8.0, "means 0.2, 0.4, 0.5, 0.6, 0.85"
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.integers(1, 50))
@@ -87,16 +86,23 @@ def test_causal_mean_is_the_mean_of_a_growing_window(values, window):
 
 
 def test_summary_of_a_history_worked_by_hand():
-    summary = summarise(HISTORY, target_accuracy=0.6, budget=4.0, side_information="exact")
+    summary = summarise(HISTORY, target_accuracy=0.6, held=2, budget=4.0, side_information="exact")
     assert summary == {
         "rounds": 5,
         "simulated_s": 10.0,
+        "until_s": None,
+        "final_s": 10.0,
+        "ended_s": 10.0,
         "mean_round_s": 2.0,
         "final_accuracy": 0.9,
         "best_accuracy": 0.9,
         "target_accuracy": 0.6,
         "mean_accuracy": (0.2 + 0.6 + 0.4 + 0.8) / 4,
+        "mean_accuracy_bounds": ((0.2 + 0.6 + 0.4 + 0.8) / 4,) * 2,
         "time_to_accuracy_s": 4.0,
+        "time_to_accuracy_after_s": 4.0,
+        "held_evaluations": 2,
+        "time_to_accuracy_held_s": 8.0,
         "final_metrics": {},
         "participations": 10,
         "delivered_share": 0.5,
@@ -118,8 +124,18 @@ def test_summary_of_a_history_worked_by_hand():
         "client_metric": None,
         "notes": [],
     }
-    assert ("time to 60 % accuracy", "4.00 s") in rows(summary)
+    assert ("time to 60 % accuracy, first reached", "4.00 s") in rows(summary)
+    assert ("time to 60 % accuracy, held for 2 evaluations", "8.00 s") in rows(summary)
     assert ("largest leakage", "2.5 epsilon by updates; side information not private") in rows(summary)
+
+
+def test_what_is_final_is_the_model_at_the_end_of_a_budget_of_time():
+    """At 7 s the server has the third model, of 0.4, which is replaced at 8 s; rounds end at 10 s."""
+    summary = summarise(replace(HISTORY, until_s=7.0))
+    found = [summary[name] for name in ("final_accuracy", "best_accuracy", "final_s", "ended_s")]
+    assert found == [0.4, 0.6, 7.0, 10.0]
+    assert summary["mean_accuracy"] == pytest.approx((0.2 * 2 + 0.6 * 2 + 0.4 * 1) / 5)
+    assert ("final accuracy at 7 s", "40.00%") in rows(summary)
 
 
 def test_without_privacy_the_summary_says_so():
