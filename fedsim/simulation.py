@@ -136,8 +136,13 @@ class Simulation:
         """Return the history of a run that is over, with its remarks."""
         accountant = self.context.clients.accountant
         budget = None if accountant is None else accountant.total
-        until_s = self.scenario.rounds.until_s
-        return replace(self.history(), remarks=self.remarks, budget=budget, until_s=until_s)
+        return replace(
+            self.history(),
+            remarks=self.remarks,
+            budget=budget,
+            until_s=self.scenario.rounds.until_s,
+            target_accuracy=self.scenario.results.target_accuracy,
+        )
 
     def history(self) -> History:
         """Return what has happened so far."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from fedsim.errors import RunError
-from fedsim.history import accounting, critical_path, fairness, figures, gaps, targets, what_if
+from fedsim.history import accounting, critical_path, explaining, fairness, figures, gaps, lost, targets, what_if
 from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y
 from fedsim.learning.models.settings import ModelPart
@@ -45,6 +45,7 @@ class History(Tables):
     remarks : sentences on what the scenario leaves without privacy, and why the run ended before its last round
     budget : greatest epsilon that a client may leak; None without privacy
     until_s : the budget of time, `rounds.until_s`: what is final is the model at this second; None without one
+    target_accuracy : accuracy whose time is stated, `results.target_accuracy`
     said : the notes of a run folder; None for a history that was not read from one
 
     Examples
@@ -65,13 +66,17 @@ class History(Tables):
     remarks: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     budget: float | None = field(default=None, compare=False, kw_only=True)
     until_s: float | None = field(default=None, compare=False, kw_only=True)
+    target_accuracy: float = field(default=0.8, compare=False, kw_only=True)
     said: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
 
     by_fate = accounting.by_fate
     cloud_path = critical_path.cloud_path
     critical_path = critical_path.critical_path
     deadline_whatif = what_if.deadline_whatif
+    deadlines_that_keep = lost.deadlines_that_keep
+    explain = explaining.explain
     fairness = fairness.fairness
+    lost = lost.lost
     mean_over_time = gaps.mean_over_time
     mean_over_time_bounds = gaps.mean_over_time_bounds
     reached = targets.reached

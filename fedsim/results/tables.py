@@ -117,7 +117,12 @@ def _history(folder: Path, state: RunState) -> History:
     )
     if finished and located(folder, SUMMARY).exists():
         summary = read_summary(folder)
-        history = replace(history, said=tuple(summary.get("notes", ())), until_s=summary.get("until_s"))
+        history = replace(
+            history,
+            said=tuple(summary.get("notes", ())),
+            until_s=summary.get("until_s"),
+            target_accuracy=summary["target_accuracy"],
+        )
     return with_model(history, folder)
 
 

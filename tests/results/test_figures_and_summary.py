@@ -168,8 +168,8 @@ def test_energy_mean_leakage_and_the_spread_over_clients_are_told_where_a_run_ha
     assert lines["accuracy of clients"] == "mean 25.00%, deviation 25.00%, worst tenth 0.00%"
     pages = {page.title: page.lines for page in report(history)}
     fates = {line[0]: line[1:] for line in pages["time and bits of the clients by fate"]}
-    assert fates["share of work"] == ("50.0%", "0.0%", "50.0%", "0.0%", "0.0%")
-    assert fates["share of energy"] == ("54.5%", "0.0%", "45.5%", "0.0%", "0.0%")
+    assert fates["share of work"] == ("50.0%", "50.0%"), "of what was used, and of what was late"
+    assert fates["share of energy"] == ("54.5%", "45.5%")
     spread = pages["accuracy of the model on each client's own samples"]
     assert spread == [("1", "2", "25.0%", "25.0%", "0.0%", "50.0%", "0.5000")]
 
@@ -221,7 +221,10 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
 def test_a_report_says_where_time_went_what_made_rounds_long_and_what_deadlines_would_have_done():
     """The hand-made rounds of 2 s end with an update of client 0 that has 1 s each of downlink and uplink."""
     pages = {page.title: page for page in report(HISTORY, every_round=True)}
-    fates, causes, slowest, deadlines, rounds = pages.values()
+    spent, lost, fates, causes, slowest, deadlines, rounds = pages.values()
+    assert spent.lines == [("hand", "8", "4", "2", "1", "1")], "8 s of four rounds of 2 s, half of each up and down"
+    assert lost.header == ("client", "selected", "late", "in uplink", "late by about s")
+    assert lost.lines == [("1", "3", "3", "3", "1"), ("2", "2", "2", "2", "1")], "half of the bits are sent in 1 s"
     lines = {line[0]: dict(zip(fates.header[1:], line[1:], strict=True)) for line in fates.lines}
     assert lines["participations"]["used"] == lines["participations"]["wasted\nlate"] == "5"
     assert lines["share of time"]["wasted\nlate"] == "50.0%"
@@ -230,7 +233,9 @@ def test_a_report_says_where_time_went_what_made_rounds_long_and_what_deadlines_
     assert deadlines.lines == [("2", "0.00", "0.0%", "0", "0.0%", "0")], "a deadline that lets all in"
     assert len(rounds.lines) == 5
     assert report(HISTORY, [1.5])[-1].lines == [("1.5", "2.50", "25.0%", "5", "100.0%", "5")]
+    late, *_ = serve(Deadline(deadline_s=2), [1, 1], [1, 1], [1, 1])
+    assert report(late, [9.0])[-1].lines == [("9", "cannot be seen in this history", "-", "-", "-", "-")]
 
 
 def test_a_report_of_nothing():
-    assert [page.lines[1:] for page in report(Recorder("empty").history())][1] == []
+    assert report(Recorder("empty").history()) == []

@@ -34,7 +34,7 @@ def test_report_plot_and_history_say_what_is_missing_and_why(error, words, tmp_p
     monkeypatch.setenv("COLUMNS", "120")
     told = CliRunner().invoke(app, ["report", "run"])
     assert told.exit_code == 0
-    assert "this run is not whole" in told.stdout.splitlines()[0]
+    assert told.stdout.startswith("This run is not whole, ")
     assert words in told.stdout
     told = CliRunner().invoke(app, ["plot", "run", "--y", "duration", "--out", "figure.svg"])
     assert f"run: this run is not whole: {words}" in told.stderr
