@@ -1,11 +1,11 @@
 """A scenario that runs to its end, and its history."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fedsim.answers import ShortTraceback, attributing
 from fedsim.capabilities import FLOPS
@@ -31,6 +31,8 @@ from fedsim.watchdog import watched
 from fedsim.wiring import build_context, build_hierarchy, build_server
 
 _LOG: Final = logging.getLogger("fedsim")
+_SAID: Final[set[str]] = set()
+"""Sentences on scenarios that this process has logged."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ class Simulation:
             budget=budget,
             until_s=self.scenario.rounds.until_s,
             target_accuracy=self.scenario.results.target_accuracy,
+            smoothing=self.scenario.results.smoothing,
         )
 
     def history(self) -> History:
@@ -183,7 +186,7 @@ class EvaluatingAll:
 
 
 def simulate(
-    scenario: Scenario,
+    scenario: Scenario | str | Path | Mapping[str, Any],
     *,
     data_dir: str | Path | None = None,
     store: StoreChoice = None,
@@ -195,11 +198,12 @@ def simulate(
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
 
-    What the command line says of a run's end is said here too, by the logger ``fedsim``; `History.notes` holds it.
+    What the command line says of a run's end is said here too, by the logger ``fedsim``; `History.notes` holds it. What
+    is due to the scenario alone is logged once in a process.
 
     Parameters
     ----------
-    scenario : what to run
+    scenario : what to run: a scenario, the path of its TOML file, or its tables
     data_dir : folder of real data sets; ``FEDSIM_DATA`` or the user's cache by default
     store : keeps results of training, so that runs that share one compute no training twice: a `Store`, the folder of
         one, or False for none; ``FEDSIM_STORE`` or a folder in the user's cache by default
@@ -240,11 +244,16 @@ def simulate(
         device=device,
         precision=precision,
     )
+    chosen = Scenario.of(scenario)
     with ShortTraceback():
-        simulation = make(scenario, on_round=on_round)
+        simulation = make(chosen, on_round=on_round)
         history = simulation.run()
     if history.find_model is not None:
-        history = replace(history, find_evaluations=EvaluatingAll(scenario, make))
+        history = replace(history, find_evaluations=EvaluatingAll(chosen, make))
+    of_scenario = remarks_of(chosen)
     for note in history.notes:
-        _LOG.warning("fedsim: %s", note)
+        # What is due to the scenario alone holds for all runs of a study.
+        if note not in of_scenario or note not in _SAID:
+            _LOG.warning("fedsim: %s", note)
+    _SAID.update(of_scenario)
     return history

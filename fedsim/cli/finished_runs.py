@@ -20,7 +20,10 @@ def plot(
             "--y", help="accuracy, loss, leakage, mean_leakage, duration or a metric; clients: their accuracies."
         ),
     ] = "accuracy",
-    smoothing: Annotated[int, typer.Option("--smoothing", min=1, max=10**6, help="Window of a causal mean.")] = 1,
+    smoothing: Annotated[
+        int | None,
+        typer.Option("--smoothing", min=1, max=10**6, help="Window of a causal mean (default: the scenario's)."),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", callback=one_path, help="File to write; its ending is its format.")
     ] = Path("runs/plot.png"),
@@ -33,7 +36,8 @@ def plot(
     from fedsim.results import read_run
 
     histories = [read_run(folder) for folder in runs]
-    labels = _labels(runs)
+    # One run has the figure of its folder.
+    labels = [histories[0].name] if len(runs) == 1 else _labels(runs)
     for i, (folder, history) in enumerate(zip(runs, histories, strict=True)):
         if history.unfinished is not None:
             typer.echo(f"fedsim: {folder}: this run is not whole: {history.unfinished}", err=True)

@@ -4,8 +4,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from fedsim.errors import RunError
 from fedsim.history import accounting, critical_path, explaining, fairness, figures, gaps, lost, targets, what_if
+from fedsim.history.first_sight import as_html, as_text
 from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y
 from fedsim.learning.models.settings import ModelPart
@@ -31,7 +34,7 @@ class FindEvaluations(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class History(Tables):
     """The tables of one run, and the analyses of this room as methods.
 
@@ -45,7 +48,6 @@ class History(Tables):
     remarks : sentences on what the scenario leaves without privacy, and why the run ended before its last round
     budget : greatest epsilon that a client may leak; None without privacy
     until_s : the budget of time, `rounds.until_s`: what is final is the model at this second; None without one
-    target_accuracy : accuracy whose time is stated, `results.target_accuracy`
     said : the notes of a run folder; None for a history that was not read from one
 
     Examples
@@ -66,7 +68,6 @@ class History(Tables):
     remarks: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     budget: float | None = field(default=None, compare=False, kw_only=True)
     until_s: float | None = field(default=None, compare=False, kw_only=True)
-    target_accuracy: float = field(default=0.8, compare=False, kw_only=True)
     said: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
 
     by_fate = accounting.by_fate
@@ -82,6 +83,30 @@ class History(Tables):
     reached = targets.reached
     time_to = targets.time_to
     time_to_accuracy = targets.time_to_accuracy
+
+    def __repr__(self) -> str:
+        return as_text(*self._first_sight())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._first_sight())
+
+    def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
+        """Return a title, and lines on what a run came to."""
+        ends_s = self.column("rounds", "end_s")
+        lost = [(int(self.column("rounds", name).sum()), name) for name in ("delivered", "late", "dropped")]
+        lines = [
+            ("rounds", f"{ends_s.size:,} in {ends_s[-1] if ends_s.size else 0.0:,.6g} s"),
+            ("participations", ", ".join(f"{count:,} {name}" for count, name in lost)),
+        ]
+        if self.evaluations.num_rows:
+            last, first_s = self.column("evaluations", "accuracy")[-1], self.time_to_accuracy(self.target_accuracy)
+            when = "not reached" if first_s is None else f"first reached at {first_s:,.4g} s"
+            known = "no accuracy" if last is None or np.isnan(last) else f"{last:.2%} at the end"
+            lines.append(("accuracy", f"{known}; {100 * self.target_accuracy:g} % {when}"))
+        lines.append(("tables", ", ".join(f"{name} {table.num_rows:,}" for name, table in self.tables().items())))
+        if self.unfinished is not None:
+            lines.append(("not whole", self.unfinished))
+        return f"History of {self.name!r}", lines
 
     @property
     def notes(self) -> list[str]:
@@ -137,7 +162,7 @@ class History(Tables):
         return replace(self, evaluations=again.evaluations)
 
     def plot(
-        self, x: X = "time", y: Y | str = "accuracy", *, smoothing: int = 1, out: str | Path | None = None
+        self, x: X = "time", y: Y | str = "accuracy", *, smoothing: int | None = None, out: str | Path | None = None
     ) -> "figures.Figure":
         """Return a figure of one quantity against seconds or rounds; see `fedsim.history.figures.draw`.
 
@@ -146,7 +171,7 @@ class History(Tables):
         x : ``"time"`` in simulated seconds, or ``"round"``
         y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``, or a metric of the task by
             name
-        smoothing : window of the causal mean, in points; a leakage is never smoothed
+        smoothing : window of the causal mean, in points; that of the scenario by default. A leakage is never smoothed
         out : file to write, in the format of its ending; None for none
         """
         return figures.draw([self], x, y, smoothing=smoothing, out=out)

@@ -1,6 +1,6 @@
 """The tables of a run, and what is read from them without an analysis: columns, curves, time to accuracy."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -53,6 +53,8 @@ class Tables:
     releases : one row for each private release; None without privacy
     accounts : one row for each client of an audited run; None otherwise
     clients : one row for each client, as it is before the first round; None in the folder of an unfinished run
+    target_accuracy : accuracy whose time is stated, `results.target_accuracy`
+    smoothing : window of the means in figures, `results.smoothing`
     """
 
     name: str
@@ -67,6 +69,8 @@ class Tables:
     releases: pa.Table | None = None
     accounts: pa.Table | None = None
     clients: pa.Table | None = None
+    target_accuracy: float = field(default=0.8, compare=False, kw_only=True)
+    smoothing: int = field(default=1, compare=False, kw_only=True)
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the tables that this run has, by name."""

@@ -1,15 +1,15 @@
 """A run in a folder: tables while the run goes on, figures and a summary at the end."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace as with_fields
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 
 from fedsim.answers import ShortTraceback
 from fedsim.errors import RunError
-from fedsim.history import History, Recorder, draw, draw_clients
+from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
 from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
 from fedsim.learning.store.choice import StoreChoice
@@ -27,7 +27,7 @@ from fedsim.simulation import Simulation
 
 
 def run(
-    scenario: Scenario,
+    scenario: Scenario | str | Path | Mapping[str, Any],
     out: str | Path | None = None,
     *,
     data_dir: str | Path | None = None,
@@ -48,7 +48,7 @@ def run(
 
     Parameters
     ----------
-    scenario : what is run
+    scenario : what is run: a scenario, the path of its TOML file, or its tables
     out : folder; ``runs/<name of the scenario>`` by default
     data_dir, store, keeping, on_round : as for `fedsim.simulate`
     executor, device, precision : as for `fedsim.simulate`; a run that goes on has those that it began with, unless they
@@ -77,6 +77,7 @@ def run(
     >>> (Path("runs/short") / "rounds.parquet").exists()
     True
     """
+    scenario = Scenario.of(scenario)
     path = Path("runs") / scenario.name if out is None else Path(out)
     if save_models is not None and save_models < 1:
         raise RunError(f"save_models: {save_models!r} is not allowed; it must be at least 1")
@@ -142,12 +143,13 @@ def write_results(
         history, settings.target_accuracy, settings.smoothing, participations, budget, side_information_of(scenario)
     )
     write_json(place / SUMMARY, summary)
-    draw([history], "round", "duration", out=place / "round_durations.png")
+    if history.rounds.num_rows:
+        draw_durations(history, out=place / "round_durations.png")
     if history.evaluations.num_rows and summary["final_accuracy"] is None:
-        draw([history], "time", "loss", smoothing=settings.smoothing, out=place / "loss.png")
+        draw([history], "time", "loss", out=place / "loss.png")
     elif history.evaluations.num_rows:
-        draw([history], "time", "accuracy", smoothing=settings.smoothing, out=place / "accuracy.png")
-        draw([history], "round", "accuracy", smoothing=settings.smoothing, out=place / "accuracy_by_round.png")
+        draw([history], "time", "accuracy", out=place / "accuracy.png")
+        draw([history], "round", "accuracy", out=place / "accuracy_by_round.png")
     if last_accuracies(history)[1].size:
         draw_clients([history], out=place / "accuracy_of_clients.png")
     if scenario.privacy is not None:
@@ -166,6 +168,8 @@ def _finished_before(folder: RunFolder) -> History:
                 history,
                 remarks=remarks_of(folder.scenario) + _ended_early(folder.scenario, history),
                 until_s=folder.scenario.rounds.until_s,
+                target_accuracy=folder.scenario.results.target_accuracy,
+                smoothing=folder.scenario.results.smoothing,
             )
         write_results(folder.path, folder.scenario, history)
         folder.written_again()

@@ -122,6 +122,7 @@ def _history(folder: Path, state: RunState) -> History:
             said=tuple(summary.get("notes", ())),
             until_s=summary.get("until_s"),
             target_accuracy=summary["target_accuracy"],
+            smoothing=summary["held_evaluations"],
         )
     return with_model(history, folder)
 

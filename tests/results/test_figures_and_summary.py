@@ -3,14 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim import draw
 from fedsim.errors import RunError
-from fedsim.history import Recorder, RoundEnd
-from fedsim.history.schema import CLIENTS
+from fedsim.history import Recorder, RoundEnd, draw_durations
+from fedsim.history.schema import CLIENTS, EVALUATIONS
 from fedsim.history.tables import causal_mean
 from fedsim.results import report, rows, summarise
 from fedsim.rounds import Deadline
@@ -67,6 +68,12 @@ def recorded(accuracies, name="hand"):
             }
         )
     return recorder.history()
+
+
+def recorded_from_start():
+    """Return a history whose first model is evaluated too."""
+    start = EVALUATIONS.from_rows([{"round": 0, "time_s": 0.0, "model_version": 0, "accuracy": 0.1, "loss": 1.0}])
+    return replace(HISTORY, evaluations=pa.concat_tables([start, HISTORY.evaluations]))
 
 
 SPREAD = ("mean", "std", "variance", "worst_decile", "best_decile", "jain")
@@ -184,7 +191,7 @@ def test_summary_of_nothing():
 @pytest.mark.parametrize("y", ["accuracy", "loss", "leakage", "mean_leakage", "duration"])
 def test_figures_draw_the_curve(x, y, tmp_path):
     figure = draw([HISTORY, recorded([0.1, 0.3], "other")], x, y, out=tmp_path / "deep" / "figure.png")
-    lines = figure.axes[0].get_lines()
+    lines = figure.axes[0].get_lines()[:2]
     assert [line.get_label() for line in lines] == ["hand", "other"]
     begins = [0] if "leakage" in y else []  # nothing has leaked then
     expected_x = [*begins, *([2, 4, 6, 8, 10] if x == "time" else [1, 2, 3, 4, 5])]
@@ -205,6 +212,50 @@ def test_history_plots_itself(tmp_path):
     figure = HISTORY.plot("round", "accuracy", smoothing=2, out=tmp_path / "own.pdf")
     np.testing.assert_allclose(figure.axes[0].get_lines()[0].get_ydata(), [0.2, 0.4, 0.5, 0.6, 0.85])
     assert (tmp_path / "own.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_figure_of_accuracies_has_a_title_and_the_target_where_it_is_first_reached():
+    """80 % at 8 s, after round 4; the mean of the last two evaluations is there later, at 10 s."""
+    history = replace(HISTORY, smoothing=2)
+    for x, at, said in (("time", 8.0, "80 % at 8 s"), ("round", 4.0, "80 % at round 4")):
+        (axes,) = draw([history], x).axes
+        assert (axes.get_title(), axes.get_legend()) == ("hand", None)
+        assert axes.get_ylabel() == "test accuracy, mean of the last 2 evaluations"
+        np.testing.assert_allclose(axes.collections[0].get_offsets(), [[at, 0.8]])
+        assert [text.get_text() for text in axes.texts] == [said]
+        assert axes.get_lines()[-1].get_ydata() == [0.8, 0.8]
+    assert draw([history], smoothing=1).axes[0].get_ylabel() == "test accuracy"
+
+
+def test_a_model_holds_until_the_next_where_each_was_evaluated():
+    sparse = replace(HISTORY, evaluations=HISTORY.evaluations.slice(1, 4).filter(pa.array([True, False, False, True])))
+    styles = [draw([one]).axes[0].get_lines()[0].get_drawstyle() for one in (recorded_from_start(), sparse)]
+    assert styles == ["steps-post", "default"]
+    assert draw([sparse]).axes[0].get_lines()[0].get_marker() == "."
+
+
+NAMES = ["_base", "cost $5 and $x", "x^$x^$", "<b>&"]
+
+
+def test_names_of_users_are_text_in_figures(tmp_path):
+    figure = draw([HISTORY] * 4, labels=NAMES, out=tmp_path / "names.png")
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == NAMES
+    for name in NAMES:
+        assert draw([replace(HISTORY, name=name)], out=tmp_path / "name.png").axes[0].get_title() == name
+
+
+def test_the_figure_of_durations_has_the_deadline_and_ends_at_what_was_delivered(tmp_path):
+    """Two rounds of 4 s: client 0 delivers after 3 s, client 1 never."""
+    history, *_ = serve(Deadline(deadline_s=4), [1, 1], [1, 1], [1, 4], count=2)
+    (axes,) = draw_durations(history, tmp_path / "durations.png").axes
+    rounds, participations, deadline = axes.get_lines()
+    assert (rounds.get_xdata().tolist(), rounds.get_ydata().tolist()) == ([0, 4, 4], [0, 0.5, 1])
+    assert (participations.get_xdata().tolist(), participations.get_ydata().tolist()) == ([0, 3, 3], [0, 0.25, 0.5])
+    assert deadline.get_xdata() == [4, 4]
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert words == ["2 rounds", "4 participations, 50% delivered", "deadline 4 s"]
+    with pytest.raises(RunError, match="empty: holds no round to draw"):
+        draw_durations(Recorder("empty").history())
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):
