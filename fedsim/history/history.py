@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from fedsim.errors import RunError
-from fedsim.history import accounting, critical_path, explaining, fairness, figures, gaps, lost, targets, what_if
+from fedsim.history import accounting, critical_path, exports, fairness, figures, what_if
+from fedsim.history.analyses import explaining, gaps, lost, targets
 from fedsim.history.first_sight import as_html, as_text
 from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y
@@ -77,12 +78,15 @@ class History(Tables):
     deadlines_that_keep = lost.deadlines_that_keep
     explain = explaining.explain
     fairness = fairness.fairness
+    flat = exports.flat
     lost = lost.lost
     mean_over_time = gaps.mean_over_time
     mean_over_time_bounds = gaps.mean_over_time_bounds
     reached = targets.reached
     time_to = targets.time_to
     time_to_accuracy = targets.time_to_accuracy
+    to_pandas = exports.to_pandas
+    write_csv = exports.write_csv
 
     def __repr__(self) -> str:
         return as_text(*self._first_sight())

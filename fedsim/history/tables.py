@@ -76,6 +76,23 @@ class Tables:
         """Return the tables that this run has, by name."""
         return {f.name: table for f in fields(self) if isinstance(table := vars(self)[f.name], pa.Table)}
 
+    def table(self, name: TableName) -> pa.Table:
+        """Return a table by its name.
+
+        Parameters
+        ----------
+        name : of a table that this run has
+
+        Raises
+        ------
+        RunError
+            If this run has no such table.
+        """
+        found = self.tables().get(name)
+        if found is None:
+            raise RunError(f"{self.name}: this run has no table {name!r}; it has {', '.join(self.tables())}")
+        return found
+
     def column(self, table: TableName, name: str) -> NDArray[Any]:
         """Return a column as an array of shape (rows,); numbers with a null among them are floats, null as NaN.
 
@@ -91,9 +108,7 @@ class Tables:
         RunError
             If this run has no such table, or the table no such column.
         """
-        found = self.tables().get(table)
-        if found is None:
-            raise RunError(f"{self.name}: this run has no table {table!r}; it has {', '.join(self.tables())}")
+        found = self.table(table)
         if name not in found.column_names:
             raise RunError(f"{self.name}: {table} has no column {name!r}; its columns: {', '.join(found.column_names)}")
         values = found.column(name)

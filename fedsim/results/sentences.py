@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fedsim.history import History
-from fedsim.history.explaining import PARTS
+from fedsim.history.analyses.explaining import PARTS
 from fedsim.history.outcomes import PHASES
 
 PART_NAMES: Final = dict(

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import spent
+from fedsim.history.analyses.gaps import value_at
 from fedsim.history.fairness import Spread, judged_by, last_spread
-from fedsim.history.gaps import value_at
 from fedsim.history.notes import Rates
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located

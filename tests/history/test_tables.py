@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedsim.errors import RunError
 from fedsim.history import Recorder, RoundEnd
-from fedsim.history.gaps import value_at
+from fedsim.history.analyses.gaps import value_at
 from fedsim.history.tables import Tables
 
 ROUND = dict.fromkeys(("candidates", "selected", "delivered", "late", "dropped", "stale_used", "largest_leakage"), 0)

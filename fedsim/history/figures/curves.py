@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import numpy as np
 
 from fedsim.errors import RunError
+from fedsim.history.analyses.gaps import Models
+from fedsim.history.analyses.targets import reached
 from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, add_legend, as_it_is, save
-from fedsim.history.gaps import Models
 from fedsim.history.tables import Tables, X, Y
-from fedsim.history.targets import reached
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

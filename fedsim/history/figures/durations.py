@@ -1,20 +1,27 @@
 """A figure of how long rounds and participations take, beside the deadline."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from fedsim.arrays import FloatArray
 from fedsim.clock import TIE_ULPS
 from fedsim.errors import RunError
-from fedsim.history.columns import RoundColumns
+from fedsim.history.columns import RoundColumns, codes_of
 from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, add_legend, as_it_is, save
-from fedsim.history.outcomes import RoundEnd
+from fedsim.history.outcomes import Outcome, RoundEnd
 from fedsim.history.tables import Tables
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
+
+
+_MOST_DRAWN: Final = 2**15
+"""Participations that are drawn one by one."""
+_MOST_SENT: Final = 2**20
+"""Participations from whose beginnings rounds are timed; with more of them, from those of the rounds."""
 
 
 def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
@@ -28,17 +35,20 @@ def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
     rounds = RoundColumns.of(history)
     if not rounds.round.size:
         raise RunError(f"{history.name}: holds no round to draw")
-    delivered = history.column("participations", "outcome") == "delivered"
-    took_s = (history.column("participations", "end_s") - history.column("participations", "start_s"))[delivered]
-    lasted_s = rounds.end_s - rounds.sent_s(history)
+    took_s, delivered = _delivered(history)
+    few = history.participations.num_rows <= _MOST_SENT
+    lasted_s = rounds.end_s - (rounds.sent_s(history) if few else rounds.start_s)
     figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     drawn: list[Artist] = []
-    names = [f"{rounds.round.size:,} rounds", f"{delivered.size:,} participations, {delivered.mean():.0%} delivered"]
-    for seconds, count, colour in ((lasted_s, lasted_s.size, COLOURS[0]), (took_s, delivered.size, COLOURS[1])):
+    names = [
+        f"{rounds.round.size:,} rounds",
+        f"{history.participations.num_rows:,} participations, {delivered:.0%} delivered",
+    ]
+    for seconds, whole, colour in ((lasted_s, 1.0, COLOURS[0]), (took_s, delivered, COLOURS[1])):
         at_s = np.concatenate([[0.0], np.sort(seconds)])
-        share = np.arange(at_s.size) / max(count, 1)
+        share = whole * np.arange(at_s.size) / max(seconds.size, 1)
         drawn += axes.plot(at_s, share, drawstyle="steps-post", color=colour, linewidth=1.5)
     limits_s = lasted_s[rounds.ended_by == RoundEnd.DEADLINE]
     if limits_s.size:
@@ -59,3 +69,15 @@ def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
     if out is not None:
         save(figure, out)
     return figure
+
+
+def _delivered(history: Tables) -> tuple[FloatArray, float]:
+    """Return the seconds of delivered participations, of each n-th of many, and the share that delivered."""
+    each = -(-history.participations.num_rows // _MOST_DRAWN)
+    found, count = [np.zeros(0)], 0
+    for batch in history.participations.to_batches():
+        arrived = codes_of(batch.column("outcome"), Outcome) == Outcome.DELIVERED
+        count += int(np.count_nonzero(arrived))
+        took_s = batch.column("end_s").to_numpy() - batch.column("start_s").to_numpy()
+        found.append(took_s[arrived][::each])
+    return np.concatenate(found), count / max(history.participations.num_rows, 1)

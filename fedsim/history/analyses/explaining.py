@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from fedsim.arrays import FloatArray
+from fedsim.history.analyses.targets import reached
 from fedsim.history.columns import SECONDS, RoundColumns, edges_of
 from fedsim.history.tables import Tables
-from fedsim.history.targets import reached
 
 PARTS: Final = ("before_s", *SECONDS, "waiting_s")
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedsim.history import Recorder
-from fedsim.history.explaining import PARTS
+from fedsim.history.analyses.explaining import PARTS
 from fedsim.results import sentences
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.asynchronous import FedAsync

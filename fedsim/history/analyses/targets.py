@@ -6,7 +6,7 @@ import numpy as np
 
 from fedsim.arrays import BoolArray
 from fedsim.errors import RunError
-from fedsim.history.gaps import Models
+from fedsim.history.analyses.gaps import Models
 from fedsim.history.tables import Tables
 from fedsim.units import share_of
 
