@@ -1,5 +1,6 @@
 """The tables of a scenario, and those of them that belong to no other room."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -55,13 +56,26 @@ class Target(Settings):
     Attributes
     ----------
     metric : ``"loss"``, or a metric of the task by its name
-    at_least : smallest value that is good enough
+    at_least : smallest value that is good enough; of an accuracy 0.8 or ``"80 %"``
     at_most : largest one; one of the two is given
     """
 
     metric: str = "accuracy"
     at_least: float | None = None
     at_most: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shares(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping) or value.get("metric", "accuracy") != "accuracy":
+            return value
+        shares = {}
+        for name in ("at_least", "at_most"):
+            try:
+                shares[name] = share_of(value.get(name))
+            except ValueError as error:
+                raise ValueError(f"{name} = {value[name]!r} is not allowed ({error})") from None
+        return {**value, **shares}
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Self:

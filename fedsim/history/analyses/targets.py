@@ -94,7 +94,7 @@ def reached(
         return Reached(None, None, None)
     first = int(good.argmax())
     at_s = float(time_s[first])
-    after_s = at_s if first == 0 else Models.of(tables).first_unknown_s(float(time_s[first - 1]), at_s)
+    after_s = Models.of(tables).first_unknown_s(float(time_s[first - 1]) if first else -np.inf, at_s)
     start = _first_row(good, held)
     return Reached(at_s, after_s, None if start is None else float(time_s[start]))
 
