@@ -43,11 +43,10 @@ def sentences(
 ) -> list[str]:
     """Return what a run came to and why, the most useful first."""
     others = dict(beside or {})
-    target = history.target_accuracy
-    first, *rest = history.explain(*others.values(), above=target).to_pylist()
+    first, *rest = history.explain(*others.values(), above=history.target_accuracy).to_pylist()
     found = [
         "" if history.unfinished is None else f"This run is not whole, {history.unfinished}: numbers are those so far.",
-        _to_target(first, target),
+        _to_target(history, first),
         *(_compared(first, row | {"run": name}) for name, row in zip(others, rest, strict=True)),
         _ended(history),
         *_lost(history),
@@ -57,19 +56,33 @@ def sentences(
     return [sentence for sentence in found if sentence]
 
 
-def _to_target(row: Mapping[str, Any], target: float) -> str:
-    rounds, seconds = row["rounds"], row["seconds"]
+def _to_target(history: History, row: Mapping[str, Any]) -> str:
+    target, rounds, seconds = history.target_accuracy, row["rounds"], row["seconds"]
     if not rounds:
-        return f"The first model has {target:.6g} already, at 0 s." if row["reached"] else "No round was over."
+        return (
+            f"The first model has {100 * target:g} % accuracy already, at 0 s."
+            if row["reached"]
+            else "No round was over."
+        )
     each = f"{_count(rounds, 'round')} of {row['round_s']:.3g} s"
     said = {
-        None: f"{each} took {seconds:,.6g} s; nothing is learned.",
+        None: f"{each} took {seconds:,.6g} s{_without(history)}.",
         True: f"{100 * target:g} % accuracy is first reached at {seconds:,.4g} s: {each}.",
         False: f"{100 * target:g} % accuracy is never reached: {each}, {seconds:,.6g} s in all.",
     }[row["reached"]]
     parts = sorted(((row[part] or 0.0, name) for part, name in PART_NAMES.items()), reverse=True)
     spent = [f"{name} {seconds / row['round_s']:.0%}" for seconds, name in parts if seconds > 0.005 * row["round_s"]]
     return f"{said} A mean round is {', '.join(spent)}." if spent else said
+
+
+def _without(history: History) -> str:
+    """Return why a run has no accuracy, with the last value of each metric that it has."""
+    if not history.evaluations.num_rows:
+        return "; nothing is learned"
+    last = {name: history.metric(name)[-1] for name in history.metrics} | {
+        "loss": history.column("evaluations", "loss")[-1]
+    }
+    return f"; it has no accuracy, and ends with {', '.join(f'{name} {value:.4g}' for name, value in last.items())}"
 
 
 def _compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:

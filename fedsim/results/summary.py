@@ -123,7 +123,7 @@ def read_summary(path: str | Path) -> dict[str, Any]:
 
 
 def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a summary as lines of a table: quantity, and value with its unit, or a dash."""
+    """Return a summary as lines of a table: quantity, and value with its unit; without what the run has not."""
 
     def shown(name: str, form: str) -> str:
         value = summary.get(name)
@@ -131,19 +131,22 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
     target = f"time to {100 * summary['target_accuracy']:g} % accuracy"
     held = summary.get("held_evaluations", 1)
-    lines = [
-        ("rounds", shown("rounds", "{:,}")),
-        ("simulated time", shown("simulated_s", "{:,.2f} s")),
-        ("mean round", shown("mean_round_s", "{:.3f} s")),
-        (f"final accuracy{_budget(summary)}", shown("final_accuracy", "{:.2%}")),
-        ("best accuracy", shown("best_accuracy", "{:.2%}")),
+    accuracies = [
         (f"{target}, first reached", _first(summary)),
         *([(f"{target}, held for {held} evaluations", shown("time_to_accuracy_held_s", "{:,.2f} s"))] * (held > 1)),
+        (f"final accuracy{_budget(summary)}", shown("final_accuracy", "{:.2%}")),
+        ("best accuracy", shown("best_accuracy", "{:.2%}")),
+    ]
+    lines = [
+        *(accuracies if summary["best_accuracy"] is not None else []),
         *(
             (f"final {name}", "-" if value is None else f"{value:.4g}")
             for name, value in summary.get("final_metrics", {}).items()
             if name != "accuracy"
         ),
+        ("rounds", shown("rounds", "{:,}")),
+        ("simulated time", shown("simulated_s", "{:,.2f} s")),
+        ("mean round", shown("mean_round_s", "{:.3f} s")),
         ("participations", shown("participations", "{:,}")),
         ("delivered", shown("delivered_share", "{:.1%}")),
         ("late, dropped", f"{shown('late', '{:,}')}, {shown('dropped', '{:,}')}"),

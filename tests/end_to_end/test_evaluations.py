@@ -10,7 +10,7 @@ from fedsim import Scenario, read_run, run, simulate
 from fedsim.cli import app
 from fedsim.errors import ScenarioError
 from fedsim.learning import MemoryStore, Work
-from fedsim.results import read_summary, recording, report, rows, summarise
+from fedsim.results import read_summary, recording, report, rows, sentences, summarise
 from fedsim.simulation import Simulation
 from tests.support.run_folders import stopped
 from tests.support.tiny_targets import TinyTargets
@@ -149,6 +149,10 @@ def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it
     summary = read_summary(tmp_path / "run")
     assert summary["client_accuracy_mean"] is None
     assert summary["mean_accuracy"] is None
+    assert "it has no accuracy, and ends with mean-absolute-error " in sentences(history)[0]
+    assert not [line for line, _ in rows(summary) if "accuracy" in line]
+    errors = history.metric("mean-absolute-error")
+    assert history.explain(metric="mean-absolute-error", below=errors[1]).column("rounds").to_pylist() == [1]
     assert history.fairness("mean-absolute-error").column("clients").to_pylist() == [8]
     pages = {page.title: page.lines for page in report(history)}
     assert "accuracy of the model on each client's own samples" not in pages

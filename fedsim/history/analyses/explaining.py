@@ -24,7 +24,7 @@ def explain(
 ) -> pa.Table:
     """Return the seconds to a target as rounds times the mean seconds of a round, one row for each run.
 
-    Columns: ``run``, ``rounds``, ``reached`` (null where nothing is learned), ``seconds``, ``round_s``, and what a mean
+    Columns: ``run``, ``rounds``, ``reached`` (null without the metric), ``seconds``, ``round_s``, and what a mean
     round is spent on: ``before_s`` until its clients began (questions, waits), the mean ``downlink_s``, ``compute_s``,
     ``queue_s`` and ``uplink_s`` of the clients that delivered in it, and ``waiting_s`` for the slowest of them or for
     the deadline. They add up to ``round_s``, and are null where most updates span several rounds, and with edge
@@ -69,10 +69,11 @@ def _with_common_evaluations(run: Tables, others: Sequence[Tables]) -> Tables:
 def _row(run: Tables, metric: str, above: float | str | None, below: float | None) -> dict[str, Any]:
     """Return the row of a run; what its mean round was spent on up to the target, or in all its rounds."""
     ends_s = run.column("rounds", "end_s")
-    at_s = reached(run, metric, above=above, below=below).first_s if run.evaluations.num_rows else None
+    known = bool(run.evaluations.num_rows) and bool(np.isfinite(run.curve("time", metric)[1]).any())
+    at_s = reached(run, metric, above=above, below=below).first_s if known else None
     count = ends_s.size if at_s is None else int(np.count_nonzero(ends_s <= at_s))
     row: dict[str, Any] = {"run": run.name, "rounds": count}
-    row["reached"] = at_s is not None if run.evaluations.num_rows else None
+    row["reached"] = at_s is not None if known else None
     row["seconds"] = float(ends_s[count - 1]) if count else 0.0
     if not count:
         return row
