@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_MOST_DRAWN: Final = 2**15
+_MOST_DRAWN: Final = 2**13
 """Participations that are drawn one by one."""
 _MOST_SENT: Final = 2**20
 """Participations from whose beginnings rounds are timed; with more of them, from those of the rounds."""
