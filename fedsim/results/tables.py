@@ -1,10 +1,11 @@
 """The tables of a run folder as files: streams while the run goes on, Parquet when it has ended."""
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ from fedsim.history import History
 from fedsim.history.column import TableSchema
 from fedsim.history.schema import TABLES
 from fedsim.history.spool import read_batches
-from fedsim.results.manifest import SUMMARY, checked_bytes
+from fedsim.results.manifest import SCENARIO, SUMMARY, checked_bytes
 from fedsim.results.models import with_model
 from fedsim.results.places import SWAP, located
 from fedsim.results.repeating import evaluate_all
@@ -115,16 +116,28 @@ def _history(folder: Path, state: RunState) -> History:
         unfinished=None if finished else shortfall(folder),
         find_evaluations=partial(evaluate_all, folder) if tables["evaluations"].num_rows else None,
     )
+    history = replace(history, **_asked(folder))
     if finished and located(folder, SUMMARY).exists():
         summary = read_summary(folder)
         history = replace(
             history,
             said=tuple(summary.get("notes", ())),
             until_s=summary.get("until_s"),
-            target_accuracy=summary["target_accuracy"],
-            smoothing=summary["held_evaluations"],
+            target_accuracy=summary.get("target_accuracy", history.target_accuracy),
+            smoothing=summary.get("held_evaluations", history.smoothing),
         )
     return with_model(history, folder)
+
+
+def _asked(folder: Path) -> dict[str, Any]:
+    """Return what the scenario of a run asks of its results; nothing where it could not be written as TOML."""
+    try:
+        tables = tomllib.loads(located(folder, SCENARIO).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    results = tables.get("results", {})
+    found = {name: results[name] for name in ("target_accuracy", "smoothing") if name in results}
+    return found | {"until_s": tables.get("rounds", {}).get("until_s")}
 
 
 def _streamed(file: Path, kept: TableState | None, schema: TableSchema) -> pa.Table:

@@ -46,3 +46,11 @@ def test_a_whole_run_says_nothing(tmp_path):
     for history in (simulate(TIMING), read_run(tmp_path)):
         assert history.unfinished is None
         assert "not whole" not in report(history)[0].title
+
+
+def test_what_a_scenario_asks_of_its_results_is_known_of_any_run(tmp_path):
+    asked = TIMING.replace({"results.target_accuracy": 0.6, "results.smoothing": 4, "rounds.until_s": 3.0})
+    stopped(asked, tmp_path / "part", 2, BrokenError())
+    run(asked, tmp_path / "whole")
+    for history in (read_run(tmp_path / "part"), read_run(tmp_path / "whole"), simulate(asked)):
+        assert (history.target_accuracy, history.smoothing, history.until_s) == (0.6, 4, 3.0)
