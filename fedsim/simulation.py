@@ -144,6 +144,7 @@ class Simulation:
             budget=budget,
             until_s=self.scenario.rounds.until_s,
             target_accuracy=self.scenario.results.target_accuracy,
+            target=None if self.scenario.rounds.target is None else self.scenario.rounds.target.goal,
             smoothing=self.scenario.results.smoothing,
         )
 

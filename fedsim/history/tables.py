@@ -1,7 +1,7 @@
 """The tables of a run, and what is read from them without an analysis: columns, curves, time to accuracy."""
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,24 @@ CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
 """Table and columns of each quantity: its time and itself."""
 
 
+class Goal(NamedTuple):
+    """A metric and the value that is good enough."""
+
+    metric: str
+    value: float
+    above: bool = True
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The goal as arguments of `History.reached`."""
+        return {"metric": self.metric, "above" if self.above else "below": self.value}
+
+    def __str__(self) -> str:
+        if self.metric == "accuracy" and self.above:
+            return f"{100 * self.value:g} % accuracy"
+        return f"{self.metric} of at {'least' if self.above else 'most'} {self.value:g}"
+
+
 @dataclass(frozen=True)
 class Tables:
     """The tables of one run, as Arrow tables with the schemas of `fedsim.history.schema`.
@@ -54,6 +72,7 @@ class Tables:
     accounts : one row for each client of an audited run; None otherwise
     clients : one row for each client, as it is before the first round; None in the folder of an unfinished run
     target_accuracy : accuracy whose time is stated, `results.target_accuracy`
+    target : of another metric, `rounds.target`; None without
     smoothing : window of the means in figures, `results.smoothing`
     """
 
@@ -70,7 +89,13 @@ class Tables:
     accounts: pa.Table | None = None
     clients: pa.Table | None = None
     target_accuracy: float = field(default=0.8, compare=False, kw_only=True)
+    target: Goal | None = field(default=None, compare=False, kw_only=True)
     smoothing: int = field(default=1, compare=False, kw_only=True)
+
+    @property
+    def goal(self) -> Goal:
+        """What seconds are stated for: the target of another metric, or the accuracy."""
+        return Goal("accuracy", self.target_accuracy) if self.target is None else self.target
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the tables that this run has, by name."""

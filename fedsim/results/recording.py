@@ -169,6 +169,7 @@ def _finished_before(folder: RunFolder) -> History:
                 remarks=remarks_of(folder.scenario) + _ended_early(folder.scenario, history),
                 until_s=folder.scenario.rounds.until_s,
                 target_accuracy=folder.scenario.results.target_accuracy,
+                target=None if folder.scenario.rounds.target is None else folder.scenario.rounds.target.goal,
                 smoothing=folder.scenario.results.smoothing,
             )
         write_results(folder.path, folder.scenario, history)

@@ -42,8 +42,8 @@ def overview(history: History, name: str = "", beside: Mapping[str, History] | N
     others = dict(beside or {})
     pages = []
     if history.rounds.num_rows:
-        rows = history.explain(*others.values(), above=history.target_accuracy)
-        target = f"to {100 * history.target_accuracy:g} % accuracy, and " if history.evaluations.num_rows else ""
+        rows = history.explain(*others.values(), **history.goal.asked)
+        target = f"to {history.goal}, and " if history.evaluations.num_rows else ""
         title = f"{target}what a mean round is spent on"
         pages.append(Page(title, *spent_table(rows, [name or history.name, *others])))
     if history.lost().num_rows:

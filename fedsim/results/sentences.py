@@ -43,7 +43,7 @@ def sentences(
 ) -> list[str]:
     """Return what a run came to and why, the most useful first."""
     others = dict(beside or {})
-    first, *rest = history.explain(*others.values(), above=history.target_accuracy).to_pylist()
+    first, *rest = history.explain(*others.values(), **history.goal.asked).to_pylist()
     found = [
         "" if history.unfinished is None else f"This run is not whole, {history.unfinished}: numbers are those so far.",
         _to_target(history, first),
@@ -57,18 +57,14 @@ def sentences(
 
 
 def _to_target(history: History, row: Mapping[str, Any]) -> str:
-    target, rounds, seconds = history.target_accuracy, row["rounds"], row["seconds"]
+    goal, rounds, seconds = history.goal, row["rounds"], row["seconds"]
     if not rounds:
-        return (
-            f"The first model has {100 * target:g} % accuracy already, at 0 s."
-            if row["reached"]
-            else "No round was over."
-        )
+        return f"The first model has {goal} already, at 0 s." if row["reached"] else "No round was over."
     each = f"{_count(rounds, 'round')} of {row['round_s']:.3g} s"
     said = {
         None: f"{each} took {seconds:,.6g} s{_without(history)}.",
-        True: f"{100 * target:g} % accuracy is first reached at {seconds:,.4g} s: {each}.",
-        False: f"{100 * target:g} % accuracy is never reached: {each}, {seconds:,.6g} s in all.",
+        True: f"{goal} is first reached at {seconds:,.4g} s: {each}.",
+        False: f"{goal} is never reached: {each}, {seconds:,.6g} s in all.",
     }[row["reached"]]
     parts = sorted(((row[part] or 0.0, name) for part, name in PART_NAMES.items()), reverse=True)
     spent = [f"{name} {seconds / row['round_s']:.0%}" for seconds, name in parts if seconds > 0.005 * row["round_s"]]

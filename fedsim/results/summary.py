@@ -16,6 +16,7 @@ from fedsim.history.accounting import spent
 from fedsim.history.analyses.gaps import value_at
 from fedsim.history.fairness import Spread, judged_by, last_spread
 from fedsim.history.notes import Rates
+from fedsim.history.tables import Goal
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
 from fedsim.results.state import read_state
@@ -63,6 +64,8 @@ def summarise(
         "time_to_accuracy_after_s": reaching.after_s,
         "held_evaluations": held,
         "time_to_accuracy_held_s": reaching.held_s,
+        "target": None if history.target is None else history.target._asdict(),
+        "time_to_target_s": _target_s(history),
         "final_metrics": {name: value_at(history, name, final_s) for name in history.metrics},
         "participations": selected,
         "delivered_share": delivered / selected if selected else None,
@@ -83,6 +86,13 @@ def summarise(
         **_spread(history),
         "notes": history.told(rates, budget),
     }
+
+
+def _target_s(history: History) -> float | None:
+    """Return when the target of another metric is first reached; None without one."""
+    if history.target is None or not history.evaluations.num_rows:
+        return None
+    return history.reached(**history.target.asked).first_s
 
 
 def _has_batteries(history: History) -> bool:
@@ -138,6 +148,7 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("best accuracy", shown("best_accuracy", "{:.2%}")),
     ]
     lines = [
+        *([_of_target(summary)] if summary.get("target") else []),
         *(accuracies if summary["best_accuracy"] is not None else []),
         *(
             (f"final {name}", "-" if value is None else f"{value:.4g}")
@@ -170,6 +181,12 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
+def _of_target(summary: dict[str, Any]) -> tuple[str, str]:
+    """Return the line on the target of another metric."""
+    first_s = summary["time_to_target_s"]
+    return f"time to {Goal(**summary['target'])}, first reached", "-" if first_s is None else f"{first_s:,.2f} s"
+
+
 def _budget(summary: dict[str, Any]) -> str:
     """Return at which second the final model is meant where a run has a budget of time."""
     until_s = summary.get("until_s")
@@ -178,10 +195,11 @@ def _budget(summary: dict[str, Any]) -> str:
 
 def _first(summary: dict[str, Any]) -> str:
     """Return when a target is first reached, in words; between two instants where models were not evaluated."""
+    # Older summaries have the time of a mean.
     first_s, after_s = summary["time_to_accuracy_s"], summary.get("time_to_accuracy_after_s")
-    if first_s is None:
+    if first_s is None or after_s is None:
         return "-"
-    if after_s is None or after_s == first_s:
+    if after_s == first_s:
         return f"{first_s:,.2f} s"
     return f"{first_s:,.2f} s; models from {after_s:,.2f} s on were not evaluated"
 

@@ -21,6 +21,7 @@ from fedsim.results.places import SWAP, located
 from fedsim.results.repeating import evaluate_all
 from fedsim.results.state import RunState, TableState, read_state, shortfall
 from fedsim.results.summary import read_summary
+from fedsim.scenario.sections import Target
 from fedsim.whole_files import replace_file
 
 ROWS_IN_A_GROUP: Final = 2**16
@@ -135,9 +136,10 @@ def _asked(folder: Path) -> dict[str, Any]:
         tables = tomllib.loads(located(folder, SCENARIO).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    results = tables.get("results", {})
+    results, rounds = tables.get("results", {}), tables.get("rounds", {})
     found = {name: results[name] for name in ("target_accuracy", "smoothing") if name in results}
-    return found | {"until_s": tables.get("rounds", {}).get("until_s")}
+    target = Target(**rounds["target"]).goal if "target" in rounds else None
+    return found | {"until_s": rounds.get("until_s"), "target": target}
 
 
 def _streamed(file: Path, kept: TableState | None, schema: TableSchema) -> pa.Table:

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedsim.arrays import Whole
 from fedsim.devices import Devices
+from fedsim.history.tables import Goal
 from fedsim.learning import LEARNERS, Evaluation, LearnerSettings
 from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
 from fedsim.privacy import Privacy
@@ -85,6 +86,14 @@ class Target(Settings):
             )
         return self
 
+    @property
+    def goal(self) -> Goal | None:
+        """The goal of another metric than accuracy, whose own stands in the results."""
+        if self.metric == "accuracy":
+            return None
+        value = self.at_most if self.at_least is None else self.at_least
+        return None if value is None else Goal(self.metric, value, above=self.at_least is not None)
+
     def reached(self, evaluation: Evaluation) -> bool:
         """Return whether an evaluation is good enough."""
         found = evaluation.value(self.metric)
@@ -110,7 +119,7 @@ class Rounds(Settings):
     faults : crashes, link outages and restarts; None for none
     until_s : no round starts at or after this simulated second
     target_accuracy : the run ends after the first round whose evaluation reaches it; 0.8 or ``"80 %"``
-    target : the same for any metric of the task, or its loss
+    target : the same for any metric of the task, or its loss; of such a metric reports and summaries state the seconds
 
     Examples
     --------

@@ -150,6 +150,13 @@ def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it
     assert summary["client_accuracy_mean"] is None
     assert summary["mean_accuracy"] is None
     assert "it has no accuracy, and ends with mean-absolute-error " in sentences(history)[0]
+    target = {"rounds.target": {"metric": "mean-absolute-error", "at_most": history.metric("mean-absolute-error")[2]}}
+    run(scenario.replace(target), tmp_path / "target", store=False)
+    reached = read_run(tmp_path / "target")
+    assert (reached.rounds.num_rows, reached.column("rounds", "end_s")[-1]) == (2, history.column("rounds", "end_s")[1])
+    assert sentences(reached)[0].startswith(f"{reached.target} is first reached at ")
+    assert dict(rows(read_summary(tmp_path / "target")))[f"time to {reached.target}, first reached"].endswith(" s")
+    assert len(reached.plot(y="mean-absolute-error").axes[0].collections) == 1
     assert not [line for line, _ in rows(summary) if "accuracy" in line]
     errors = history.metric("mean-absolute-error")
     assert history.explain(metric="mean-absolute-error", below=errors[1]).column("rounds").to_pylist() == [1]

@@ -110,6 +110,8 @@ def test_summary_of_a_history_worked_by_hand():
         "time_to_accuracy_after_s": 4.0,
         "held_evaluations": 2,
         "time_to_accuracy_held_s": 8.0,
+        "target": None,
+        "time_to_target_s": None,
         "final_metrics": {},
         "participations": 10,
         "delivered_share": 0.5,
@@ -154,10 +156,19 @@ def test_without_privacy_the_summary_says_so():
 
 
 def test_a_summary_of_an_older_release_is_shown_without_what_it_lacks():
-    new = ("mean_accuracy", "downlink_bits", "uplink_bits", "energy_j", "wasted_work_share", "mean_leakage")
+    new = (
+        "time_to_accuracy_after_s",
+        "mean_accuracy",
+        "downlink_bits",
+        "uplink_bits",
+        "energy_j",
+        "wasted_work_share",
+        "mean_leakage",
+    )
     old = {name: value for name, value in summarise(HISTORY, budget=4.0).items() if name not in new}
     lines = dict(rows(old))
     assert (lines["wasted work"], lines["bits down, up"]) == ("-", "-, -")
+    assert lines["time to 80 % accuracy, first reached"] == "-", "it had the time of a mean"
     assert not {"mean leakage", "energy", "accuracy of clients"} & set(lines)
 
 

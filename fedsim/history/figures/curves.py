@@ -10,7 +10,7 @@ from fedsim.errors import RunError
 from fedsim.history.analyses.gaps import Models
 from fedsim.history.analyses.targets import reached
 from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, add_legend, as_it_is, save
-from fedsim.history.tables import Tables, X, Y
+from fedsim.history.tables import Goal, Tables, X, Y
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,8 +104,7 @@ def draw(
     as_it_is(axes.yaxis.label, Y_LABELS.get(y, f"test {y}") + (mean if window > 1 else ""))
     axes.set_xlim(left=0)
     axes.grid(visible=True, alpha=0.3)
-    if y == "accuracy":
-        _mark_target(axes, histories, x, lines)
+    _mark_target(axes, histories, x, y, lines)
     if len(names) == 1:
         as_it_is(axes.set_title(""), names[0])
     else:
@@ -134,23 +133,24 @@ def _style(history: Tables, y: str) -> dict[str, Any]:
     return {"marker": ".", "markersize": 5}
 
 
-def _mark_target(axes: "Axes", histories: Sequence[Tables], x: X, lines: "Sequence[Line2D]") -> None:
-    """Draw the target that all runs have, and where each one first reaches it."""
-    targets = {history.target_accuracy for history in histories}
-    if len(targets) > 1:
+def _mark_target(axes: "Axes", histories: Sequence[Tables], x: X, y: str, lines: "Sequence[Line2D]") -> None:
+    """Draw the target of the quantity that all runs have, and where each one first reaches it."""
+    goals = {Goal(y, one.target_accuracy) if y == "accuracy" else one.goal for one in histories}
+    goal = goals.pop()
+    if goals or goal.metric != y:
         return
-    target = targets.pop()
-    axes.axhline(target, color="grey", linestyle=":", linewidth=1.0, zorder=1)
+    axes.axhline(goal.value, color="grey", linestyle=":", linewidth=1.0, zorder=1)
     for i, (history, line) in enumerate(zip(histories, lines, strict=True)):
-        reached_s = reached(history, above=target).first_s
+        reached_s = reached(history, **goal.asked).first_s
         if reached_s is None:
             continue
         at_s = history.column("evaluations", "time_s")
         number = history.column("evaluations", "round")[np.flatnonzero(at_s == reached_s)[0]]
         at, said = (reached_s, f"{reached_s:.4g} s") if x == "time" else (float(number), f"round {number}")
-        axes.scatter([at], [target], s=25, color=line.get_color(), zorder=4)
+        axes.scatter([at], [goal.value], s=25, color=line.get_color(), zorder=4)
         if len(histories) <= _NUMBERED:
-            words = f"{100 * target:g} % at {said}"
-            axes.annotate(
-                words, (at, target), (6, -11 * (i + 1)), textcoords="offset points", color=line.get_color(), fontsize=8
-            )
+            value = f"{100 * goal.value:g} %" if y == "accuracy" else f"{goal.value:g}"
+            place = (6, -11 * (i + 1))
+            note = axes.annotate("", (at, goal.value), place, textcoords="offset points", fontsize=8)
+            as_it_is(note, f"{value} at {said}")
+            note.set_color(line.get_color())
