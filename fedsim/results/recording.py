@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace as with_fields
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +24,7 @@ from fedsim.results.tables import read_run
 from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of, side_information_of
-from fedsim.simulation import Simulation
+from fedsim.simulation import EvaluatingAll, Simulation
 
 
 def run(
@@ -96,17 +97,16 @@ def run(
 
         used = None if executor is not None else _executor_before(folder)
         recorder = Recorder(scenario.name, folder.spool)
-        simulation = Simulation(
-            scenario,
+        make = partial(
+            Simulation,
             data_dir=data_dir,
             store=store,
             keeping=keeping,
-            on_round=after_round,
             executor=executor or (used.kind if used else None),
             device=device or (used.device if used else None),
             precision=precision or (cast(Precision, used.precision) if used else "float32"),
-            recorder=recorder,
         )
+        simulation = make(scenario, on_round=after_round, recorder=recorder)
         if folder.state is not None:
             say(f"{path}: goes on after round {folder.state.rounds} ({folder.state.status})")
         learner = simulation.context.learner
@@ -120,6 +120,7 @@ def run(
             trained = simulation.trained()
             if trained is not None:
                 write_model(folder.claim(MODEL), trained.arrays, trained.architecture, history.rounds.num_rows)
+                history = with_fields(history, find_evaluations=EvaluatingAll(scenario, make))
             write_results(folder.place, scenario, history, recorder.batches("participations"))
         except BaseException as error:
             saver.end(error)

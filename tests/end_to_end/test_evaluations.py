@@ -51,8 +51,8 @@ def test_missing_evaluations_are_those_of_a_run_that_makes_all(server, tmp_path)
     few = simulate(sparse, store=store)
     assert few.evaluations.num_rows < every.evaluations.num_rows
     assert few.evaluate_missing().evaluations.equals(every.evaluations)
-    run(sparse, tmp_path / "run", store=False)
-    assert read_run(tmp_path / "run").evaluate_missing().evaluations.equals(every.evaluations)
+    for history in (run(sparse, tmp_path / "run", store=store), read_run(tmp_path / "run")):
+        assert history.evaluate_missing().evaluations.equals(every.evaluations)
 
 
 def test_a_target_that_ended_a_run_does_not_end_its_repetition():
