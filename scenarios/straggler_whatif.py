@@ -54,7 +54,7 @@ RULES: dict[str, dict[str, Any]] = {
     "10 fastest of 13": {"rounds.policy": {"kind": "k-fastest", "k": COHORT, "over_selection": 1.3}},
     "1 s, stale merged": {"rounds.policy": {"kind": "deadline", "deadline_s": 1.0}, "rounds.late": "stale"},
     "FedBuff": {"rounds.policy": {"kind": "fedbuff", "buffer": 5, "concurrency": COHORT}},
-    "FedAsync": {"rounds.policy": {"kind": "fedasync", "concurrency": COHORT}, "results.evaluate_every": 5},
+    "FedAsync": {"rounds.policy": {"kind": "fedasync", "concurrency": COHORT}},
 }
 
 
