@@ -11,7 +11,7 @@ from fedsim.history import History
 
 TARGET: Final = 0.8
 SMOOTHING: Final = 3
-"""Evaluations, of every second model, whose mean reaches the target."""
+"""Rounds whose mean accuracy reaches the target."""
 POINTS: Final = 101
 """Instants from 0 to the end of the run at which the accuracy is kept."""
 
