@@ -47,6 +47,7 @@ def sentences(
     found = [
         "" if history.unfinished is None else f"This run is not whole, {history.unfinished}: numbers are those so far.",
         _to_target(history, first),
+        _not_evaluated(history, again),
         *(_compared(first, row | {"run": name}) for name, row in zip(others, rest, strict=True)),
         _ended(history),
         *_lost(history),
@@ -69,6 +70,19 @@ def _to_target(history: History, row: Mapping[str, Any]) -> str:
     parts = sorted(((row[part] or 0.0, name) for part, name in PART_NAMES.items()), reverse=True)
     spent = [f"{name} {seconds / row['round_s']:.0%}" for seconds, name in parts if seconds > 0.005 * row["round_s"]]
     return f"{said} A mean round is {', '.join(spent)}." if spent else said
+
+
+def _not_evaluated(history: History, again: RunAgain) -> str:
+    """Return from when on models were not evaluated that may have reached the target sooner; empty without any."""
+    if not history.evaluations.num_rows:
+        return ""
+    first_s, after_s, _ = history.reached(**history.goal.asked)
+    if first_s is None or after_s is None or after_s >= first_s:
+        return ""
+    return (
+        f"It may be sooner: models from {after_s:,.4g} s on were not evaluated; to see it: "
+        f"{again({'results.evaluate_every': 1}, 'every')}"
+    )
 
 
 def _without(history: History) -> str:

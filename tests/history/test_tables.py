@@ -139,7 +139,7 @@ def test_a_time_to_a_target_says_from_when_on_models_were_not_evaluated():
     """Between 6 s, where the third model has 0.2, and 12 s, where the sixth has 0.7, no model was evaluated."""
     assert sparse(1).reached(above=0.6) == (8.0, 8.0, 8.0)
     assert sparse(3).reached(above=0.6) == (12.0, 8.0, 12.0)
-    assert recorded([0.9, 0.9], first=2).reached(above=0.8) == (4.0, 0.0, 4.0), "none before the second was evaluated"
+    assert recorded([0.9, 0.9], first=2).reached(above=0.8) == (4.0, 2.0, 4.0), "the first round's was not evaluated"
     assert value_at(sparse(3), "accuracy", 7.9) == 0.2
     assert value_at(sparse(3), "accuracy", 8.0) is None
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fedsim import draw
 from fedsim.errors import RunError
 from fedsim.history import Recorder, RoundEnd, draw_durations
-from fedsim.history.schema import CLIENTS, EVALUATIONS
+from fedsim.history.schema import CLIENTS
 from fedsim.history.tables import causal_mean
 from fedsim.results import report, rows, summarise
 from fedsim.rounds import Deadline
@@ -68,12 +68,6 @@ def recorded(accuracies, name="hand"):
             }
         )
     return recorder.history()
-
-
-def recorded_from_start():
-    """Return a history whose first model is evaluated too."""
-    start = EVALUATIONS.from_rows([{"round": 0, "time_s": 0.0, "model_version": 0, "accuracy": 0.1, "loss": 1.0}])
-    return replace(HISTORY, evaluations=pa.concat_tables([start, HISTORY.evaluations]))
 
 
 SPREAD = ("mean", "std", "variance", "worst_decile", "best_decile", "jain")
@@ -240,7 +234,7 @@ def test_a_figure_of_accuracies_has_a_title_and_the_target_where_it_is_first_rea
 
 def test_a_model_holds_until_the_next_where_each_was_evaluated():
     sparse = replace(HISTORY, evaluations=HISTORY.evaluations.slice(1, 4).filter(pa.array([True, False, False, True])))
-    styles = [draw([one]).axes[0].get_lines()[0].get_drawstyle() for one in (recorded_from_start(), sparse)]
+    styles = [draw([one]).axes[0].get_lines()[0].get_drawstyle() for one in (HISTORY, sparse)]
     assert styles == ["steps-post", "default"]
     assert draw([sparse]).axes[0].get_lines()[0].get_marker() == "."
 

@@ -40,8 +40,11 @@ class Models:
         return cls(start_s[new], row[version[new]])
 
     def first_unknown_s(self, after_s: float, until_s: float) -> float:
-        """Return from when on the server had a model without an evaluation, between two instants; else the last one."""
-        there = self.start_s[(self.start_s > after_s) & (self.start_s < until_s) & (self.row < 0)]
+        """Return from when on the server had a model without an evaluation, between two instants; else the last one.
+
+        The model before all training does not count, which `results.evaluate_start` leaves out on request.
+        """
+        there = self.start_s[1:][(self.start_s[1:] > after_s) & (self.start_s[1:] < until_s) & (self.row[1:] < 0)]
         return float(there[0]) if there.size else until_s
 
     def row_at(self, time_s: float) -> int:

@@ -128,7 +128,7 @@ def _style(history: Tables, y: str) -> dict[str, Any]:
     """Return how a curve is drawn: in steps where a value holds until the next, with points where some are unknown."""
     if y == "duration":
         return {}
-    if y in _LEAKAGES or (Models.of(history).row >= 0).all():
+    if y in _LEAKAGES or (Models.of(history).row[1:] >= 0).all():
         return {"drawstyle": "steps-post"}
     return {"marker": ".", "markersize": 5}
 

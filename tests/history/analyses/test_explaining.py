@@ -71,6 +71,15 @@ def test_of_two_runs_only_evaluations_count_that_both_have():
     )
 
 
+def test_a_sentence_says_from_when_on_models_were_not_evaluated():
+    """Of rounds of 3 s the second and the fourth are evaluated."""
+    every_other, *_ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], learner=learner(0.7, 0.9), count=4, evaluate_every=2)
+    assert sentences(every_other)[1] == (
+        "It may be sooner: models from 9 s on were not evaluated; to see it: "
+        "simulate(scenario.replace({'results.evaluate_every': 1}))"
+    )
+
+
 def test_sentences_say_what_is_not_seen_and_how_it_is_had():
     history, *_ = serve(Deadline(deadline_s=4.5), *WORLD, learner=learner(0.5))
     assert sentences(history, [2.0, 10.0]) == [
