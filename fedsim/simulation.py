@@ -1,11 +1,11 @@
 """A scenario that runs to its end, and its history."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fedsim.answers import ShortTraceback, attributing
 from fedsim.capabilities import FLOPS
@@ -29,6 +29,8 @@ from fedsim.watchdog import watched
 from fedsim.wiring import build_context, build_hierarchy, build_server
 
 _LOG: Final = logging.getLogger("fedsim")
+_SAID: Final[set[str]] = set()
+"""Sentences on scenarios that this process has logged."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,15 @@ class Simulation:
         """Return the history of a run that is over, with its remarks."""
         accountant = self.context.clients.accountant
         budget = None if accountant is None else accountant.total
-        return replace(self.history(), remarks=self.remarks, budget=budget)
+        return replace(
+            self.history(),
+            remarks=self.remarks,
+            budget=budget,
+            until_s=self.scenario.rounds.until_s,
+            target_accuracy=self.scenario.results.target_accuracy,
+            target=None if self.scenario.rounds.target is None else self.scenario.rounds.target.goal,
+            smoothing=self.scenario.results.smoothing,
+        )
 
     def history(self) -> History:
         """Return what has happened so far."""
@@ -163,8 +173,28 @@ class _Found:
         return self.trained
 
 
+@dataclass(frozen=True)
+class EvaluatingAll:
+    """The evaluations of all models of a run, by a repetition of it."""
+
+    scenario: Scenario
+    make: Callable[[Scenario], Simulation]
+
+    def __call__(self, history: History) -> History:
+        """Repeat the rounds of a history, with an evaluation after each; no evaluation ends them."""
+        every = {
+            "results.evaluate_every": 1,
+            "results.evaluate_start": True,
+            "results.evaluate_clients": "never",
+            "rounds.count": history.rounds.num_rows,
+            "rounds.target_accuracy": None,
+            "rounds.target": None,
+        }
+        return self.make(self.scenario.replace(every)).run()
+
+
 def simulate(
-    scenario: Scenario,
+    scenario: Scenario | str | Path | Mapping[str, Any],
     *,
     data_dir: str | Path | None = None,
     store: StoreChoice = None,
@@ -176,11 +206,12 @@ def simulate(
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
 
-    What the command line says of a run's end is said here too, by the logger ``fedsim``; `History.notes` holds it.
+    What the command line says of a run's end is said here too, by the logger ``fedsim``; `History.notes` holds it. What
+    is due to the scenario alone is logged once in a process.
 
     Parameters
     ----------
-    scenario : what to run
+    scenario : what to run: a scenario, the path of its TOML file, or its tables
     data_dir : folder of real data sets; ``FEDSIM_DATA`` or the user's cache by default
     store : keeps results of training, so that runs that share one compute no training twice: a `Store`, the folder of
         one, or False for none; ``FEDSIM_STORE`` or a folder in the user's cache by default
@@ -212,20 +243,27 @@ def simulate(
     >>> history.time_to_accuracy(0.99) is None
     True
     """
+    make = partial(
+        Simulation,
+        data_dir=data_dir,
+        store=store,
+        keeping=keeping,
+        executor=executor,
+        device=device,
+        precision=precision,
+    )
+    chosen = Scenario.of(scenario)
     with ShortTraceback():
-        simulation = Simulation(
-            scenario,
-            data_dir=data_dir,
-            store=store,
-            keeping=keeping,
-            on_round=on_round,
-            executor=executor,
-            device=device,
-            precision=precision,
-        )
+        simulation = make(chosen, on_round=on_round)
+        of_scenario = {*doubts_of(chosen), *remarks_of(chosen)}
         for note in simulation.foreseen:
-            _LOG.warning("fedsim: %s", note)
+            # What is due to the scenario alone holds for all runs of a study.
+            if note not in of_scenario or note not in _SAID:
+                _LOG.warning("fedsim: %s", note)
+        _SAID.update(of_scenario)
         history = simulation.run()
+    if history.find_model is not None:
+        history = replace(history, find_evaluations=EvaluatingAll(chosen, make))
     for note in history.notes[len(simulation.foreseen) :]:
         _LOG.warning("fedsim: %s", note)
     return history

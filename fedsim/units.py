@@ -112,6 +112,23 @@ REFERENCE_TEMPERATURE_K: Final = 290.0
 BITS_PER_FLOAT32: Final = 32
 
 
+def share_of(value: object) -> object:
+    """Return a share that is given as a number, or as a text in per cent; what is neither is returned as it is.
+
+    >>> share_of(0.8), share_of("80%"), share_of("97.5 %")
+    (0.8, 0.8, 0.975)
+    """
+    if isinstance(value, str) and value.rstrip().endswith("%"):
+        try:
+            # The nearest number to the decimal fraction, which a division by 100 may miss.
+            return float(f"{value.rstrip()[:-1].strip()}e-2")
+        except ValueError:
+            return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 1:
+        raise ValueError(f"it is a share of at most 1: {value:g} % is {value / 100:g} or '{value:g} %'")
+    return value
+
+
 def db_to_linear(value_db: ArrayLike) -> FloatArray:
     """Return the power ratio of a level in dB, of the same shape.
 

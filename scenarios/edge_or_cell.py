@@ -38,7 +38,7 @@ FIBRE_BPS = 1e8
 BACKHAULS_BPS = (1e5, 3e5, 1e6, 3e6, 1e7, FIBRE_BPS)
 DELAY_S = 0.02
 TARGET = 0.8
-SMOOTHING = 3  # evaluations
+SMOOTHING = 3  # evaluations, of curves alone
 
 Runs = dict[str, list[History]]
 Makers = dict[str, Callable[[int], Scenario]]  # what makes the scenario of a seed, by name
@@ -140,8 +140,8 @@ def scenario(
 
 
 def reached_s(history: History) -> float:
-    """Return the seconds to the target; infinity for never."""
-    time_s = history.time_to_accuracy(TARGET, SMOOTHING)
+    """Return the second at which the target is first reached; infinity for never."""
+    time_s = history.time_to_accuracy(TARGET)
     return np.inf if time_s is None else time_s
 
 

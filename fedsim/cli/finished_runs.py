@@ -1,5 +1,7 @@
 """The commands ``fedsim plot`` and ``fedsim report``, which read run folders."""
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -18,7 +20,10 @@ def plot(
             "--y", help="accuracy, loss, leakage, mean_leakage, duration or a metric; clients: their accuracies."
         ),
     ] = "accuracy",
-    smoothing: Annotated[int, typer.Option("--smoothing", min=1, max=10**6, help="Window of a causal mean.")] = 1,
+    smoothing: Annotated[
+        int | None,
+        typer.Option("--smoothing", min=1, max=10**6, help="Window of a causal mean (default: the scenario's)."),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", callback=one_path, help="File to write; its ending is its format.")
     ] = Path("runs/plot.png"),
@@ -31,7 +36,8 @@ def plot(
     from fedsim.results import read_run
 
     histories = [read_run(folder) for folder in runs]
-    labels = _labels(runs)
+    # One run has the figure of its folder.
+    labels = [histories[0].name] if len(runs) == 1 else _labels(runs)
     for i, (folder, history) in enumerate(zip(runs, histories, strict=True)):
         if history.unfinished is not None:
             typer.echo(f"fedsim: {folder}: this run is not whole: {history.unfinished}", err=True)
@@ -44,18 +50,51 @@ def plot(
 
 
 def report(
-    run_folder: Annotated[Path, typer.Argument(metavar="RUN", callback=one_path, help="A run folder.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", callback=each_path, help="A run folder, and others to compare with."),
+    ],
     deadlines_s: Annotated[
         list[float] | None, typer.Option("--deadline", metavar="S", help="Effect of this deadline; may be repeated.")
     ] = None,
-    every_round: Annotated[bool, typer.Option("--rounds", help="Print the cause of each round's length.")] = False,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="Print all tables: fates, causes, clients, fairness, deadlines.")
+    ] = False,
+    every_round: Annotated[
+        bool, typer.Option("--rounds", help="Print all tables, and the cause of each round.")
+    ] = False,
 ) -> None:
-    """Print time and bits by fate, the causes of the rounds' lengths, and the effect of deadlines."""
-    from fedsim.results import read_run
-    from fedsim.results import report as report_of
+    """Say why a run is as fast as it is: rounds and their seconds, who was lost, the effect of deadlines.
 
-    for page in report_of(read_run(run_folder), deadlines_s or (), every_round=every_round):
+    With several runs, say which factor makes the difference between the first and each other one.
+    """
+    from fedsim.cli.printing import print_lines
+    from fedsim.results import read_run, sentences
+    from fedsim.results import report as report_of
+    from fedsim.results.report import overview
+
+    name, *names = _labels(runs)
+    history, *others = (read_run(folder) for folder in runs)
+    beside, asked = dict(zip(names, others, strict=True)), deadlines_s or ()
+    print_lines(sentences(history, asked, beside, _Command(runs[0])))
+    pages = overview(history, name, beside)
+    if tables or every_round:
+        pages = report_of(history, asked, every_round=every_round, name=name, beside=beside)
+    for page in pages:
         print_table(page.title, page.lines, page.header)
+
+
+class _Command:
+    """The command that runs the scenario of a folder with other values, in a folder beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __call__(self, values: Mapping[str, Any], name: str) -> str:
+        """Return the command."""
+        changes = " ".join(f"--set {path}={value}" for path, value in values.items())
+        file, out = shlex.quote(str(self._folder / "scenario.toml")), shlex.quote(f"{self._folder}-{name}")
+        return f"fedsim run {file} {changes} --out {out}"
 
 
 def _labels(runs: list[Path]) -> list[str]:

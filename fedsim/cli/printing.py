@@ -11,15 +11,22 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        *header,
-        title=Text(title, style="table.title"),
-        show_header=bool(header),
-        title_justify="left",
-        show_lines=markup,
-    )
+    table = Table(*header, show_header=bool(header), show_lines=markup)
     if table.columns:
         table.columns[0].no_wrap = True
     for line in lines:
         table.add_row(*(cell if markup else Text(cell) for cell in line))
-    Console().print(table)
+    # The title of a narrow table would be wrapped to its width.
+    console = Console()
+    console.print(Text(title, style="table.title"))
+    console.print(table)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print sentences, each on lines of its own; a narrow terminal wraps them between words."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    for line in lines:
+        console.print(Text(line))

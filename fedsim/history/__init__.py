@@ -6,7 +6,7 @@ from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd
 from fedsim.lazy import on_use
 
 if TYPE_CHECKING:
-    from fedsim.history.figures import draw, draw_clients, save
+    from fedsim.history.figures import draw, draw_clients, draw_durations, save
     from fedsim.history.history import History
     from fedsim.history.recorder import Recorder
 else:
@@ -17,8 +17,20 @@ else:
             "Recorder": "fedsim.history.recorder",
             "draw": "fedsim.history.figures",
             "draw_clients": "fedsim.history.figures",
+            "draw_durations": "fedsim.history.figures",
             "save": "fedsim.history.figures",
         },
     )
 
-__all__ = ["Fate", "History", "Outcome", "Phase", "Recorder", "RoundEnd", "draw", "draw_clients", "save"]
+__all__ = [
+    "Fate",
+    "History",
+    "Outcome",
+    "Phase",
+    "Recorder",
+    "RoundEnd",
+    "draw",
+    "draw_clients",
+    "draw_durations",
+    "save",
+]

@@ -42,8 +42,8 @@ class Spread(NamedTuple):
 def fairness(tables: Tables, y: str = "accuracy") -> pa.Table:
     """Return the spread of a quantity over the clients, one row for each evaluation on the clients' own samples.
 
-    Columns: ``round``, and those of `Spread`. Clients without samples do not count. The worst tenth is that with the
-    lowest values: of a loss or an error it is the best one.
+    Columns: ``round``, and those of `Spread`, which are null where the value of a client is not finite. Clients without
+    samples do not count. The worst tenth is that with the lowest values: of a loss or an error it is the best one.
 
     Parameters
     ----------
@@ -63,8 +63,12 @@ def fairness(tables: Tables, y: str = "accuracy") -> pa.Table:
     number, values = _values(tables, y)
     rounds = np.unique(number)
     rows = [Spread.of(values[number == one]) for one in rounds.tolist()]
-    columns = {name: [row._asdict()[name] for row in rows] for name in Spread._fields}
+    columns = {name: [_finite(row._asdict()[name]) for row in rows] for name in Spread._fields}
     return pa.table({"round": rounds, **columns})
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
 
 
 def last_accuracies(tables: Tables) -> tuple[int, FloatArray]:
@@ -76,7 +80,8 @@ def last_accuracies(tables: Tables) -> tuple[int, FloatArray]:
         return 0, np.zeros(0)
     number, accuracy = _values(tables, "accuracy")
     last = int(number.max()) if number.size else 0
-    return last, accuracy[number == last]
+    accuracy = accuracy[number == last]
+    return last, accuracy[np.isfinite(accuracy)]
 
 
 def judged_by(tables: Tables) -> str:
@@ -88,17 +93,18 @@ def judged_by(tables: Tables) -> str:
 
 
 def last_spread(tables: Tables, y: str) -> Spread | None:
-    """Return the spread of a quantity in the last evaluation on the clients' own samples; None without one."""
+    """Return the spread of a quantity in the last evaluation on the clients' own samples; None without a finite one."""
     if tables.client_evaluations is None:
         return None
     number, values = _values(tables, y)
-    return Spread.of(values[number == number.max()]) if number.size else None
+    last = values[number == number.max()] if number.size else values
+    return Spread.of(last) if last.size and np.isfinite(last).all() else None
 
 
 def _values(tables: Tables, y: str) -> tuple[IntArray, FloatArray]:
-    """Return round and value of all rows that have one."""
+    """Return round and value of all clients with samples; none where no client has the quantity."""
     table: Final = "client_evaluations"
     own = y in ("accuracy", "loss")
     values = tables.column(table, y).astype(np.float64) if own else tables.metric(y, table)
-    there = ~np.isnan(values)
+    there = (tables.column(table, "samples") > 0) & ~np.isnan(values).all()
     return tables.column(table, "round")[there], values[there]

@@ -1,11 +1,15 @@
 """The history of a run with its analyses, as a notebook uses it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from fedsim.errors import RunError
-from fedsim.history import accounting, critical_path, fairness, figures, what_if
+from fedsim.history import accounting, critical_path, exports, fairness, figures, what_if
+from fedsim.history.analyses import explaining, gaps, lost, targets
+from fedsim.history.first_sight import as_html, as_text
 from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y
 from fedsim.learning.models.settings import ModelPart
@@ -23,7 +27,15 @@ class FindModel(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+class FindEvaluations(Protocol):
+    """How the evaluations of all models of a run are had."""
+
+    def __call__(self, history: "History") -> "History":
+        """Return the history of the same run with an evaluation after every round."""
+        ...
+
+
+@dataclass(frozen=True, repr=False)
 class History(Tables):
     """The tables of one run, and the analyses of this room as methods.
 
@@ -32,9 +44,11 @@ class History(Tables):
     Attributes
     ----------
     find_model : where `model` finds it; None for a history without one
+    find_evaluations : how `evaluate_missing` has the evaluations that were not made; None for a history without
     unfinished : what the run of a folder lacks to be whole, in words; None for a whole one
     remarks : sentences on what the scenario leaves without privacy, and why the run ended before its last round
     budget : greatest epsilon that a client may leak; None without privacy
+    until_s : the budget of time, `rounds.until_s`: what is final is the model at this second; None without one
     said : the notes of a run folder; None for a history that was not read from one
 
     Examples
@@ -50,16 +64,53 @@ class History(Tables):
     """
 
     find_model: FindModel | None = field(default=None, repr=False, compare=False, kw_only=True)
+    find_evaluations: FindEvaluations | None = field(default=None, repr=False, compare=False, kw_only=True)
     unfinished: str | None = field(default=None, compare=False, kw_only=True)
     remarks: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     budget: float | None = field(default=None, compare=False, kw_only=True)
+    until_s: float | None = field(default=None, compare=False, kw_only=True)
     said: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
 
     by_fate = accounting.by_fate
     cloud_path = critical_path.cloud_path
     critical_path = critical_path.critical_path
     deadline_whatif = what_if.deadline_whatif
+    deadlines_that_keep = lost.deadlines_that_keep
+    explain = explaining.explain
     fairness = fairness.fairness
+    flat = exports.flat
+    lost = lost.lost
+    mean_over_time = gaps.mean_over_time
+    mean_over_time_bounds = gaps.mean_over_time_bounds
+    reached = targets.reached
+    time_to = targets.time_to
+    time_to_accuracy = targets.time_to_accuracy
+    to_pandas = exports.to_pandas
+    write_csv = exports.write_csv
+
+    def __repr__(self) -> str:
+        return as_text(*self._first_sight())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._first_sight())
+
+    def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
+        """Return a title, and lines on what a run came to."""
+        ends_s = self.column("rounds", "end_s")
+        lost = [(int(self.column("rounds", name).sum()), name) for name in ("delivered", "late", "dropped")]
+        lines = [
+            ("rounds", f"{ends_s.size:,} in {ends_s[-1] if ends_s.size else 0.0:,.6g} s"),
+            ("participations", ", ".join(f"{count:,} {name}" for count, name in lost)),
+        ]
+        if self.evaluations.num_rows:
+            last, first_s = self.column("evaluations", "accuracy")[-1], self.time_to_accuracy(self.target_accuracy)
+            when = "not reached" if first_s is None else f"first reached at {first_s:,.4g} s"
+            known = "no accuracy" if last is None or np.isnan(last) else f"{last:.2%} at the end"
+            lines.append(("accuracy", f"{known}; {100 * self.target_accuracy:g} % {when}"))
+        lines.append(("tables", ", ".join(f"{name} {table.num_rows:,}" for name, table in self.tables().items())))
+        if self.unfinished is not None:
+            lines.append(("not whole", self.unfinished))
+        return f"History of {self.name!r}", lines
 
     @property
     def notes(self) -> list[str]:
@@ -96,8 +147,26 @@ class History(Tables):
             raise RunError(f"{self.name}: this history has no model: its run was about timing only, or had not ended")
         return self.find_model(model, after_round).module()
 
+    def evaluate_missing(self) -> "History":
+        """Return this history with an evaluation of every model, at time 0 and after each round.
+
+        The run is repeated with the same draws. Its trainings are found in the store, so that it takes little more
+        than the evaluations; without a store all are computed again.
+
+        Raises
+        ------
+        RunError
+            If the run cannot be repeated, or its repetition has other rounds.
+        """
+        if self.find_evaluations is None:
+            raise RunError(f"{self.name}: this history has no models to evaluate: no scenario of it is known")
+        again = self.find_evaluations(self)
+        if not again.rounds.equals(self.rounds):
+            raise RunError(f"{self.name}: a repetition of the run has other rounds, so that its models are others")
+        return replace(self, evaluations=again.evaluations)
+
     def plot(
-        self, x: X = "time", y: Y | str = "accuracy", *, smoothing: int = 1, out: str | Path | None = None
+        self, x: X = "time", y: Y | str = "accuracy", *, smoothing: int | None = None, out: str | Path | None = None
     ) -> "figures.Figure":
         """Return a figure of one quantity against seconds or rounds; see `fedsim.history.figures.draw`.
 
@@ -106,7 +175,7 @@ class History(Tables):
         x : ``"time"`` in simulated seconds, or ``"round"``
         y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``, or a metric of the task by
             name
-        smoothing : window of the causal mean, in points; a leakage is never smoothed
+        smoothing : window of the causal mean, in points; that of the scenario by default. A leakage is never smoothed
         out : file to write, in the format of its ending; None for none
         """
         return figures.draw([self], x, y, smoothing=smoothing, out=out)

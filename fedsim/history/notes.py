@@ -15,6 +15,9 @@ FASTEST_BPS: Final = 1e11
 SLOWEST_BPS: Final = 1.0
 """Rates beyond which a transfer is absurd."""
 
+_NAMED: Final = 5
+"""Clients that a note names."""
+
 NEARLY_SPENT: Final = 0.99
 """Share of a privacy budget from which on it counts as spent."""
 
@@ -36,10 +39,23 @@ def _not_finite(tables: Tables) -> str:
     first = int(wrong[0])
     number, time_s = (tables.column("evaluations", name)[first] for name in ("round", "time_s"))
     again = "" if wrong.size == loss.size - first else "; later ones are finite again"
+    before = int(tables.column("evaluations", "round")[first - 1]) if first else 0
     return (
         f"the model is no number any more: its loss is {loss[first]} after round {number}, at {time_s:.6g} s, and "
-        f"{wrong.size} of {loss.size} evaluations are not finite{again}"
+        f"{wrong.size} of {loss.size} evaluations are not finite{again}. {_updated_by(tables, before, int(number))}"
+        "Usual causes: a too high learning.local.learning_rate, or very large values in the data"
     )
+
+
+def _updated_by(tables: Tables, before: int, number: int) -> str:
+    """Return a sentence on the clients whose updates are in the models after one round and up to another."""
+    served = tables.column("participations", "served_round").astype(np.float64)
+    clients = np.unique(tables.column("participations", "client")[(served > before) & (served <= number)])
+    if not clients.size:
+        return ""
+    rounds = f"round {number}" if number == before + 1 else f"the rounds {before + 1} to {number}"
+    more = "" if clients.size <= _NAMED else f" and {clients.size - _NAMED} others"
+    return f"Clients whose updates {rounds} used: {', '.join(map(str, clients[:_NAMED]))}{more}. "
 
 
 def _not_delivered(tables: Tables) -> str:

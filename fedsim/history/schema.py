@@ -12,7 +12,7 @@ from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd, SecureStep
 
 _NO_EDGES: Final = "without edge servers"
 _NO_SAMPLES: Final = "the client has no samples"
-_NO_SUCH_METRIC: Final = "the task has no such metric"
+_NO_SUCH_METRIC: Final = "the task has no such metric, or the scores are no numbers"
 _ACCURACY_ALONE: Final = "the task has none but accuracy"
 _CLIENT: Final = Column("client", pa.int32(), "index of the client")
 _BITS: Final = (

@@ -1,7 +1,7 @@
 """The tables of a run, and what is read from them without an analysis: columns, curves, time to accuracy."""
 
-from dataclasses import dataclass, fields
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ TableName = Literal[
     "accounts",
     "clients",
 ]
-_CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
+CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
     "accuracy": ("evaluations", "time_s", "accuracy"),
     "loss": ("evaluations", "time_s", "loss"),
     "leakage": ("rounds", "end_s", "largest_leakage"),
@@ -33,6 +33,24 @@ _CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
     "duration": ("rounds", "end_s", "duration_s"),
 }
 """Table and columns of each quantity: its time and itself."""
+
+
+class Goal(NamedTuple):
+    """A metric and the value that is good enough."""
+
+    metric: str
+    value: float
+    above: bool = True
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The goal as arguments of `History.reached`."""
+        return {"metric": self.metric, "above" if self.above else "below": self.value}
+
+    def __str__(self) -> str:
+        if self.metric == "accuracy" and self.above:
+            return f"{100 * self.value:g} % accuracy"
+        return f"{self.metric} of at {'least' if self.above else 'most'} {self.value:g}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +71,9 @@ class Tables:
     releases : one row for each private release; None without privacy
     accounts : one row for each client of an audited run; None otherwise
     clients : one row for each client, as it is before the first round; None in the folder of an unfinished run
+    target_accuracy : accuracy whose time is stated, `results.target_accuracy`
+    target : of another metric, `rounds.target`; None without
+    smoothing : window of the means in figures, `results.smoothing`
     """
 
     name: str
@@ -67,10 +88,35 @@ class Tables:
     releases: pa.Table | None = None
     accounts: pa.Table | None = None
     clients: pa.Table | None = None
+    target_accuracy: float = field(default=0.8, compare=False, kw_only=True)
+    target: Goal | None = field(default=None, compare=False, kw_only=True)
+    smoothing: int = field(default=1, compare=False, kw_only=True)
+
+    @property
+    def goal(self) -> Goal:
+        """What seconds are stated for: the target of another metric, or the accuracy."""
+        return Goal("accuracy", self.target_accuracy) if self.target is None else self.target
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the tables that this run has, by name."""
         return {f.name: table for f in fields(self) if isinstance(table := vars(self)[f.name], pa.Table)}
+
+    def table(self, name: TableName) -> pa.Table:
+        """Return a table by its name.
+
+        Parameters
+        ----------
+        name : of a table that this run has
+
+        Raises
+        ------
+        RunError
+            If this run has no such table.
+        """
+        found = self.tables().get(name)
+        if found is None:
+            raise RunError(f"{self.name}: this run has no table {name!r}; it has {', '.join(self.tables())}")
+        return found
 
     def column(self, table: TableName, name: str) -> NDArray[Any]:
         """Return a column as an array of shape (rows,); numbers with a null among them are floats, null as NaN.
@@ -87,9 +133,7 @@ class Tables:
         RunError
             If this run has no such table, or the table no such column.
         """
-        found = self.tables().get(table)
-        if found is None:
-            raise RunError(f"{self.name}: this run has no table {table!r}; it has {', '.join(self.tables())}")
+        found = self.table(table)
         if name not in found.column_names:
             raise RunError(f"{self.name}: {table} has no column {name!r}; its columns: {', '.join(found.column_names)}")
         values = found.column(name)
@@ -119,7 +163,7 @@ class Tables:
         smoothing : window of the causal mean; 1 for none (PAUSE, section V-B, uses 10 for accuracy). The evaluation at
             time 0 is where the curve begins, and enters no mean: it is that of a model without training
         """
-        table, time_s, quantity = _CURVES.get(y, ("evaluations", "time_s", ""))
+        table, time_s, quantity = CURVES.get(y, ("evaluations", "time_s", ""))
         abscissa = self.column(table, time_s if x == "time" else "round").astype(np.float64)
         values = self.column(table, quantity).astype(np.float64) if quantity else self.metric(y)
         first = int(np.count_nonzero(self.column(table, "round") == 0))
@@ -151,44 +195,6 @@ class Tables:
                 f"{self.name}: this run has no metric {name!r}; it has {', '.join(['accuracy', 'loss', *known])}"
             )
         return np.array([np.nan if row.get(name) is None else row[name] for row in rows], dtype=np.float64)
-
-    def time_to_accuracy(self, target: float, smoothing: int = 1) -> float | None:
-        """Return the simulated second at which an evaluation first reaches a test accuracy, None if never.
-
-        It is 0 if the first model reaches it and was evaluated at time 0.
-
-        Parameters
-        ----------
-        target : float in (0, 1]
-        smoothing : window of the causal mean over evaluations
-        """
-        time_s, accuracy = self.curve("time", "accuracy", smoothing)
-        reached = np.flatnonzero(accuracy >= target)
-        return float(time_s[reached[0]]) if reached.size else None
-
-    def mean_over_time(self, y: Y = "accuracy", until_s: float | None = None) -> float | None:
-        """Return the area under the curve of a quantity over simulated time, divided by the time.
-
-        The quantity stays as it is until its next value: of the accuracy this is the mean over time of that of the
-        server's model. It is taken from the first value on, which is at time 0 with `results.evaluate_start`.
-
-        Parameters
-        ----------
-        y : as of `curve`
-        until_s : end of the time; the end of the last round by default
-
-        Returns
-        -------
-        None without a value before the end, without time between the two, or if a value is no number.
-        """
-        time_s, values = self.curve("time", y)
-        ends_s = self.column("rounds", "end_s")
-        end_s = until_s if until_s is not None else float(ends_s[-1]) if ends_s.size else 0.0
-        there = time_s < end_s
-        if not there.any() or np.isnan(values[there]).any():
-            return None
-        lengths_s = np.diff(np.append(time_s[there], end_s))
-        return float((values[there] * lengths_s).sum() / (end_s - time_s[0]))
 
 
 def causal_mean(values: FloatArray, window: int) -> FloatArray:

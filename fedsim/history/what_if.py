@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
 from fedsim.errors import RunError
 from fedsim.history.columns import RoundColumns, codes_of, edges_of
-from fedsim.history.outcomes import Fate
+from fedsim.history.outcomes import Fate, RoundEnd
 from fedsim.history.tables import Tables
 
 
@@ -20,7 +20,7 @@ class DeadlineWhatIf:
 
     A round that lasted longer than the deadline would have ended then, and would have lost the used updates that
     arrived later. The rounds after it would have been different: simulate the deadline to see these. A deadline that
-    is longer than the round saves and loses nothing here.
+    is longer than that of a round which lost clients cannot be seen in its history.
     """
 
     deadlines_s: FloatArray
@@ -30,6 +30,7 @@ class DeadlineWhatIf:
     used: IntArray
     saved_s: FloatArray
     lost: IntArray
+    seen: BoolArray
 
     @property
     def lost_share(self) -> FloatArray:
@@ -41,20 +42,20 @@ class DeadlineWhatIf:
         """Return the sums over all rounds, one row a deadline.
 
         Columns: ``deadline_s``, ``saved_s``, ``saved_share`` of the rounds' time, ``lost`` updates, ``lost_share`` of
-        the used updates, and ``shortened``, the number of rounds that would have been shorter.
+        the used updates, and ``shortened``, the number of rounds that would have been shorter; null where the effect of
+        a deadline cannot be seen in this history.
         """
         time_s, used = self.duration_s.sum(), self.used.sum()
         saved_s, lost = self.saved_s.sum(axis=0), self.lost.sum(axis=0)
-        return pa.table(
-            {
-                "deadline_s": self.deadlines_s,
-                "saved_s": saved_s,
-                "saved_share": saved_s / time_s if time_s > 0 else np.zeros(saved_s.size),
-                "lost": lost,
-                "lost_share": lost / used if used > 0 else np.zeros(lost.size),
-                "shortened": np.count_nonzero(self.saved_s > 0, axis=0),
-            }
-        )
+        columns = {
+            "saved_s": saved_s,
+            "saved_share": saved_s / time_s if time_s > 0 else np.zeros(saved_s.size),
+            "lost": lost,
+            "lost_share": lost / used if used > 0 else np.zeros(lost.size),
+            "shortened": np.count_nonzero(self.saved_s > 0, axis=0),
+        }
+        masked = {name: pa.array(values, mask=~self.seen) for name, values in columns.items()}
+        return pa.table({"deadline_s": self.deadlines_s, **masked})
 
 
 def deadline_whatif(tables: Tables, deadlines_s: ArrayLike) -> DeadlineWhatIf:
@@ -82,6 +83,7 @@ def deadline_whatif(tables: Tables, deadlines_s: ArrayLike) -> DeadlineWhatIf:
     counts = np.zeros((rounds.round.size, wanted_s.size + 1), dtype=np.int64)
     np.add.at(counts, (at, shorter), 1)
     left_s = (rounds.end_s - sent_s)[:, None] - wanted_s
+    cut = (rounds.ended_by == RoundEnd.DEADLINE) & (rounds.missing > 0)
     lost = np.empty((rounds.round.size, wanted_s.size), dtype=np.int64)
     lost[:, order] = counts[:, :0:-1].cumsum(axis=1)[:, ::-1]
     return DeadlineWhatIf(
@@ -92,6 +94,7 @@ def deadline_whatif(tables: Tables, deadlines_s: ArrayLike) -> DeadlineWhatIf:
         used=counts.sum(axis=1),
         saved_s=np.where(left_s > TIE_ULPS * np.spacing(rounds.end_s)[:, None], left_s, 0.0),
         lost=lost,
+        seen=~(cut[:, None] & (left_s < -TIE_ULPS * np.spacing(rounds.end_s)[:, None])).any(axis=0),
     )
 
 

@@ -1,5 +1,6 @@
 """An evaluation of a model, which may still run while the simulation goes on."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
@@ -10,7 +11,10 @@ from fedsim.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Loss, accuracy and metrics of a model on some samples."""
+    """Loss, accuracy and metrics of a model on some samples; NaN, all of them, where the scores of a sample are.
+
+    Else a model that has diverged would be right wherever the first label is: the greatest of NaN has index 0.
+    """
 
     accuracy: float
     loss: float
@@ -19,6 +23,11 @@ class Evaluation:
     samples: int = 0
     parts: "tuple[Evaluation, ...]" = ()
     has_loss: bool = True
+
+    def __post_init__(self) -> None:
+        if self.has_loss and math.isnan(self.loss):
+            object.__setattr__(self, "accuracy", math.nan)
+            object.__setattr__(self, "metrics", dict.fromkeys(self.metrics, math.nan))
 
     def value(self, name: str) -> float:
         """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name."""

@@ -1,15 +1,16 @@
 """A run in a folder: tables while the run goes on, figures and a summary at the end."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace as with_fields
+from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 
 from fedsim.answers import ShortTraceback
 from fedsim.errors import RunError
-from fedsim.history import History, Recorder, draw, draw_clients
+from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
 from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
 from fedsim.learning.store.choice import StoreChoice
@@ -24,11 +25,11 @@ from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of, side_information_of
 from fedsim.scenario.doubts import doubts_of
-from fedsim.simulation import Simulation
+from fedsim.simulation import EvaluatingAll, Simulation
 
 
 def run(
-    scenario: Scenario,
+    scenario: Scenario | str | Path | Mapping[str, Any],
     out: str | Path | None = None,
     *,
     data_dir: str | Path | None = None,
@@ -49,7 +50,7 @@ def run(
 
     Parameters
     ----------
-    scenario : what is run
+    scenario : what is run: a scenario, the path of its TOML file, or its tables
     out : folder; ``runs/<name of the scenario>`` by default
     data_dir, store, keeping, on_round : as for `fedsim.simulate`
     executor, device, precision : as for `fedsim.simulate`; a run that goes on has those that it began with, unless they
@@ -78,6 +79,7 @@ def run(
     >>> (Path("runs/short") / "rounds.parquet").exists()
     True
     """
+    scenario = Scenario.of(scenario)
     path = Path("runs") / scenario.name if out is None else Path(out)
     if save_models is not None and save_models < 1:
         raise RunError(f"save_models: {save_models!r} is not allowed; it must be at least 1")
@@ -96,17 +98,16 @@ def run(
 
         used = None if executor is not None else _executor_before(folder)
         recorder = Recorder(scenario.name, folder.spool)
-        simulation = Simulation(
-            scenario,
+        make = partial(
+            Simulation,
             data_dir=data_dir,
             store=store,
             keeping=keeping,
-            on_round=after_round,
             executor=executor or (used.kind if used else None),
             device=device or (used.device if used else None),
             precision=precision or (cast(Precision, used.precision) if used else "float32"),
-            recorder=recorder,
         )
+        simulation = make(scenario, on_round=after_round, recorder=recorder)
         if folder.state is not None:
             say(f"{path}: goes on after round {folder.state.rounds} ({folder.state.status})")
         learner = simulation.context.learner
@@ -122,6 +123,7 @@ def run(
             trained = simulation.trained()
             if trained is not None:
                 write_model(folder.claim(MODEL), trained.arrays, trained.architecture, history.rounds.num_rows)
+                history = with_fields(history, find_evaluations=EvaluatingAll(scenario, make))
             write_results(folder.place, scenario, history, recorder.batches("participations"))
         except BaseException as error:
             saver.end(error)
@@ -145,12 +147,13 @@ def write_results(
         history, settings.target_accuracy, settings.smoothing, participations, budget, side_information_of(scenario)
     )
     write_json(place / SUMMARY, summary)
-    draw([history], "round", "duration", out=place / "round_durations.png")
+    if history.rounds.num_rows:
+        draw_durations(history, out=place / "round_durations.png")
     if history.evaluations.num_rows and summary["final_accuracy"] is None:
-        draw([history], "time", "loss", smoothing=settings.smoothing, out=place / "loss.png")
+        draw([history], "time", "loss", out=place / "loss.png")
     elif history.evaluations.num_rows:
-        draw([history], "time", "accuracy", smoothing=settings.smoothing, out=place / "accuracy.png")
-        draw([history], "round", "accuracy", smoothing=settings.smoothing, out=place / "accuracy_by_round.png")
+        draw([history], "time", "accuracy", out=place / "accuracy.png")
+        draw([history], "round", "accuracy", out=place / "accuracy_by_round.png")
     if last_accuracies(history)[1].size:
         draw_clients([history], out=place / "accuracy_of_clients.png")
     if scenario.privacy is not None:
@@ -166,7 +169,14 @@ def _finished_before(folder: RunFolder) -> History:
     if gone:
         if SUMMARY in gone:
             known = doubts_of(folder.scenario) + remarks_of(folder.scenario)
-            history = with_fields(history, remarks=known + _ended_early(folder.scenario, history))
+            history = with_fields(
+                history,
+                remarks=known + _ended_early(folder.scenario, history),
+                until_s=folder.scenario.rounds.until_s,
+                target_accuracy=folder.scenario.results.target_accuracy,
+                target=None if folder.scenario.rounds.target is None else folder.scenario.rounds.target.goal,
+                smoothing=folder.scenario.results.smoothing,
+            )
         write_results(folder.path, folder.scenario, history)
         folder.written_again()
     return history

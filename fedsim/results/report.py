@@ -1,6 +1,6 @@
 """A report of a run as tables of text: time, bits and energy by fate, causes of the rounds' lengths, deadlines."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -9,9 +9,11 @@ import pyarrow as pa
 from fedsim.history import History
 from fedsim.history.fairness import judged_by, last_spread
 from fedsim.history.what_if import arrivals_s
+from fedsim.results.sentences import spent_table
 
 _QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
 _NAMED_CLIENTS: Final = 5
+_LOST_CLIENTS: Final = 4
 _OF_CLIENTS: Final = {
     "distance m": ("distance_m", 1.0),
     "downlink SNR dB": ("downlink_snr_db", 1.0),
@@ -35,11 +37,36 @@ class Page(NamedTuple):
     lines: Sequence[tuple[str, ...]]
 
 
-def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: bool = False) -> list[Page]:
-    """Return the report of a run."""
+def overview(history: History, name: str = "", beside: Mapping[str, History] | None = None) -> list[Page]:
+    """Return the tables that answer most: what rounds are spent on, in this run and in others, and who was lost."""
+    others = dict(beside or {})
+    pages = []
+    if history.rounds.num_rows:
+        rows = history.explain(*others.values(), **history.goal.asked)
+        target = f"to {history.goal}, and " if history.evaluations.num_rows else ""
+        title = f"{target}what a mean round is spent on"
+        pages.append(Page(title, *spent_table(rows, [name or history.name, *others])))
+    if history.lost().num_rows:
+        pages.append(_lost(history))
+    return pages
+
+
+def report(
+    history: History,
+    deadlines_s: Sequence[float] = (),
+    *,
+    every_round: bool = False,
+    name: str = "",
+    beside: Mapping[str, History] | None = None,
+) -> list[Page]:
+    """Return the report of a run, beside others by their names."""
     critical, cloud = history.critical_path(), history.cloud_path()
     pages = [] if history.unfinished is None else [_unfinished(history.unfinished)]
-    pages += [_fates(history), _causes("causes of the lengths of rounds", critical, "missing")]
+    pages += overview(history, name, beside)
+    if history.participations.num_rows:
+        pages.append(_fates(history))
+    if history.rounds.num_rows:
+        pages.append(_causes("causes of the lengths of rounds", critical, "missing"))
     if cloud is not None:
         pages.append(_causes("causes of the lengths of the cloud's rounds", cloud, "phase_s"))
     if any(cause == "client" for cause in critical.column("cause").to_pylist()):
@@ -50,7 +77,7 @@ def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: 
     if last_spread(history, by) is not None:
         pages.append(_fairness(history, by))
     arrival_s = arrivals_s(history)
-    wanted_s = deadlines_s if arrival_s.size else ()
+    wanted_s: Sequence[float] = deadlines_s
     if arrival_s.size and not deadlines_s:
         wanted_s = _whole_digits(np.quantile(arrival_s, _QUANTILES, method="inverted_cdf"))
     if wanted_s:
@@ -60,13 +87,39 @@ def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: 
     return pages
 
 
+def _lost(history: History) -> Page:
+    table = history.lost()
+    columns = {
+        "client": "client",
+        "selected": "selected",
+        "late": "late",
+        "dropped": "dropped",
+        "in downlink": "downlink",
+        "in work": "compute",
+        "in uplink": "uplink",
+        "late by s": "missed_by_s",
+        "late by about s": "missed_by_about_s",
+    }
+    if table.column("missed_by_s").null_count < table.num_rows:
+        del columns["late by about s"]
+    rows = table.slice(0, _LOST_CLIENTS).to_pylist()
+    there = {title: name for title, name in columns.items() if any(row[name] for row in rows)}
+    lines = [tuple(_number(row[name]) for name in there.values()) for row in rows]
+    return Page("clients that were lost most often", tuple(there), lines)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+
+
 def _unfinished(what: str) -> Page:
     """Return the page that says that a run is not whole, so that its numbers are those of its first rounds."""
     return Page("this run is not whole", (), [("status", what), ("numbers", "those of the rounds so far")])
 
 
 def _fates(history: History) -> Page:
-    table = history.by_fate().to_pydict()
+    rows = [row for row in history.by_fate().to_pylist() if row["participations"]]
+    table = {name: [row[name] for row in rows] for name in rows[0]}
     forms = {
         "participations": ("participations", "{:,.0f}", 1.0),
         "downlink s": ("downlink_s", "{:,.1f}", 1.0),
@@ -85,7 +138,9 @@ def _fates(history: History) -> Page:
         forms["energy J"] = ("energy_j", "{:,.1f}", 1.0)
         forms["share of energy"] = ("energy_share", "{:.1%}", 1.0)
     lines = [
-        (title, *(form.format(value * unit) for value in table[name])) for title, (name, form, unit) in forms.items()
+        (title, *(form.format(value * unit) for value in table[name]))
+        for title, (name, form, unit) in forms.items()
+        if any(table[name])
     ]
     header = ("", *(fate.replace("wasted-", "wasted\n") for fate in table["fate"]))
     return Page("time and bits of the clients by fate", header, lines)
@@ -161,6 +216,8 @@ def _deadlines(history: History, deadlines_s: Iterable[float]) -> Page:
             f"{row['lost_share']:.1%}",
             f"{row['shortened']:,}",
         )
+        if row["saved_s"] is not None
+        else (f"{row['deadline_s']:g}", "cannot be seen in this history", *["-"] * 4)
         for row in history.deadline_whatif(list(deadlines_s)).totals().to_pylist()
     ]
     return Page("effect of deadlines, every round taken as it was", header, lines)

@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import spent
+from fedsim.history.analyses.gaps import value_at
 from fedsim.history.fairness import Spread, judged_by, last_spread
 from fedsim.history.notes import Rates
+from fedsim.history.tables import Goal
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
 from fedsim.results.state import read_state
@@ -26,7 +28,7 @@ _TOLD: Final = ("mean", "std", "worst_decile", "best_decile")
 def summarise(
     history: History,
     target_accuracy: float = 0.8,
-    smoothing: int = 1,
+    held: int = 1,
     participations: Iterable[pa.RecordBatch] | None = None,
     budget: float | None = None,
     side_information: str = "none",
@@ -36,22 +38,35 @@ def summarise(
     ends_s = history.column("rounds", "end_s")
     selected = int(history.column("rounds", "selected").sum())
     delivered = int(history.column("rounds", "delivered").sum())
-    _, accuracy = history.curve("round", "accuracy", smoothing)
+    ended_s = float(ends_s[-1]) if ends_s.size else 0.0
+    final_s = ended_s if history.until_s is None else min(history.until_s, ended_s)
+    in_time = history.column("evaluations", "time_s") <= final_s
+    accuracy = history.column("evaluations", "accuracy").astype(np.float64)[in_time]
     accuracy = accuracy[~np.isnan(accuracy)]
+    reaching = history.reached(above=target_accuracy, held=held)
     leakage, mean_leakage = (history.column("rounds", f"{name}_leakage") for name in ("largest", "mean"))
     reached, rates = set[int](), Rates()
     batches = history.participations.to_batches() if participations is None else participations
     used = spent(history, _noting(batches, reached, rates))
     return {
         "rounds": history.rounds.num_rows,
-        "simulated_s": float(ends_s[-1]) if ends_s.size else 0.0,
+        "simulated_s": ended_s,
+        "until_s": history.until_s,
+        "final_s": final_s,
+        "ended_s": ended_s,
         "mean_round_s": float(durations_s.mean()) if durations_s.size else None,
-        "final_accuracy": float(accuracy[-1]) if accuracy.size else None,
+        "final_accuracy": value_at(history, "accuracy", final_s),
         "best_accuracy": float(accuracy.max()) if accuracy.size else None,
-        "mean_accuracy": history.mean_over_time("accuracy"),
+        "mean_accuracy": history.mean_over_time("accuracy", final_s),
+        "mean_accuracy_bounds": history.mean_over_time_bounds("accuracy", final_s),
         "target_accuracy": target_accuracy,
-        "time_to_accuracy_s": history.time_to_accuracy(target_accuracy, smoothing) if accuracy.size else None,
-        "final_metrics": _last_metrics(history),
+        "time_to_accuracy_s": reaching.first_s,
+        "time_to_accuracy_after_s": reaching.after_s,
+        "held_evaluations": held,
+        "time_to_accuracy_held_s": reaching.held_s,
+        "target": None if history.target is None else history.target._asdict(),
+        "time_to_target_s": _target_s(history),
+        "final_metrics": {name: value_at(history, name, final_s) for name in history.metrics},
         "participations": selected,
         "delivered_share": delivered / selected if selected else None,
         "late": int(history.column("rounds", "late").sum()),
@@ -73,11 +88,11 @@ def summarise(
     }
 
 
-def _last_metrics(history: History) -> dict[str, float | None]:
-    """Return the metrics of the last evaluation by name; None for one that is no finite number, which JSON has not."""
-    rows = history.evaluations.column("metrics").slice(max(0, history.evaluations.num_rows - 1)).to_pylist()
-    found = dict(rows[0]) if rows and rows[0] is not None else {}
-    return {name: None if value is None or not math.isfinite(value) else value for name, value in found.items()}
+def _target_s(history: History) -> float | None:
+    """Return when the target of another metric is first reached; None without one."""
+    if history.target is None or not history.evaluations.num_rows:
+        return None
+    return history.reached(**history.target.asked).first_s
 
 
 def _has_batteries(history: History) -> bool:
@@ -118,25 +133,31 @@ def read_summary(path: str | Path) -> dict[str, Any]:
 
 
 def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a summary as lines of a table: quantity, and value with its unit, or a dash."""
+    """Return a summary as lines of a table: quantity, and value with its unit; without what the run has not."""
 
     def shown(name: str, form: str) -> str:
         value = summary.get(name)
         return "-" if value is None else form.format(value)
 
     target = f"time to {100 * summary['target_accuracy']:g} % accuracy"
-    lines = [
-        ("rounds", shown("rounds", "{:,}")),
-        ("simulated time", shown("simulated_s", "{:,.2f} s")),
-        ("mean round", shown("mean_round_s", "{:.3f} s")),
-        ("final accuracy", shown("final_accuracy", "{:.2%}")),
+    held = summary.get("held_evaluations", 1)
+    accuracies = [
+        (f"{target}, first reached", _first(summary)),
+        *([(f"{target}, held for {held} evaluations", shown("time_to_accuracy_held_s", "{:,.2f} s"))] * (held > 1)),
+        (f"final accuracy{_budget(summary)}", shown("final_accuracy", "{:.2%}")),
         ("best accuracy", shown("best_accuracy", "{:.2%}")),
-        (target, shown("time_to_accuracy_s", "{:,.2f} s")),
+    ]
+    lines = [
+        *([_of_target(summary)] if summary.get("target") else []),
+        *(accuracies if summary["best_accuracy"] is not None else []),
         *(
             (f"final {name}", "-" if value is None else f"{value:.4g}")
             for name, value in summary.get("final_metrics", {}).items()
             if name != "accuracy"
         ),
+        ("rounds", shown("rounds", "{:,}")),
+        ("simulated time", shown("simulated_s", "{:,.2f} s")),
+        ("mean round", shown("mean_round_s", "{:.3f} s")),
         ("participations", shown("participations", "{:,}")),
         ("delivered", shown("delivered_share", "{:.1%}")),
         ("late, dropped", f"{shown('late', '{:,}')}, {shown('dropped', '{:,}')}"),
@@ -158,6 +179,29 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         spread = f"mean {told['mean']}, deviation {told['std']}, lowest tenth {told['worst_decile']}"
         lines.append((f"{of_metric['name']} of clients", f"{spread}, highest tenth {told['best_decile']}"))
     return lines
+
+
+def _of_target(summary: dict[str, Any]) -> tuple[str, str]:
+    """Return the line on the target of another metric."""
+    first_s = summary["time_to_target_s"]
+    return f"time to {Goal(**summary['target'])}, first reached", "-" if first_s is None else f"{first_s:,.2f} s"
+
+
+def _budget(summary: dict[str, Any]) -> str:
+    """Return at which second the final model is meant where a run has a budget of time."""
+    until_s = summary.get("until_s")
+    return "" if until_s is None else f" at {until_s:,.6g} s"
+
+
+def _first(summary: dict[str, Any]) -> str:
+    """Return when a target is first reached, in words; between two instants where models were not evaluated."""
+    # Older summaries have the time of a mean.
+    first_s, after_s = summary["time_to_accuracy_s"], summary.get("time_to_accuracy_after_s")
+    if first_s is None or after_s is None:
+        return "-"
+    if after_s == first_s:
+        return f"{first_s:,.2f} s"
+    return f"{first_s:,.2f} s; models from {after_s:,.2f} s on were not evaluated"
 
 
 def _leakage(summary: dict[str, Any], largest: str) -> str:

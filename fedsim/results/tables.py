@@ -1,9 +1,11 @@
 """The tables of a run folder as files: streams while the run goes on, Parquet when it has ended."""
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,11 +15,13 @@ from fedsim.history import History
 from fedsim.history.column import TableSchema
 from fedsim.history.schema import TABLES
 from fedsim.history.spool import read_batches
-from fedsim.results.manifest import SUMMARY, checked_bytes
+from fedsim.results.manifest import SCENARIO, SUMMARY, checked_bytes
 from fedsim.results.models import with_model
 from fedsim.results.places import SWAP, located
+from fedsim.results.repeating import evaluate_all
 from fedsim.results.state import RunState, TableState, read_state, shortfall
 from fedsim.results.summary import read_summary
+from fedsim.scenario.sections import Target
 from fedsim.whole_files import replace_file
 
 ROWS_IN_A_GROUP: Final = 2**16
@@ -107,10 +111,35 @@ def _history(folder: Path, state: RunState) -> History:
             tables[name] = schema.read(found)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise RunError(f"{file}: cannot be read as a table of a run: {error}") from None
-    history = History(state.name, **tables, unfinished=None if finished else shortfall(folder))
+    history = History(
+        state.name,
+        **tables,
+        unfinished=None if finished else shortfall(folder),
+        find_evaluations=partial(evaluate_all, folder) if tables["evaluations"].num_rows else None,
+    )
+    history = replace(history, **_asked(folder))
     if finished and located(folder, SUMMARY).exists():
-        history = replace(history, said=tuple(read_summary(folder).get("notes", ())))
+        summary = read_summary(folder)
+        history = replace(
+            history,
+            said=tuple(summary.get("notes", ())),
+            until_s=summary.get("until_s"),
+            target_accuracy=summary.get("target_accuracy", history.target_accuracy),
+            smoothing=summary.get("held_evaluations", history.smoothing),
+        )
     return with_model(history, folder)
+
+
+def _asked(folder: Path) -> dict[str, Any]:
+    """Return what the scenario of a run asks of its results; nothing where it could not be written as TOML."""
+    try:
+        tables = tomllib.loads(located(folder, SCENARIO).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    results, rounds = tables.get("results", {}), tables.get("rounds", {})
+    found = {name: results[name] for name in ("target_accuracy", "smoothing") if name in results}
+    target = Target(**rounds["target"]).goal if "target" in rounds else None
+    return found | {"until_s": rounds.get("until_s"), "target": target}
 
 
 def _streamed(file: Path, kept: TableState | None, schema: TableSchema) -> pa.Table:

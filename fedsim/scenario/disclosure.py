@@ -38,8 +38,8 @@ def remarks_of(scenario: Scenario) -> tuple[str, ...]:
         )
     if isinstance(privacy.mechanism, CoordinateClampLaplace):
         told.append(
-            "the leakage that is stated is that of one number of an update alone (privacy.mechanism = "
-            "'laplace-coordinate'); d numbers leak d times as much"
+            "leakage is per coordinate (privacy.mechanism = 'laplace-coordinate'); the whole update of d numbers leaks "
+            "up to d times this"
         )
     if numbers := ", ".join(_told_as_they_are(selector, privacy)):
         told.append(

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import tomli_w
 from pydantic import ValidationError, field_validator, model_validator
@@ -17,6 +17,7 @@ from fedsim.answers import attributing
 from fedsim.code_digest import CodeDigest
 from fedsim.errors import ScenarioError
 from fedsim.foreign import Foreign
+from fedsim.history.first_sight import as_html, as_text
 from fedsim.identity import nested, parts_of, user_code
 from fedsim.inputs.files import read_text
 from fedsim.inputs.paths import located
@@ -58,6 +59,26 @@ class Scenario(ScenarioTables):
                 super().__init__(**located(tables))
         except ValidationError as error:
             raise ScenarioError(explain(error)) from None
+
+    def __repr__(self) -> str:
+        return as_text(*self._first_sight())
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._first_sight())
+
+    def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
+        """Return a title, and a line for each table, with the kinds of its parts."""
+        described = self.describe()
+        parts = {name: described.get(name, {"kind": "none"}) for name in ("learning", "privacy", "network", "devices")}
+        lines = [("crowd", f"{self.crowd.clients:,} clients")]
+        lines += [(name, _kinds(table)) for name, table in parts.items()]
+        lines += [
+            ("rounds", f"{self.rounds.count:,}, {_kinds(described['rounds'])}"),
+            ("selector", _own(described["selector"])),
+        ]
+        return f"Scenario {self.name!r}, seed {self.seed}", lines
 
     @field_validator("privacy", mode="before")
     @classmethod
@@ -230,3 +251,24 @@ class Scenario(ScenarioTables):
         except ScenarioError as error:
             raise ScenarioError(f"{error}; a scenario is a TOML file") from None
         return cls.from_toml(text, source=str(path), values=values, tell=tell, folder=Path(path).parent)
+
+
+_SHOWN: Final = ("data", "model", "budget", "mechanism", "compute", "availability", "dropout", "energy", "policy")
+"""Parts whose kinds are shown at first sight; a table with a kind of its own comes first."""
+_USUAL: Final = ("always", "never", "none")
+
+
+def _kinds(table: Mapping[str, Any]) -> str:
+    """Return the kind of a table and those of its main parts, but for what does nothing."""
+    kinds = [_own(table)] if "kind" in table and not {"data", "model"} & table.keys() else []
+    kinds += [f"{name} {_own(table[name])}" for name in _SHOWN if name in table and table[name]["kind"] not in _USUAL]
+    return ", ".join(kinds) or "none"
+
+
+def _own(table: Mapping[str, Any]) -> str:
+    """Return the kind of a part, with the options that are numbers."""
+    numbers = {
+        name: value for name, value in table.items() if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    options = [f"{name} {value:g}" for name, value in numbers.items()]
+    return " ".join([str(table["kind"]), *([f"({', '.join(options)})"] if options else [])])

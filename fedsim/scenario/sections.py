@@ -1,11 +1,13 @@
 """The tables of a scenario, and those of them that belong to no other room."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedsim.arrays import Whole
 from fedsim.devices import Devices
+from fedsim.history.tables import Goal
 from fedsim.learning import LEARNERS, Evaluation, LearnerSettings
 from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
 from fedsim.privacy import Privacy
@@ -14,7 +16,7 @@ from fedsim.rounds import EFFECTS, LATE, POLICIES, Edges, EffectSettings, Faults
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS, BySamples, Weighting
 from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS, SecureAggregation
 from fedsim.selectors import SELECTORS
-from fedsim.units import Bound, Positive, Seconds
+from fedsim.units import Bound, Positive, Seconds, share_of
 
 
 def _whole_or_word(value: Any) -> Any:
@@ -23,6 +25,9 @@ def _whole_or_word(value: Any) -> Any:
     if value not in ("never", "last") and not number:
         raise refusal("of_clients", "input should be 'never', 'last' or a whole number of at least 1")
     return value
+
+
+Accuracy = Annotated[float, BeforeValidator(share_of), Field(gt=0, le=1)]
 
 
 class Crowd(Settings):
@@ -52,13 +57,26 @@ class Target(Settings):
     Attributes
     ----------
     metric : ``"loss"``, or a metric of the task by its name
-    at_least : smallest value that is good enough
+    at_least : smallest value that is good enough; of an accuracy 0.8 or ``"80 %"``
     at_most : largest one; one of the two is given
     """
 
     metric: str = "accuracy"
     at_least: float | None = None
     at_most: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shares(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping) or value.get("metric", "accuracy") != "accuracy":
+            return value
+        shares = {}
+        for name in ("at_least", "at_most"):
+            try:
+                shares[name] = share_of(value.get(name))
+            except ValueError as error:
+                raise ValueError(f"{name} = {value[name]!r} is not allowed ({error})") from None
+        return {**value, **shares}
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Self:
@@ -67,6 +85,14 @@ class Target(Settings):
                 f"at_least = {self.at_least!r} and at_most = {self.at_most!r} are not allowed; it must be one of them"
             )
         return self
+
+    @property
+    def goal(self) -> Goal | None:
+        """The goal of another metric than accuracy, whose own stands in the results."""
+        if self.metric == "accuracy":
+            return None
+        value = self.at_most if self.at_least is None else self.at_least
+        return None if value is None else Goal(self.metric, value, above=self.at_least is not None)
 
     def reached(self, evaluation: Evaluation) -> bool:
         """Return whether an evaluation is good enough."""
@@ -93,8 +119,8 @@ class Rounds(Settings):
     faults : crashes, link outages and restarts; None for none
     effects : what else changes how participations go, in the order in which they are asked
     until_s : no round starts at or after this simulated second
-    target_accuracy : the run ends after the first round whose evaluation reaches it
-    target : the same for any metric of the task, or its loss
+    target_accuracy : the run ends after the first round whose evaluation reaches it; 0.8 or ``"80 %"``
+    target : the same for any metric of the task, or its loss; of such a metric reports and summaries state the seconds
 
     Examples
     --------
@@ -113,7 +139,7 @@ class Rounds(Settings):
     faults: Faults | None = None
     effects: Annotated[tuple[Annotated[EffectSettings, Slot(EFFECTS)], ...], Field(strict=False)] = ()
     until_s: Positive[Seconds] | None = None
-    target_accuracy: Annotated[float, Field(gt=0, le=1)] | None = None
+    target_accuracy: Accuracy | None = None
     target: Target | None = None
 
 
@@ -127,8 +153,9 @@ class Results(Settings):
     evaluate_clients : which evaluations are also made on the samples of each client: ``"never"``, ``"last"``, or a
         number n for the first one, each n-th after it, and the last one. The history then has the table
         ``client_evaluations``
-    smoothing : window of the causal mean over evaluations in figures and summaries; 1 for none
-    target_accuracy : accuracy whose time the summary states
+    smoothing : window of the causal mean over evaluations in figures, whose axes say so; 1 for none. No number is
+        smoothed. With a window the summary also has the time from which on as many evaluations reach the target
+    target_accuracy : accuracy whose time the summary states, as 0.8 or ``"80 %"``
     audit : whether conservation of bits, time and energy is checked for every participation; a violation stops the
         run. The history then has the table ``accounts``
     noise_to_signal : whether the table of rounds states how much noise of privacy the updates have that it used
@@ -149,7 +176,7 @@ class Results(Settings):
     evaluate_start: bool = True
     evaluate_clients: Annotated[Whole | Literal["never", "last"], BeforeValidator(_whole_or_word)] = "never"
     smoothing: Annotated[Whole, Bound(0, 10**6)] = 1
-    target_accuracy: Annotated[float, Field(gt=0, le=1)] = 0.8
+    target_accuracy: Accuracy = 0.8
     audit: bool = False
     noise_to_signal: bool = False
 

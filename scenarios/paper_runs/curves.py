@@ -51,6 +51,12 @@ def held(abscissa: FloatArray, ordinate: FloatArray, at: FloatArray) -> FloatArr
     return np.asarray(np.where(last < 0, np.nan, ordinate[np.maximum(last, 0)]))
 
 
+def first_s(time_s: FloatArray, values: FloatArray, target: float) -> float | None:
+    """Return when a curve, smoothed or not, is first at a target or above it; None if it never is."""
+    at = np.flatnonzero(values >= target)
+    return float(time_s[at[0]]) if at.size else None
+
+
 def draw(curves: Mapping[str, Sequence[History]], panel: Panel) -> Figure:
     """Return a figure with a curve for each name: the mean of its runs, and a band of one standard deviation."""
     figure = Figure(figsize=(6.4, 4.2), dpi=120, layout="constrained")

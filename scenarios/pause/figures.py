@@ -17,7 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from paper_runs.command import changes, options, publish, run_asked
-from paper_runs.curves import Panel, draw, held
+from paper_runs.curves import Panel, draw, first_s, held
 from paper_runs.runs import Ended, PaperRun, scaled
 from paper_runs.tables import markdown, with_deviation
 from pause_experiments import EXPERIMENTS, FIGURES, Experiment
@@ -35,7 +35,7 @@ def row_of(experiment: Experiment, method: str, runs: Sequence[tuple[Ended, Hist
     histories = [history for _, history in runs]
     target = experiment.target_accuracy
     last = [100.0 * float(one.curve("time", "accuracy", SMOOTHING)[1][-1]) for one in histories]
-    reached = [one.time_to_accuracy(target, SMOOTHING) for one in histories]
+    reached = [first_s(*one.curve("time", "accuracy", SMOOTHING), target) for one in histories]
     length = [float(one.column("rounds", "end_s")[-1]) for one in histories]
     round_s = [float(one.column("rounds", "duration_s").mean()) for one in histories]
     leaked = [float(one.column("rounds", "largest_leakage")[-1]) for one in histories]
@@ -64,7 +64,7 @@ def _accuracy_at(histories: Sequence[History], at_s: float) -> str:
 def heads_of(experiment: Experiment) -> list[str]:
     return [
         *("method", "last 10 rounds %", "log, whole %", *(f"at {at:.0f} s %" for at in experiment.at_s)),
-        f"to {100 * experiment.target_accuracy:.0f} % s",
+        f"mean of {SMOOTHING} to {100 * experiment.target_accuracy:.0f} % s",
         *("simulated s", "log, whole s", "mean round s", "largest leakage", "seeds", "wall s"),
     ]
 

@@ -5,11 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
 import numpy as np
+from paper_runs.curves import first_s
 
 from fedsim.history import History
 
 TARGET: Final = 0.8
 SMOOTHING: Final = 3
+"""Rounds whose mean accuracy reaches the target."""
 POINTS: Final = 101
 """Instants from 0 to the end of the run at which the accuracy is kept."""
 
@@ -35,12 +37,12 @@ class Outcome:
 
     @classmethod
     def of(cls, history: History, clients: int, seconds: float) -> Self:
-        reached_s = history.time_to_accuracy(TARGET, SMOOTHING)
         used = np.isin(history.column("participations", "fate"), ("used", "stale-used"))
         served = np.bincount(history.column("participations", "client")[used], minlength=clients).astype(float)
         rounds = history.column("rounds", "round")
         in_round = np.bincount(history.column("participations", "round")[used], minlength=rounds.max() + 1)[1:]
         time_s, accuracy = history.curve("time", "accuracy", SMOOTHING)
+        reached_s = first_s(time_s, accuracy, TARGET)
         noise = history.column("rounds", "noise_to_signal")[-math.ceil(rounds.size / 3) :].astype(float)
         in_time = math.inf if reached_s is None or reached_s > seconds else reached_s
         ended = (history.column("rounds", "end_s") <= in_time).sum()

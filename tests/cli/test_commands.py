@@ -62,6 +62,22 @@ def test_report_prints_accounts_and_answers_for_the_deadlines_asked_about(folder
     assert json.loads((folder / "runs" / "tiny" / "summary.json").read_text())["wasted_time_share"] == 0.0
 
 
+def test_report_compares_runs_and_names_the_command_that_shows_what_a_history_cannot(folder, typed, monkeypatch):
+    """A deadline of 0.5 s loses clients in three rounds; the run beside it has as many, and waits for all."""
+    monkeypatch.setenv("COLUMNS", "200")
+    typed(
+        "run", "tiny.toml", "--quiet", "--set", "rounds.policy={kind='deadline', deadline_s=0.5}", "--out", "runs/a b"
+    )
+    typed("run", "tiny.toml", "--quiet", "--out", "runs/whole")
+    lines = typed("report", "runs/a b", "runs/whole", "--deadline", "2").stdout.splitlines()
+    told = " ".join(" ".join(lines).split())
+    assert "--set rounds.policy.kind=deadline --set rounds.policy.deadline_s=2.0 --out 'runs/a b-deadline-2'" in told
+    assert "fedsim run 'runs/a b/scenario.toml' --set rounds.late.kind=drop --out 'runs/a b-late-drop'" in told
+    assert "1.00 times the rounds x " in told
+    assert "time and bits of the clients by fate" not in told
+    assert len(lines) <= 25
+
+
 OWN_SELECTOR = """
 class First:
     def select(self, view, rng):

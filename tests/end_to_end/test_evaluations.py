@@ -10,7 +10,7 @@ from fedsim import Scenario, read_run, run, simulate
 from fedsim.cli import app
 from fedsim.errors import ScenarioError
 from fedsim.learning import MemoryStore, Work
-from fedsim.results import read_summary, recording, report, rows
+from fedsim.results import read_summary, recording, report, rows, sentences, summarise
 from fedsim.simulation import Simulation
 from tests.support.run_folders import stopped
 from tests.support.tiny_targets import TinyTargets
@@ -41,6 +41,40 @@ def test_a_run_about_timing_alone_evaluates_nothing():
     history = simulate(SCENARIO.replace({"learning": timing, "results.evaluate_clients": "last"}))
     assert history.evaluations.num_rows == 0
     assert history.client_evaluations is None
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_missing_evaluations_are_those_of_a_run_that_makes_all(server, tmp_path):
+    store = MemoryStore()
+    every = simulate(SCENARIO.replace(SERVERS[server]), store=store)
+    sparse = SCENARIO.replace({**SERVERS[server], "results.evaluate_every": 3, "results.evaluate_start": False})
+    few = simulate(sparse, store=store)
+    assert few.evaluations.num_rows < every.evaluations.num_rows
+    assert few.evaluate_missing().evaluations.equals(every.evaluations)
+    for history in (run(sparse, tmp_path / "run", store=store), read_run(tmp_path / "run")):
+        assert history.evaluate_missing().evaluations.equals(every.evaluations)
+
+
+def test_a_target_that_ended_a_run_does_not_end_its_repetition():
+    stopped_at = simulate(SCENARIO.replace({"rounds.target_accuracy": 0.1, "results.evaluate_every": 2}))
+    assert stopped_at.rounds.num_rows == 2
+    assert stopped_at.evaluate_missing().column("evaluations", "round").tolist() == [0, 1, 2]
+
+
+def test_a_model_that_is_no_number_has_no_accuracy_and_ends_no_run():
+    """Training samples of 1e30 make models NaN; the greatest of NaN is label 0, which nine in ten have."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 5)).astype("float32"), np.where(rng.random(200) < 0.9, 0, 1)
+    x[:20] = 1e30
+    learning = {"data": (x[:160], y[:160], x[160:], y[160:]), "model": {"kind": "mlp", "hidden": []}}
+    values = {"learning": learning, "rounds.target_accuracy": 0.85, "results.evaluate_clients": "last"}
+    history = simulate(SCENARIO.replace({**values, "rounds.policy": "wait-for-all", "selector": "all"}), store=False)
+    assert history.rounds.num_rows == 4
+    assert history.column("evaluations", "accuracy")[2:].tolist() == pytest.approx([np.nan] * 3, nan_ok=True)
+    assert history.mean_over_time() is None
+    assert set(history.client_evaluations.column("accuracy").to_pylist()) == {None}
+    summary = summarise(history)
+    assert (summary["final_accuracy"], summary["client_accuracy_mean"]) == (None, None)
 
 
 def test_what_ifs_and_other_selectors_find_the_first_evaluation():
@@ -115,6 +149,17 @@ def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it
     summary = read_summary(tmp_path / "run")
     assert summary["client_accuracy_mean"] is None
     assert summary["mean_accuracy"] is None
+    assert "it has no accuracy, and ends with mean-absolute-error " in sentences(history)[0]
+    target = {"rounds.target": {"metric": "mean-absolute-error", "at_most": history.metric("mean-absolute-error")[2]}}
+    run(scenario.replace(target), tmp_path / "target", store=False)
+    reached = read_run(tmp_path / "target")
+    assert (reached.rounds.num_rows, reached.column("rounds", "end_s")[-1]) == (2, history.column("rounds", "end_s")[1])
+    assert sentences(reached)[0].startswith(f"{reached.target} is first reached at ")
+    assert dict(rows(read_summary(tmp_path / "target")))[f"time to {reached.target}, first reached"].endswith(" s")
+    assert len(reached.plot(y="mean-absolute-error").axes[0].collections) == 1
+    assert not [line for line, _ in rows(summary) if "accuracy" in line]
+    errors = history.metric("mean-absolute-error")
+    assert history.explain(metric="mean-absolute-error", below=errors[1]).column("rounds").to_pylist() == [1]
     assert history.fairness("mean-absolute-error").column("clients").to_pylist() == [8]
     pages = {page.title: page.lines for page in report(history)}
     assert "accuracy of the model on each client's own samples" not in pages

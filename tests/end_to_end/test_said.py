@@ -58,7 +58,8 @@ class Diverging(FedAvgM):
 def test_a_model_that_is_no_number_is_named(tmp_path):
     (note,) = notes_of(lies.learning(server=Diverging()), tmp_path)
     assert note.startswith("the model is no number any more: its loss is nan after round 2, at ")
-    assert note.endswith("2 of 4 evaluations are not finite")
+    assert "2 of 4 evaluations are not finite. Clients whose updates round 2 used: " in note
+    assert note.endswith("a too high learning.local.learning_rate, or very large values in the data")
 
 
 class UntilFive(lies.HonestAvailability):

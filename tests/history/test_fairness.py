@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fedsim.errors import RunError
 from fedsim.history import Recorder
-from fedsim.history.fairness import Spread, last_accuracies
+from fedsim.history.fairness import Spread, last_accuracies, last_spread
 
 
 def history(*evaluations):
@@ -48,6 +48,17 @@ def test_laws_of_a_spread(values, factor):
 def test_equal_accuracies_are_fair_also_those_of_0():
     assert Spread.of(np.zeros(3)).jain == 1.0
     assert Spread.of(np.full(3, 0.25)).jain == pytest.approx(1.0)
+
+
+def test_a_client_whose_scores_are_no_numbers_leaves_no_spread():
+    """In the second evaluation client 1 has no accuracy, though it has samples."""
+    run = history((2, [0.5, 0.7]), (4, [1.0, np.nan]))
+    assert run.fairness().select(["round", "mean", "jain"]).to_pylist() == [
+        {"round": 2, "mean": 0.6, "jain": pytest.approx(1.2**2 / (2 * 0.74))},
+        {"round": 4, "mean": None, "jain": None},
+    ]
+    assert last_spread(run, "accuracy") is None
+    assert last_accuracies(run)[1].tolist() == [1.0]
 
 
 def test_each_evaluation_has_a_row_and_clients_without_samples_do_not_count():

@@ -171,7 +171,7 @@ def test_the_delta_of_a_sum_is_at_most_1():
 
 @pytest.mark.parametrize("where", ["client", "server"])
 def test_leakage_of_one_number_is_said(where):
-    said = "one number of an update alone (privacy.mechanism = 'laplace-coordinate')"
+    said = "leakage is per coordinate (privacy.mechanism = 'laplace-coordinate')"
     for mechanism in MECHANISMS:
         private = {"budget": {"kind": "unlimited", "epsilon": 0.5}, "mechanism": mechanism, "where": where}
         history = simulate(WORLD.replace({"privacy": private, "rounds.weights": "uniform", "rounds.count": 1}))

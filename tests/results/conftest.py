@@ -8,7 +8,8 @@ from fedsim.results import recording, saver
 @pytest.fixture
 def no_figures(monkeypatch):
     """Draw nothing at the end of a run, where the test is about something else."""
-    monkeypatch.setattr(recording, "draw", lambda *_, **__: None)
+    for name in ("draw", "draw_durations"):
+        monkeypatch.setattr(recording, name, lambda *_, **__: None)
 
 
 @pytest.fixture

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim import draw
 from fedsim.errors import RunError
-from fedsim.history import Recorder, RoundEnd
+from fedsim.history import Recorder, RoundEnd, draw_durations
 from fedsim.history.schema import CLIENTS
 from fedsim.history.tables import causal_mean
 from fedsim.results import report, rows, summarise
@@ -77,7 +78,6 @@ def test_time_to_accuracy_is_the_second_of_the_first_evaluation_that_reaches_it(
     assert HISTORY.time_to_accuracy(0.6) == 4.0
     assert HISTORY.time_to_accuracy(0.8) == 8.0
     assert HISTORY.time_to_accuracy(0.95) is None
-    assert HISTORY.time_to_accuracy(0.6, smoothing=2) == 8.0, "means 0.2, 0.4, 0.5, 0.6, 0.85"
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.integers(1, 50))
@@ -87,16 +87,25 @@ def test_causal_mean_is_the_mean_of_a_growing_window(values, window):
 
 
 def test_summary_of_a_history_worked_by_hand():
-    summary = summarise(HISTORY, target_accuracy=0.6, budget=4.0, side_information="exact")
+    summary = summarise(HISTORY, target_accuracy=0.6, held=2, budget=4.0, side_information="exact")
     assert summary == {
         "rounds": 5,
         "simulated_s": 10.0,
+        "until_s": None,
+        "final_s": 10.0,
+        "ended_s": 10.0,
         "mean_round_s": 2.0,
         "final_accuracy": 0.9,
         "best_accuracy": 0.9,
         "target_accuracy": 0.6,
         "mean_accuracy": (0.2 + 0.6 + 0.4 + 0.8) / 4,
+        "mean_accuracy_bounds": ((0.2 + 0.6 + 0.4 + 0.8) / 4,) * 2,
         "time_to_accuracy_s": 4.0,
+        "time_to_accuracy_after_s": 4.0,
+        "held_evaluations": 2,
+        "time_to_accuracy_held_s": 8.0,
+        "target": None,
+        "time_to_target_s": None,
         "final_metrics": {},
         "participations": 10,
         "delivered_share": 0.5,
@@ -118,8 +127,18 @@ def test_summary_of_a_history_worked_by_hand():
         "client_metric": None,
         "notes": [],
     }
-    assert ("time to 60 % accuracy", "4.00 s") in rows(summary)
+    assert ("time to 60 % accuracy, first reached", "4.00 s") in rows(summary)
+    assert ("time to 60 % accuracy, held for 2 evaluations", "8.00 s") in rows(summary)
     assert ("largest leakage", "2.5 epsilon by updates; side information not private") in rows(summary)
+
+
+def test_what_is_final_is_the_model_at_the_end_of_a_budget_of_time():
+    """At 7 s the server has the third model, of 0.4, which is replaced at 8 s; rounds end at 10 s."""
+    summary = summarise(replace(HISTORY, until_s=7.0))
+    found = [summary[name] for name in ("final_accuracy", "best_accuracy", "final_s", "ended_s")]
+    assert found == [0.4, 0.6, 7.0, 10.0]
+    assert summary["mean_accuracy"] == pytest.approx((0.2 * 2 + 0.6 * 2 + 0.4 * 1) / 5)
+    assert ("final accuracy at 7 s", "40.00%") in rows(summary)
 
 
 def test_without_privacy_the_summary_says_so():
@@ -131,10 +150,19 @@ def test_without_privacy_the_summary_says_so():
 
 
 def test_a_summary_of_an_older_release_is_shown_without_what_it_lacks():
-    new = ("mean_accuracy", "downlink_bits", "uplink_bits", "energy_j", "wasted_work_share", "mean_leakage")
+    new = (
+        "time_to_accuracy_after_s",
+        "mean_accuracy",
+        "downlink_bits",
+        "uplink_bits",
+        "energy_j",
+        "wasted_work_share",
+        "mean_leakage",
+    )
     old = {name: value for name, value in summarise(HISTORY, budget=4.0).items() if name not in new}
     lines = dict(rows(old))
     assert (lines["wasted work"], lines["bits down, up"]) == ("-", "-, -")
+    assert lines["time to 80 % accuracy, first reached"] == "-", "it had the time of a mean"
     assert not {"mean leakage", "energy", "accuracy of clients"} & set(lines)
 
 
@@ -152,8 +180,8 @@ def test_energy_mean_leakage_and_the_spread_over_clients_are_told_where_a_run_ha
     assert lines["accuracy of clients"] == "mean 25.00%, deviation 25.00%, worst tenth 0.00%"
     pages = {page.title: page.lines for page in report(history)}
     fates = {line[0]: line[1:] for line in pages["time and bits of the clients by fate"]}
-    assert fates["share of work"] == ("50.0%", "0.0%", "50.0%", "0.0%", "0.0%")
-    assert fates["share of energy"] == ("54.5%", "0.0%", "45.5%", "0.0%", "0.0%")
+    assert fates["share of work"] == ("50.0%", "50.0%"), "of what was used, and of what was late"
+    assert fates["share of energy"] == ("54.5%", "45.5%")
     spread = pages["accuracy of the model on each client's own samples"]
     assert spread == [("1", "2", "25.0%", "25.0%", "0.0%", "50.0%", "0.5000")]
 
@@ -161,14 +189,14 @@ def test_energy_mean_leakage_and_the_spread_over_clients_are_told_where_a_run_ha
 def test_summary_of_nothing():
     summary = summarise(Recorder("empty").history())
     assert summary["final_accuracy"] is None
-    assert ("final accuracy", "-") in rows(summary)
+    assert rows(summary)[0] == ("rounds", "0"), "no line on accuracies that there are not"
 
 
 @pytest.mark.parametrize("x", ["time", "round"])
 @pytest.mark.parametrize("y", ["accuracy", "loss", "leakage", "mean_leakage", "duration"])
 def test_figures_draw_the_curve(x, y, tmp_path):
     figure = draw([HISTORY, recorded([0.1, 0.3], "other")], x, y, out=tmp_path / "deep" / "figure.png")
-    lines = figure.axes[0].get_lines()
+    lines = figure.axes[0].get_lines()[:2]
     assert [line.get_label() for line in lines] == ["hand", "other"]
     begins = [0] if "leakage" in y else []  # nothing has leaked then
     expected_x = [*begins, *([2, 4, 6, 8, 10] if x == "time" else [1, 2, 3, 4, 5])]
@@ -191,6 +219,50 @@ def test_history_plots_itself(tmp_path):
     assert (tmp_path / "own.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_a_figure_of_accuracies_has_a_title_and_the_target_where_it_is_first_reached():
+    """80 % at 8 s, after round 4; the mean of the last two evaluations is there later, at 10 s."""
+    history = replace(HISTORY, smoothing=2)
+    for x, at, said in (("time", 8.0, "80 % at 8 s"), ("round", 4.0, "80 % at round 4")):
+        (axes,) = draw([history], x).axes
+        assert (axes.get_title(), axes.get_legend()) == ("hand", None)
+        assert axes.get_ylabel() == "test accuracy, mean of the last 2 evaluations"
+        np.testing.assert_allclose(axes.collections[0].get_offsets(), [[at, 0.8]])
+        assert [text.get_text() for text in axes.texts] == [said]
+        assert axes.get_lines()[-1].get_ydata() == [0.8, 0.8]
+    assert draw([history], smoothing=1).axes[0].get_ylabel() == "test accuracy"
+
+
+def test_a_model_holds_until_the_next_where_each_was_evaluated():
+    sparse = replace(HISTORY, evaluations=HISTORY.evaluations.slice(1, 4).filter(pa.array([True, False, False, True])))
+    styles = [draw([one]).axes[0].get_lines()[0].get_drawstyle() for one in (HISTORY, sparse)]
+    assert styles == ["steps-post", "default"]
+    assert draw([sparse]).axes[0].get_lines()[0].get_marker() == "."
+
+
+NAMES = ["_base", "cost $5 and $x", "x^$x^$", "<b>&"]
+
+
+def test_names_of_users_are_text_in_figures(tmp_path):
+    figure = draw([HISTORY] * 4, labels=NAMES, out=tmp_path / "names.png")
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == NAMES
+    for name in NAMES:
+        assert draw([replace(HISTORY, name=name)], out=tmp_path / "name.png").axes[0].get_title() == name
+
+
+def test_the_figure_of_durations_has_the_deadline_and_ends_at_what_was_delivered(tmp_path):
+    """Two rounds of 4 s: client 0 delivers after 3 s, client 1 never."""
+    history, *_ = serve(Deadline(deadline_s=4), [1, 1], [1, 1], [1, 4], count=2)
+    (axes,) = draw_durations(history, tmp_path / "durations.png").axes
+    rounds, participations, deadline = axes.get_lines()
+    assert (rounds.get_xdata().tolist(), rounds.get_ydata().tolist()) == ([0, 4, 4], [0, 0.5, 1])
+    assert (participations.get_xdata().tolist(), participations.get_ydata().tolist()) == ([0, 3, 3], [0, 0.25, 0.5])
+    assert deadline.get_xdata() == [4, 4]
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert words == ["2 rounds", "4 participations, 50% delivered", "deadline 4 s"]
+    with pytest.raises(RunError, match="empty: holds no round to draw"):
+        draw_durations(Recorder("empty").history())
+
+
 def test_what_cannot_be_drawn_is_refused(tmp_path):
     with pytest.raises(
         RunError, match="'speed' cannot be drawn; allowed: accuracy, loss, leakage, mean_leakage, duration"
@@ -205,7 +277,10 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
 def test_a_report_says_where_time_went_what_made_rounds_long_and_what_deadlines_would_have_done():
     """The hand-made rounds of 2 s end with an update of client 0 that has 1 s each of downlink and uplink."""
     pages = {page.title: page for page in report(HISTORY, every_round=True)}
-    fates, causes, slowest, deadlines, rounds = pages.values()
+    spent, lost, fates, causes, slowest, deadlines, rounds = pages.values()
+    assert spent.lines == [("hand", "8", "4", "2", "1", "1")], "8 s of four rounds of 2 s, half of each up and down"
+    assert lost.header == ("client", "selected", "late", "in uplink", "late by about s")
+    assert lost.lines == [("1", "3", "3", "3", "1"), ("2", "2", "2", "2", "1")], "half of the bits are sent in 1 s"
     lines = {line[0]: dict(zip(fates.header[1:], line[1:], strict=True)) for line in fates.lines}
     assert lines["participations"]["used"] == lines["participations"]["wasted\nlate"] == "5"
     assert lines["share of time"]["wasted\nlate"] == "50.0%"
@@ -214,7 +289,9 @@ def test_a_report_says_where_time_went_what_made_rounds_long_and_what_deadlines_
     assert deadlines.lines == [("2", "0.00", "0.0%", "0", "0.0%", "0")], "a deadline that lets all in"
     assert len(rounds.lines) == 5
     assert report(HISTORY, [1.5])[-1].lines == [("1.5", "2.50", "25.0%", "5", "100.0%", "5")]
+    late, *_ = serve(Deadline(deadline_s=2), [1, 1], [1, 1], [1, 1])
+    assert report(late, [9.0])[-1].lines == [("9", "cannot be seen in this history", "-", "-", "-", "-")]
 
 
 def test_a_report_of_nothing():
-    assert [page.lines[1:] for page in report(Recorder("empty").history())][1] == []
+    assert report(Recorder("empty").history()) == []

@@ -16,6 +16,7 @@ import pytest
 
 from fedsim import Scenario, draw, read_run, run
 from fedsim.errors import RunError
+from fedsim.history import draw_durations
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
 from tests.support.interrupts import heard
@@ -77,6 +78,7 @@ def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatc
     assert rounds == sorted(rounds), "finished rounds are never replaced with fewer"
     assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
     monkeypatch.setattr(recording, "draw", draw)
+    monkeypatch.setattr(recording, "draw_durations", draw_durations)
     run(of, tmp_path / "whole")
     assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
     assert {path.name for path in (tmp_path / "killed").iterdir()} == {
@@ -90,6 +92,7 @@ def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_the
     """Each process begins with the finished run and replaces it; the next one goes on without --force."""
     before, of = scenario("synchronous"), scenario("deadline")
     monkeypatch.setattr(recording, "draw", draw)
+    monkeypatch.setattr(recording, "draw_durations", draw_durations)
     run(before, tmp_path / "before")
     (tmp_path / "before" / "mine.parquet").write_text("mine")
     run(of, tmp_path / "whole")

@@ -34,7 +34,7 @@ def test_report_plot_and_history_say_what_is_missing_and_why(error, words, tmp_p
     monkeypatch.setenv("COLUMNS", "120")
     told = CliRunner().invoke(app, ["report", "run"])
     assert told.exit_code == 0
-    assert "this run is not whole" in told.stdout.splitlines()[0]
+    assert told.stdout.startswith("This run is not whole, ")
     assert words in told.stdout
     told = CliRunner().invoke(app, ["plot", "run", "--y", "duration", "--out", "figure.svg"])
     assert f"run: this run is not whole: {words}" in told.stderr
@@ -46,3 +46,11 @@ def test_a_whole_run_says_nothing(tmp_path):
     for history in (simulate(TIMING), read_run(tmp_path)):
         assert history.unfinished is None
         assert "not whole" not in report(history)[0].title
+
+
+def test_what_a_scenario_asks_of_its_results_is_known_of_any_run(tmp_path):
+    asked = TIMING.replace({"results.target_accuracy": 0.6, "results.smoothing": 4, "rounds.until_s": 3.0})
+    stopped(asked, tmp_path / "part", 2, BrokenError())
+    run(asked, tmp_path / "whole")
+    for history in (read_run(tmp_path / "part"), read_run(tmp_path / "whole"), simulate(asked)):
+        assert (history.target_accuracy, history.smoothing, history.until_s) == (0.6, 4, 3.0)

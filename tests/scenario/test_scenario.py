@@ -1,6 +1,7 @@
 """A scenario as a value: TOML both ways, digest, overrides, plug-ins by name, object and entry point."""
 
 import importlib.metadata
+import re
 import sys
 from typing import ClassVar
 
@@ -184,3 +185,20 @@ def test_a_part_of_the_users_own():
     assert by_object.digest() == by_name.digest()
     with pytest.raises(ScenarioError, match=r"network\.seconds"):
         Scenario(**{**TABLES, "network": {"kind": f"{__name__}:Slow", "seconds": "4"}})
+
+
+def test_accuracies_are_shares_or_in_per_cent():
+    scenario = Scenario(**TABLES)
+    target = {"rounds.target": {"at_least": "85 %"}}
+    asked = scenario.replace({"results.target_accuracy": "80%", "rounds.target_accuracy": "90 %", **target})
+    assert (asked.results.target_accuracy, asked.rounds.target_accuracy, asked.rounds.target.at_least) == (
+        0.8,
+        0.9,
+        0.85,
+    )
+    why = r"is not allowed(;| \() ?it is a share of at most 1: 80 % is 0\.8 or '80 %'"
+    for path in ("results.target_accuracy", "rounds.target_accuracy", "rounds.target.at_least"):
+        with pytest.raises(ScenarioError, match=rf"^{re.escape(path)}: 80 {why}"):
+            scenario.replace({path: 80})
+    loss = scenario.replace({"rounds.target": {"metric": "loss", "at_most": 1.5}})
+    assert loss.rounds.target.at_most == 1.5

@@ -73,26 +73,25 @@ class Written:
         ("rounds", "noise_to_signal"): [1.0, 2.0, 8.0],
     }
 
-    def __init__(self, reached_s):
-        self.reached_s = reached_s
-
     def column(self, table, name):
         return np.array(self.TABLES[table, name])
 
-    def time_to_accuracy(self, target, smoothing):
-        assert (target, smoothing) == (0.8, 3)
-        return self.reached_s
-
     def curve(self, x, y, smoothing):
+        assert smoothing == 3
         return np.array([2.0, 4.0, 7.0]), np.array([0.6, 0.8, 0.9])
 
 
-@pytest.mark.parametrize(("reached_s", "rounds"), [(4.0, 2), (None, math.inf), (11.0, math.inf)])
-def test_outcome_by_hand(reached_s, rounds):
-    """Jain's index of 3, 0, 1 and 6 zeros: 16 / (10 * 10). A target that is reached after the end is not reached."""
-    outcome = outcomes.Outcome.of(Written(reached_s), 10, 10.0)
-    assert (outcome.to_target_s, outcome.to_target_rounds) == (4.0 if reached_s == 4.0 else math.inf, rounds)
-    assert outcome.restricted_s == (4.0 if reached_s == 4.0 else 10.0)
+@pytest.mark.parametrize(("target", "seconds"), [(0.95, 10.0), (0.8, 3.0)])
+def test_a_target_that_is_reached_after_the_end_is_not_reached(target, seconds, monkeypatch):
+    monkeypatch.setattr(outcomes, "TARGET", target)
+    outcome = outcomes.Outcome.of(Written(), 10, seconds)
+    assert (outcome.to_target_s, outcome.to_target_rounds, outcome.restricted_s) == (math.inf, math.inf, seconds)
+
+
+def test_outcome_by_hand():
+    """Jain's index of 3, 0, 1 and 6 zeros: 16 / (10 * 10)."""
+    outcome = outcomes.Outcome.of(Written(), 10, 10.0)
+    assert (outcome.to_target_s, outcome.to_target_rounds, outcome.restricted_s) == (4.0, 2, 4.0)
     figures = (outcome.final_accuracy, outcome.round_s, outcome.asked_s, outcome.compute_s, outcome.uplink_s)
     assert figures == pytest.approx((0.9, 7 / 3, (0.5 + 0 + 0.5) / 3, 3.0, 0.25))
     shares = (outcome.used, outcome.empty, outcome.wasted, outcome.clients, outcome.jain)
@@ -115,7 +114,7 @@ def test_interval_is_students():
 
 
 def test_rows_are_paired_by_seed_with_the_length_of_the_run_where_the_target_was_not_reached():
-    outcome = outcomes.Outcome.of(Written(4.0), 10, 10.0)
+    outcome = outcomes.Outcome.of(Written(), 10, 10.0)
     reached = {"uniform": (2.0, 4.0, 9.0), "md": (4.0, 5.0, math.inf)}
     found = {
         name: {seed: replace(outcome, to_target_s=at_s) for seed, at_s in zip((5, 6, 7), reached_s, strict=True)}
@@ -135,7 +134,7 @@ def test_runs_go_on_after_a_kill(monkeypatch, tmp_path):
 
     def run(task, scenario, store):
         made.append(task.method)
-        outcome = outcomes.Outcome.of(Written(4.0), 10, 10.0)
+        outcome = outcomes.Outcome.of(Written(), 10, 10.0)
         return {"cpu_s": 0.5, "outcome": outcome.to_row()}
 
     monkeypatch.setattr(runs, "_run", run)
@@ -152,7 +151,7 @@ def test_runs_go_on_after_a_kill(monkeypatch, tmp_path):
 
 
 def test_a_sentence_has_the_numbers_of_its_row_and_of_rows_beside():
-    outcome = outcomes.Outcome.of(Written(4.0), 10, 10.0)
+    outcome = outcomes.Outcome.of(Written(), 10, 10.0)
     named = ("uniform", "pow-d", "pow-d, exact numbers")
     found = {name: dict.fromkeys((1, 2), replace(outcome, asked_s=0.25 * at)) for at, name in enumerate(named)}
     rows = tables.rows_of(found)

@@ -153,7 +153,7 @@ def run_command(place: str, arguments: list[str]) -> NoReturn:
     os.dup2(said, 1)
     os.dup2(said, 2)
     sys.argv = ["fedsim", *arguments]
-    recording.draw = lambda *_, **__: None  # type: ignore[assignment]
+    recording.draw = recording.draw_durations = lambda *_, **__: None  # type: ignore[assignment]
     cli.main()
 
 

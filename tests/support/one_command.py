@@ -33,6 +33,7 @@ _FAULTS: Final = ("AuditError", "ContractError", "PartError", "SelectorError")
 
 CHEAPER: Final = (
     (recording, "draw", lambda *_, **__: None),
+    (recording, "draw_durations", lambda *_, **__: None),
     (refill, "PATIENCE", 50),
     (server, "MOST_RESTARTS", 200),
     (on_off, "MOST_SOJOURNS", 16_000),

@@ -58,7 +58,7 @@ class SimulatedGrid(Grid):
 
     def __init__(
         self,
-        scenario: Scenario | str | Path,
+        scenario: Scenario | str | Path | Mapping[str, Any],
         client_app: ClientApp,
         *,
         out: str | Path | None = None,

@@ -18,6 +18,7 @@ from fedsim.bridges.testbed.outside_run import OutsideRun
 from fedsim.bridges.testbed.reported import Key
 from fedsim.errors import StepError
 from fedsim.history import History
+from fedsim.history.first_sight import as_html, as_text
 from fedsim.rounds import Progress
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.decisions import Asked
@@ -105,6 +106,21 @@ class Testbed:
             self.finish()
         else:
             self._run.fail(error)
+
+    def __repr__(self) -> str:
+        return as_text(*self._first_sight())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._first_sight())
+
+    def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
+        """Return a title, and lines on where the clock stands; no time passes."""
+        last = self.last
+        lines = [("simulated time", f"{self.now_s:,.6g} s"), ("clients", f"{self.scenario.crowd.clients:,}")]
+        if last is not None:
+            arrived = f"{np.count_nonzero(last.outcome == 'delivered'):,} of {last.client.size:,} delivered"
+            lines.append(("last round", f"{last.number}, {arrived}"))
+        return f"Testbed of {self.scenario.name!r}", lines
 
     @property
     def now_s(self) -> float:

@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING
 
 from fedsim.history.figures.curves import draw
+from fedsim.history.figures.durations import draw_durations
 from fedsim.history.figures.fairness import draw_clients
 from fedsim.history.figures.writing import save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Figure", "draw", "draw_clients", "save"]
+__all__ = ["Figure", "draw", "draw_clients", "draw_durations", "save"]

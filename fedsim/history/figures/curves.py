@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 
 from fedsim.errors import RunError
-from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, save
-from fedsim.history.tables import Tables, X, Y
+from fedsim.history.analyses.gaps import Models
+from fedsim.history.analyses.targets import reached
+from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, add_legend, as_it_is, save
+from fedsim.history.tables import Goal, Tables, X, Y
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 X_LABELS: Final[dict[str, str]] = {"time": "simulated time (s)", "round": "round"}
 Y_LABELS: Final[dict[str, str]] = {
@@ -21,6 +25,9 @@ Y_LABELS: Final[dict[str, str]] = {
     "mean_leakage": "mean leakage of the clients (epsilon)",
     "duration": "round duration (s)",
 }
+_LEAKAGES: Final = ("leakage", "mean_leakage")
+_NUMBERED: Final = 3
+"""Runs at whose marks the seconds stand."""
 
 
 def draw(
@@ -28,18 +35,19 @@ def draw(
     x: X = "time",
     y: Y | str = "accuracy",
     *,
-    smoothing: int = 1,
+    smoothing: int | None = None,
     labels: Sequence[str] | None = None,
     out: str | Path | None = None,
 ) -> "Figure":
-    """Return one figure with a curve for each run.
+    """Return one figure with a curve for each run; of accuracies with the target, and where each run first reaches it.
 
     Parameters
     ----------
     histories : runs with their tables
     x : ``"time"`` or ``"round"``
     y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``, or a metric of the task by name
-    smoothing : window of the causal mean; a leakage is a step curve and is never smoothed
+    smoothing : window of the causal mean, 1 for none; that of the runs' scenarios (`results.smoothing`) by default. A
+        leakage is never smoothed
     labels : names of the curves; the runs' names by default
     out : file to write, in the format of its ending
 
@@ -67,35 +75,82 @@ def draw(
     figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    names = [history.name for history in histories] if labels is None else labels
-    steps = y in ("leakage", "mean_leakage")
-    window = 1 if steps else smoothing
-    drawn = 0
+    names = [history.name for history in histories] if labels is None else list(labels)
+    window = _window(histories, y, smoothing)
+    lines: list[Line2D] = []
+    known = 0
     for i, (history, label) in enumerate(zip(histories, names, strict=True)):
         abscissa, ordinate = history.curve(x, y, window)
-        drawn += int(np.count_nonzero(~np.isnan(ordinate)))
-        if steps and abscissa.size and abscissa[0] > 0:
+        known += int(np.count_nonzero(~np.isnan(ordinate)))
+        if y in _LEAKAGES and abscissa.size and abscissa[0] > 0:
             # Nothing has leaked before the first round.
             abscissa, ordinate = np.insert(abscissa, 0, 0.0), np.insert(ordinate, 0, 0.0)
-        axes.plot(
+        lines += axes.plot(
             abscissa,
             ordinate,
             label=label,
             color=COLOURS[i % len(COLOURS)],
             linestyle=STYLES[i // len(COLOURS) % len(STYLES)],
-            drawstyle="steps-post" if steps else "default",
             linewidth=1.5,
+            **_style(history, y),
         )
-    if not drawn:
+    if not known:
         raise RunError(
             f"{', '.join(names)}: holds no {y} to draw; a run without learning has no evaluations, and one without "
             "privacy no mean leakage"
         )
     axes.set_xlabel(X_LABELS[x])
-    axes.set_ylabel(Y_LABELS.get(y, f"test {y}") + (f", mean of {window}" if window > 1 else ""))
+    mean = f", mean of the last {window} {'rounds' if y == 'duration' else 'evaluations'}"
+    as_it_is(axes.yaxis.label, Y_LABELS.get(y, f"test {y}") + (mean if window > 1 else ""))
     axes.set_xlim(left=0)
     axes.grid(visible=True, alpha=0.3)
-    axes.legend(frameon=False)
+    _mark_target(axes, histories, x, y, lines)
+    if len(names) == 1:
+        as_it_is(axes.set_title(""), names[0])
+    else:
+        add_legend(axes, lines, names)
     if out is not None:
         save(figure, out)
     return figure
+
+
+def _window(histories: Sequence[Tables], y: str, smoothing: int | None) -> int:
+    """Return the window of the means: what is asked for, or that of the runs' scenarios where they have one."""
+    if y in _LEAKAGES:
+        return 1
+    if smoothing is not None:
+        return smoothing
+    own = {history.smoothing for history in histories}
+    return own.pop() if len(own) == 1 and y != "duration" else 1
+
+
+def _style(history: Tables, y: str) -> dict[str, Any]:
+    """Return how a curve is drawn: in steps where a value holds until the next, with points where some are unknown."""
+    if y == "duration":
+        return {}
+    if y in _LEAKAGES or (Models.of(history).row[1:] >= 0).all():
+        return {"drawstyle": "steps-post"}
+    return {"marker": ".", "markersize": 5}
+
+
+def _mark_target(axes: "Axes", histories: Sequence[Tables], x: X, y: str, lines: "Sequence[Line2D]") -> None:
+    """Draw the target of the quantity that all runs have, and where each one first reaches it."""
+    goals = {Goal(y, one.target_accuracy) if y == "accuracy" else one.goal for one in histories}
+    goal = goals.pop()
+    if goals or goal.metric != y:
+        return
+    axes.axhline(goal.value, color="grey", linestyle=":", linewidth=1.0, zorder=1)
+    for i, (history, line) in enumerate(zip(histories, lines, strict=True)):
+        reached_s = reached(history, **goal.asked).first_s
+        if reached_s is None:
+            continue
+        at_s = history.column("evaluations", "time_s")
+        number = history.column("evaluations", "round")[np.flatnonzero(at_s == reached_s)[0]]
+        at, said = (reached_s, f"{reached_s:.4g} s") if x == "time" else (float(number), f"round {number}")
+        axes.scatter([at], [goal.value], s=25, color=line.get_color(), zorder=4)
+        if len(histories) <= _NUMBERED:
+            value = f"{100 * goal.value:g} %" if y == "accuracy" else f"{goal.value:g}"
+            place = (6, -11 * (i + 1))
+            note = axes.annotate("", (at, goal.value), place, textcoords="offset points", fontsize=8)
+            as_it_is(note, f"{value} at {said}")
+            note.set_color(line.get_color())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fedsim.arrays import IntArray
-from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, save
+from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, as_it_is, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +38,7 @@ def draw_division(counts: IntArray, title: str = "", out: str | Path | None = No
     width = each if clients > _MOST_TICKS else 0.8
     above.bar(starts + (each - 1) / 2, sizes, width=width, color=COLOURS[0])
     above.set_ylabel("samples")
-    above.set_title(title)
+    as_it_is(above.set_title(""), title)
     above.grid(visible=True, axis="y", alpha=0.3)
     edges = (-0.5, starts.size * each - 0.5, -0.5, labels - 0.5)
     look = {"cmap": "Blues", "vmin": 0, "vmax": most, "interpolation": "nearest"}

@@ -8,10 +8,11 @@ import numpy as np
 
 from fedsim.errors import RunError
 from fedsim.history.fairness import last_accuracies
-from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, save
+from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, add_legend, save
 from fedsim.history.tables import Tables
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
 
@@ -30,6 +31,8 @@ def draw_clients(
     figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
+    drawn: list[Artist] = []
+    shown: list[str] = []
     for i, (history, label) in enumerate(zip(histories, names, strict=True)):
         number, accuracy = last_accuracies(history)
         if not accuracy.size:
@@ -37,21 +40,21 @@ def draw_clients(
                 f"{label}: holds no accuracy of clients to draw; a run with results.evaluate_clients = 'last' or a "
                 "number has it"
             )
-        axes.plot(
+        drawn += axes.plot(
             np.arange(1, accuracy.size + 1) / accuracy.size,
             np.sort(accuracy),
-            label=f"{label}, round {number}",
             color=COLOURS[i % len(COLOURS)],
             linestyle=STYLES[i // len(COLOURS) % len(STYLES)],
             drawstyle="steps-pre",
             linewidth=1.5,
         )
+        shown.append(f"{label}, round {number}")
     axes.set_xlabel("share of the clients, ascending by accuracy")
     axes.set_ylabel("accuracy on the client's own samples")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.02)
     axes.grid(visible=True, alpha=0.3)
-    axes.legend(frameon=False)
+    add_legend(axes, drawn, shown)
     if out is not None:
         save(figure, out)
     return figure

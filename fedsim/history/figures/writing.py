@@ -1,5 +1,6 @@
 """How figures look, and how they are written to files."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,23 @@ STYLES: Final = ("-", "--", "-.", ":")
 
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+
+def as_it_is(text: "Text", name: str) -> None:
+    """Show a name as text: a dollar sign begins no formula."""
+    text.set_parse_math(False)
+    text.set_text(name)
+
+
+def add_legend(axes: "Axes", drawn: "Sequence[Artist]", names: Sequence[str]) -> None:
+    """Add a legend with an entry for each artist, also where a name begins with an underscore."""
+    legend = axes.legend(drawn, [str(i) for i in range(len(names))], frameon=False)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        as_it_is(text, name)
 
 
 def save(figure: "Figure", out: str | Path) -> None:

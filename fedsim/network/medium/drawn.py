@@ -99,7 +99,7 @@ class DrawnSpectrum:
         sent = float(jobs.bits[row] - jobs.left[row])
         if plan is not None:
             place = row if isinstance(plan.rows, slice) else _place(plan.rows, row)
-            if place is not None and place < len(plan.rate_bps):
+            if place is not None and place < plan.rate_bps.shape[-1]:
                 sent += float(plan.carried(self.env.now)[0][place])
         return min(sent, transfer.bits)
 

@@ -19,7 +19,7 @@ def test_accuracies_of_the_last_evaluation_ascend_over_the_share_of_clients(tmp_
     runs = [history("one", [0.9, 0.3, 0.6, 0.0]), history("other", [0.3] * 4)]
     figure = draw_clients(runs, labels=["a", "b"], out=tmp_path / "clients.png")
     first, second = figure.axes[0].get_lines()
-    assert [line.get_label() for line in (first, second)] == ["a, round 3", "b, round 3"]
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["a, round 3", "b, round 3"]
     np.testing.assert_allclose(first.get_xdata(), [0.25, 0.5, 0.75, 1.0])
     np.testing.assert_allclose(first.get_ydata(), [0.0, 0.1, 0.2, 0.3])
     np.testing.assert_allclose(second.get_ydata(), [0.1] * 4)

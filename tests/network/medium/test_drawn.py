@@ -192,6 +192,20 @@ def test_many_transfers_end_as_in_a_simulator_that_steps_block_by_block(rule, de
     check_book("uplink", medium.book())
 
 
+@pytest.mark.parametrize("rule", SPLITS)
+@pytest.mark.parametrize("count", [5, 12, 60])
+def test_bits_of_transfers_under_way_are_those_of_a_simulator_that_steps_block_by_block(rule, count):
+    """All begin at 0 s and are asked at 0.11 s, in the middle of the sixth block; some have ended by then."""
+    channel = radio(np.geomspace(0.1, 1e3, count))
+    bits = np.geomspace(2e3, 2e5, count)
+    env = simpy.Environment()
+    medium = DrawnSpectrum(env, channel, RULES[rule](channel))
+    flows = [medium.send(client, float(bits[client])) for client in range(count)]
+    env.run(until=0.11)
+    _, sent = by_blocks(channel, rule, [(client, 0.0, float(bits[client]), 0.11) for client in range(count)])
+    assert {line: flow.sent_bits() for line, flow in enumerate(flows)} == pytest.approx(sent, rel=1e-9, abs=1e-4)
+
+
 @pytest.mark.parametrize("rule", ["together", "fair"])
 def test_gains_that_are_drawn_ahead_change_nothing(rule, monkeypatch):
     channel = radio(np.geomspace(0.1, 1e3, 60))

@@ -1,0 +1,113 @@
+"""Which models of a run were evaluated, and what is known of those that were not."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.history.tables import CURVES, Tables
+
+
+class Bounds(NamedTuple):
+    """Least and greatest value that a number may have; the same where it is known."""
+
+    least: float
+    greatest: float
+
+
+@dataclass(frozen=True)
+class Models:
+    """The n models that a server had one after another: from when on, and the row of each evaluation; -1 for none."""
+
+    start_s: FloatArray
+    row: IntArray
+
+    @classmethod
+    def of(cls, tables: Tables) -> Self:
+        """Return the models of a run; a round without a new model goes on with that of the round before."""
+        seen = tables.column("evaluations", "model_version").astype(np.int64)
+        version = np.concatenate([[0], tables.column("rounds", "model_version").astype(np.int64), seen])
+        start_s = np.concatenate([[0.0], tables.column("rounds", "end_s"), tables.column("evaluations", "time_s")])
+        order = np.lexsort((version, start_s))
+        version, start_s = version[order], start_s[order]
+        # Of several models at one instant the newest stays.
+        newest = np.append(start_s[1:] != start_s[:-1], True)
+        version, start_s = version[newest], start_s[newest]
+        new = np.append(True, version[1:] != version[:-1])
+        row = np.full(int(version.max()) + 1, -1)
+        row[seen] = np.arange(seen.size)
+        return cls(start_s[new], row[version[new]])
+
+    def first_unknown_s(self, after_s: float, until_s: float) -> float:
+        """Return from when on the server had a model without an evaluation, between two instants; else the last one.
+
+        The model before all training does not count, which `results.evaluate_start` leaves out on request.
+        """
+        there = self.start_s[1:][(self.start_s[1:] > after_s) & (self.start_s[1:] < until_s) & (self.row[1:] < 0)]
+        return float(there[0]) if there.size else until_s
+
+    def row_at(self, time_s: float) -> int:
+        """Return the row of the evaluation of the model that the server had at an instant; -1 without one."""
+        return int(self.row[np.searchsorted(self.start_s, time_s, side="right") - 1])
+
+
+def mean_over_time(tables: Tables, y: str = "accuracy", until_s: float | None = None) -> float | None:
+    """Return the area under the curve of a quantity over simulated time, divided by the time.
+
+    The quantity stays as it is until its next value: of the accuracy this is the mean over time of that of the
+    server's model. It is taken from the first value on, which is at time 0 with `results.evaluate_start`.
+
+    Parameters
+    ----------
+    tables : of the run
+    y : as of `curve`
+    until_s : end of the time; the end of the last round by default
+
+    Returns
+    -------
+    None without a value before the end, without time between the two, if a value is no number, or if the server had
+    models in that time that were not evaluated; `mean_over_time_bounds` then has bounds.
+    """
+    bounds = mean_over_time_bounds(tables, y, until_s)
+    return bounds.least if bounds is not None and bounds.least == bounds.greatest else None
+
+
+def mean_over_time_bounds(tables: Tables, y: str = "accuracy", until_s: float | None = None) -> Bounds | None:
+    """Return the least and the greatest that `mean_over_time` can be, with every model evaluated or not.
+
+    A model that was not evaluated counts as no worse and no better than the evaluated ones before and after it.
+
+    Parameters
+    ----------
+    tables, y, until_s : as for `mean_over_time`
+    """
+    start_s, values = tables.curve("time", y)
+    ends_s = tables.column("rounds", "end_s")
+    end_s = until_s if until_s is not None else float(ends_s[-1]) if ends_s.size else 0.0
+    rows = np.arange(values.size)
+    if CURVES.get(y, ("evaluations",))[0] == "evaluations":
+        models = Models.of(tables)
+        begun = np.maximum.accumulate(models.row >= 0)
+        start_s, rows = models.start_s[begun], models.row[begun]
+    there, known = start_s < end_s, rows >= 0
+    if not there.any():
+        return None
+    at = np.arange(rows.size)
+    before = np.maximum.accumulate(np.where(known, at, 0))
+    after = np.minimum.accumulate(np.where(known, at, rows.size)[::-1])[::-1]
+    one, other = (np.append(values[rows], np.nan)[near[there]] for near in (before, after))
+    if np.isnan(one + other).any():
+        return None
+    lengths_s = np.diff(np.append(start_s[there], end_s))
+    least, greatest = (
+        float((each(one, other) * lengths_s).sum() / (end_s - start_s[0])) for each in (np.minimum, np.maximum)
+    )
+    return Bounds(least, greatest)
+
+
+def value_at(tables: Tables, metric: str, time_s: float) -> float | None:
+    """Return a metric of the model that the server had at an instant; None where that is not known or not finite."""
+    row = Models.of(tables).row_at(time_s)
+    values = tables.curve("time", metric)[1]
+    return float(values[row]) if row >= 0 and np.isfinite(values[row]) else None

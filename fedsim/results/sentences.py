@@ -1,0 +1,218 @@
+"""What a run came to and why, as sentences: seconds to a target, what rounds are spent on, who was lost, deadlines."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fedsim.history import History
+from fedsim.history.analyses.explaining import PARTS
+from fedsim.history.outcomes import PHASES
+
+PART_NAMES: Final = dict(
+    zip(
+        PARTS,
+        ("before its clients begin", "downlink", "work", "queue", "uplink", "waiting for the slowest"),
+        strict=True,
+    )
+)
+_WORDS: Final = {"downlink": "downlink", "compute": "work", "uplink": "uplink"}
+
+
+class RunAgain(Protocol):
+    """How a user runs the scenario of a history again with other values."""
+
+    def __call__(self, values: Mapping[str, Any], name: str) -> str:
+        """Return a command, or a line of Python; the name tells the new run from others."""
+        ...
+
+
+def in_python(values: Mapping[str, Any], name: str) -> str:
+    """Return the line of Python that runs a scenario with other values, whose history needs no name."""
+    del name
+    return f"simulate(scenario.replace({dict(values)!r}))"
+
+
+def sentences(
+    history: History,
+    deadlines_s: Sequence[float] = (),
+    beside: Mapping[str, History] | None = None,
+    again: RunAgain = in_python,
+) -> list[str]:
+    """Return what a run came to and why, the most useful first."""
+    others = dict(beside or {})
+    first, *rest = history.explain(*others.values(), **history.goal.asked).to_pylist()
+    found = [
+        "" if history.unfinished is None else f"This run is not whole, {history.unfinished}: numbers are those so far.",
+        _to_target(history, first),
+        _not_evaluated(history, again),
+        *(_compared(first, row | {"run": name}) for name, row in zip(others, rest, strict=True)),
+        _ended(history),
+        *_lost(history),
+        *_kept(history, again),
+        *(_deadline(row, again) for row in history.deadline_whatif(list(deadlines_s)).totals().to_pylist()),
+    ]
+    return [sentence for sentence in found if sentence]
+
+
+def _to_target(history: History, row: Mapping[str, Any]) -> str:
+    goal, rounds, seconds = history.goal, row["rounds"], row["seconds"]
+    if not rounds:
+        return f"The first model has {goal} already, at 0 s." if row["reached"] else "No round was over."
+    each = f"{_count(rounds, 'round')} of {row['round_s']:.3g} s"
+    said = {
+        None: f"{each} took {seconds:,.6g} s{_without(history)}.",
+        True: f"{goal} is first reached at {seconds:,.4g} s: {each}.",
+        False: f"{goal} is never reached: {each}, {seconds:,.6g} s in all.",
+    }[row["reached"]]
+    parts = sorted(((row[part] or 0.0, name) for part, name in PART_NAMES.items()), reverse=True)
+    spent = [f"{name} {seconds / row['round_s']:.0%}" for seconds, name in parts if seconds > 0.005 * row["round_s"]]
+    return f"{said} A mean round is {', '.join(spent)}." if spent else said
+
+
+def _not_evaluated(history: History, again: RunAgain) -> str:
+    """Return from when on models were not evaluated that may have reached the target sooner; empty without any."""
+    if not history.evaluations.num_rows:
+        return ""
+    first_s, after_s, _ = history.reached(**history.goal.asked)
+    if first_s is None or after_s is None or after_s >= first_s:
+        return ""
+    return (
+        f"It may be sooner: models from {after_s:,.4g} s on were not evaluated; to see it: "
+        f"{again({'results.evaluate_every': 1}, 'every')}"
+    )
+
+
+def _without(history: History) -> str:
+    """Return why a run has no accuracy, with the last value of each metric that it has."""
+    if not history.evaluations.num_rows:
+        return "; nothing is learned"
+    last = {name: history.metric(name)[-1] for name in history.metrics} | {
+        "loss": history.column("evaluations", "loss")[-1]
+    }
+    return f"; it has no accuracy, and ends with {', '.join(f'{name} {value:.4g}' for name, value in last.items())}"
+
+
+def _compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return which factor makes the difference between two runs."""
+    if one["reached"] is not other["reached"] or not one["rounds"] or not other["rounds"]:
+        return (
+            f"{other['run']}: {'reaches it' if other['reached'] else 'does not reach it'}, so that no factor is known."
+        )
+    ratio, rounds, each = (other[name] / one[name] for name in ("seconds", "rounds", "round_s"))
+    said = (
+        f"{other['run']}: {other['seconds']:,.4g} s, {ratio:.2f} times as long = {rounds:.2f} times the rounds x "
+        f"{each:.2f} times the seconds a round"
+    )
+    by_part = [
+        (other[part] - one[part], name) for part, name in PART_NAMES.items() if None not in (one[part], other[part])
+    ]
+    if not by_part:
+        return f"{said}."
+    most_s, name = max(by_part, key=lambda part: abs(part[0]))
+    return f"{said}, most by {name} ({most_s:+.3g} s)."
+
+
+def _ended(history: History) -> str:
+    """Return what ended most rounds."""
+    path = history.critical_path()
+    rows = path.to_pylist()
+    total_s = sum(row["duration_s"] for row in rows)
+    if not rows or not total_s:
+        return ""
+    causes = Counter(row["cause"] if row["phase"] is None else row["phase"] for row in rows)
+    cause, count = causes.most_common(1)[0]
+    lasted_s = sum(row["duration_s"] for row in rows if cause in (row["cause"], row["phase"]))
+    what = {"deadline": "the deadline", "wait": "no update, after a wait", "restart": "a crash of the server"}
+    by = what.get(cause, f"the {_WORDS.get(cause, cause)} of the last client")
+    said = f"Of {_count(len(rows), 'round')} {count:,} ended with {by}, {lasted_s / total_s:.0%} of the time"
+    named = Counter(row["client"] for row in rows if row["phase"] == cause)
+    if not named:
+        return f"{said}."
+    client, often = named.most_common(1)[0]
+    return f"{said}; most often by client {client} ({often:,})."
+
+
+def _lost(history: History) -> list[str]:
+    """Return who was lost, how often and in which phase."""
+    table = history.lost()
+    late, dropped = (pc.sum(table.column(name)).as_py() or 0 for name in ("late", "dropped"))
+    if not late + dropped:
+        return []
+    started = history.participations.num_rows
+    in_phase = [(pc.sum(table.column(phase)).as_py(), _WORDS[phase]) for phase in PHASES]
+    where = ", ".join(f"{count:,} in the {phase}" for count, phase in sorted(in_phase, reverse=True) if count)
+    how = f"{late:,} late, {dropped:,} dropped" if late and dropped else "all late" if late else "all dropped"
+    return [
+        f"Lost were {late + dropped:,} of {_count(started, 'participation')}, {how}, of "
+        f"{_clients(history, table.num_rows)}; {where}."
+    ]
+
+
+def _clients(history: History, count: int) -> str:
+    return (
+        _count(count, "client")
+        if history.clients is None
+        else f"{count:,} of {_count(history.clients.num_rows, 'client')}"
+    )
+
+
+def _kept(history: History, again: RunAgain) -> list[str]:
+    """Return which deadlines would have kept the late ones, and how they are had where that is not seen."""
+    table = history.lost()
+    if not pc.sum(table.column("late")).as_py():
+        return []
+    rows = history.deadlines_that_keep().to_pylist()
+    if all(row["deadline_s"] is not None for row in rows):
+        return [f"A deadline of {_shares(rows, '')} of the late ones."]
+    seen = [row for row in rows if row["about_s"] is not None]
+    said = f"A deadline of {_shares(seen, 'about ')} of the late ones. " if seen else ""
+    why = "For exact seconds"
+    if len(seen) < len(rows):
+        which = "What would have kept the rest" if seen else "A deadline that would have kept them"
+        why = f"{which} cannot be seen in this history, which cancels late clients; to see it"
+    return [f"{said}{why}: {again({'rounds.late.kind': 'drop'}, 'late-drop')}"]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _shares(rows: Sequence[Mapping[str, Any]], about: str) -> str:
+    """Return deadlines and the shares of late clients that each would have kept, in words."""
+    first, *rest = (f"{about}{row['about_s']:.3g} s{{}} {row['share']:.0%}" for row in rows)
+    return ", ".join([first.format(" would have kept"), *(one.format("") for one in rest)])
+
+
+def _deadline(row: Mapping[str, Any], again: RunAgain) -> str:
+    """Return the effect of a deadline."""
+    deadline_s = row["deadline_s"]
+    if row["saved_s"] is None:
+        values = {"rounds.policy.kind": "deadline", "rounds.policy.deadline_s": float(f"{deadline_s:.6g}")}
+        return (
+            f"A deadline of {deadline_s:g} s cannot be seen in this history, whose rounds lost clients earlier; to see "
+            f"it: {again(values, f'deadline-{deadline_s:g}')}"
+        )
+    return (
+        f"A deadline of {deadline_s:g} s would have saved {row['saved_s']:,.4g} s ({row['saved_share']:.1%}) and lost "
+        f"{_count(row['lost'], 'used update')} ({row['lost_share']:.1%}), every round taken as it was."
+    )
+
+
+def spent_table(rows: pa.Table, names: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return header and lines of what rounds were spent on, a line for each run; parts without seconds are left out."""
+    parts = [part for part in PARTS if any(row[part] for row in rows.to_pylist())]
+    header = ("run", "target s", "rounds", "s a round", *(PART_NAMES[part].split()[0] for part in parts))
+    lines = [
+        (
+            name,
+            f"{row['seconds']:,.4g}" if row["reached"] else "-" if row["reached"] is None else "never",
+            f"{row['rounds']:,}",
+            "-" if row["round_s"] is None else f"{row['round_s']:.3g}",
+            *("-" if row[part] is None else f"{row[part]:.3g}" for part in parts),
+        )
+        for name, row in zip(names, rows.to_pylist(), strict=True)
+    ]
+    return header, lines
