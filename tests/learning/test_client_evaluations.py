@@ -39,17 +39,6 @@ def test_each_client_has_the_scores_of_the_servers_model_on_its_own_samples(make
         check(learner, learner.evaluate_clients(one), [learner.vector(one)] * 6)
 
 
-def test_scores_are_found_the_second_time_and_by_another_learner(make_learner: Callable[..., Any]) -> None:
-    store = MemoryStore()
-    first, other = make_learner(local=LOCAL, store=store), make_learner(local=LOCAL, store=store)
-    found = first.evaluate_clients(next_model(first, first.initial(), [0, 1]))
-    first.flush()
-    again = other.evaluate_clients(next_model(other, other.initial(), [0, 1]))
-    assert np.array_equal(again.loss, found.loss)
-    assert (first.work.probed, first.work.probes_found) == (6, 0)
-    assert (other.work.trained, other.work.probed, other.work.probes_found) == (0, 0, 6)
-
-
 def test_metrics_of_the_task_are_those_of_each_client(make_learner: Callable[..., Any]) -> None:
     """scikit-learn's macro-F1 over each client's answers; found in a store, it is the same."""
     store = MemoryStore()
@@ -68,8 +57,10 @@ def test_metrics_of_the_task_are_those_of_each_client(make_learner: Callable[...
     assert np.array_equal(found.metrics["accuracy"], found.accuracy)
     learner.flush()
     second = again.evaluate_clients(next_model(again, again.initial(), [0, 1]))
-    assert again.work.probed == 0
+    assert (learner.work.probed, learner.work.probes_found) == (6, 0)
+    assert (again.work.trained, again.work.probed, again.work.probes_found) == (0, 0, 6)
     np.testing.assert_allclose(second.metrics["macro-f1"], expected)
+    assert np.array_equal(second.loss, found.loss)
 
 
 def test_clients_without_samples_have_no_scores(make_learner: Callable[..., Any]) -> None:

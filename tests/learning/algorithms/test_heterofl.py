@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedsim.learning import MLP, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import CNN3, MLP, ExecutorChoice, LocalTraining, Supervised, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.models.channels import held
+from fedsim.learning.models.flat_module import build_flat
+from fedsim.learning.models.narrowing import narrow_models
+from fedsim.streams import Streams
 from tests.support.asking import next_model
 from tests.support.tiny_images import Tiny
 
@@ -33,9 +36,6 @@ def test_width_one_is_plain_to_the_bit(make_learner: Callable[..., Any]) -> None
 
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])
 def test_a_sub_model_trains_as_a_model_of_that_width(make_learner: Callable[..., Any], executor: str) -> None:
-    from fedsim.learning import ExecutorChoice, Supervised
-    from fedsim.streams import Streams
-
     table = {"data": Tiny(), "model": MODEL, "local": LOCAL, "algorithm": HETEROFL}
     learner = Supervised.model_validate(table).build(6, Streams(3), executor=ExecutorChoice(executor))
     start, client = learner.initial(), 1
@@ -45,14 +45,9 @@ def test_a_sub_model_trains_as_a_model_of_that_width(make_learner: Callable[...,
     data, local = Tiny().load(), LocalTraining(**LOCAL)
     narrow = SequentialExecutor(TrainingSetup(MLP(hidden=(4,)), data, local, 0))
     whole = learner.vector(start)
-    places = np.concatenate(
-        [
-            np.arange(4 * 16),
-            8 * 16 + np.arange(4),
-            8 * 17 + (np.arange(3)[:, None] * 8 + np.arange(4)).ravel(),
-            8 * 17 + 3 * 8 + np.arange(3),
-        ]
-    )
+    four, three = np.arange(4), np.arange(3)
+    last = 8 * 17 + (three[:, None] * 8 + four).ravel()
+    places = np.concatenate([np.arange(4 * 16), 8 * 16 + four, last, 8 * 17 + 3 * 8 + three])
     rows = learner._rows[client]
     rng = Streams(3).generator("training", client, 0)
     (expected,) = narrow.train([TrainingJob(whole[places], rows, 1.0, rng)])
@@ -74,10 +69,6 @@ def test_bits_and_operations_of_each_width_by_hand(make_learner: Callable[..., A
 
 def test_cnn3_has_the_counts_of_its_layers() -> None:
     """At half the width on CIFAR-10: convolutions 3-16-32-64, dense 256-64-32-16-10, each with normalisation."""
-    from fedsim.learning import CNN3
-    from fedsim.learning.models.flat_module import build_flat
-    from fedsim.learning.models.narrowing import narrow_models
-
     shape = (3, 32, 32)
     layout = build_flat(CNN3(), shape, 10, 0).layout
     whole, half = narrow_models(CNN3(), layout, shape, 10, 0, (1.0, 0.5))

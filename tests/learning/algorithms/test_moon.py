@@ -30,10 +30,8 @@ def test_the_contrast_by_hand() -> None:
 def test_one_step_is_that_of_the_formula_in_autograd() -> None:
     """The perceptron 16-4-3: its representation is what leaves the hidden layer."""
     data, rows, mu = Tiny().load(), np.arange(8), 3.0
-    setup = TrainingSetup(MLP(hidden=(4,)), data, LocalTraining(learning_rate=0.5, batch_size=8), 0)
-    executor = SequentialExecutor(
-        TrainingSetup(setup.model, data, setup.local, 0, algorithm=Moon(mu=mu, temperature=0.5))
-    )
+    local, moon = LocalTraining(learning_rate=0.5, batch_size=8), Moon(mu=mu, temperature=0.5)
+    executor = SequentialExecutor(TrainingSetup(MLP(hidden=(4,)), data, local, 0, algorithm=moon))
     base, rng = executor.flat.layout.initial, np.random.default_rng(1)
     other = (base + rng.normal(0, 0.3, base.size)).astype(np.float32)
     near = (base + rng.normal(0, 0.3, base.size)).astype(np.float32)
@@ -69,15 +67,10 @@ def test_the_first_training_is_plain_and_the_second_is_not(make_learner: Callabl
     assert np.array_equal(plain[1], without[1])
 
 
-@pytest.mark.parametrize("executor", ["stacked", "stacked-compiled"])
-def test_executors_of_whole_cohorts_refuse_a_loss_of_its_own(executor: str) -> None:
+def test_executors_of_whole_cohorts_refuse_a_loss_of_its_own_and_auto_takes_one_that_can() -> None:
     settings = Supervised.model_validate({"data": Tiny(), "model": {"hidden": [5]}, "algorithm": "moon"})
-    with pytest.raises(FedsimError, match="Moon has a loss of its own, which the executor 'stacked"):
-        settings.build(6, Streams(3), executor=ExecutorChoice(executor))
-
-
-def test_auto_takes_one_that_can() -> None:
-    settings = Supervised.model_validate({"data": Tiny(), "model": {"hidden": [5]}, "algorithm": "moon"})
-    learner = settings.build(6, Streams(3), executor=ExecutorChoice("auto", rounds=2))
-    assert learner.executor_used is not None
+    for executor in ("stacked", "stacked-compiled"):
+        with pytest.raises(FedsimError, match="Moon has a loss of its own, which the executor 'stacked"):
+            settings.build(6, Streams(3), executor=ExecutorChoice(executor))
+    learner: Any = settings.build(6, Streams(3), executor=ExecutorChoice("auto", rounds=2))
     assert learner.executor_used.kind == "sequential"

@@ -144,11 +144,8 @@ def test_samples_may_be_numbers_tokens_and_tokens_with_vectors() -> None:
         Dataset(tokens, labels.copy(), tokens.copy(), labels.copy(), classes=2, vocabulary=4),
         Dataset(tokens, labels.copy(), tokens.copy(), labels.copy(), classes=2, vocabulary=4, vectors=vectors),
     ]
-    assert [(one.form, tuple(one.shape)) for one in made] == [
-        ("numbers", (5,)),
-        ("tokens", (3, 4)),
-        ("vectors", (3, 7)),
-    ]
+    expected = [("numbers", (5,)), ("tokens", (3, 4)), ("vectors", (3, 7))]
+    assert [(one.form, tuple(one.shape)) for one in made] == expected
     assert isinstance(made[1].shape, TokenShape)
     assert len({one.digest for one in made}) == 3
     users = np.array([1, 0])

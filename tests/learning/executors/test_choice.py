@@ -50,21 +50,16 @@ def test_results_do_not_depend_on_the_executor(executor: Any) -> None:
     assert losses(executor=executor) == losses()
 
 
-def test_the_environment_names_the_executor_of_runs_that_name_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_executor_and_device_of_runs_that_name_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEDSIM_EXECUTOR", f"{__name__}:Alike")
     before = Alike.made
     expected = losses(executor="sequential")
     assert Alike.made == before
     assert losses() == expected
     assert Alike.made == before + 1
-
-
-def test_the_environment_names_the_device_of_runs_that_name_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEDSIM_DEVICE", "cuda:7")
-    assert ExecutorChoice.of().device == "cuda:7"
-    assert ExecutorChoice.of(device="cpu").device == "cpu"
-    monkeypatch.delenv("FEDSIM_DEVICE")
     assert ExecutorChoice.of().device == "cpu"
+    monkeypatch.setenv("FEDSIM_DEVICE", "cuda:7")
+    assert (ExecutorChoice.of().device, ExecutorChoice.of(device="cpu").device) == ("cuda:7", "cpu")
 
 
 def test_an_executor_is_told_its_device_and_the_run_folder_has_the_same_choice(tmp_path: Any) -> None:

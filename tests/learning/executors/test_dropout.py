@@ -17,13 +17,13 @@ from tests.support.two_clients import learned
 def images(side: int, channels: int) -> Dataset:
     rng = np.random.default_rng(0)
     samples, labels = rng.integers(0, 256, (12, side, side, channels), dtype=np.uint8), rng.integers(0, 3, 12)
-    return Dataset(samples, labels, samples.copy(), labels.copy(), classes=3, pixel_max=255)
+    return Dataset(samples, labels, samples, labels, classes=3, pixel_max=255)
 
 
 def texts() -> Dataset:
     rng = np.random.default_rng(0)
     samples, labels = rng.integers(0, 20, (12, 7)), rng.integers(0, 3, 12)
-    return Dataset(samples, labels, samples.copy(), labels.copy(), classes=3, vocabulary=20)
+    return Dataset(samples, labels, samples, labels, classes=3, vocabulary=20)
 
 
 class BehindConvolutions(Component):

@@ -51,10 +51,6 @@ def jobs(base: np.ndarray, states: Any = None) -> list[TrainingJob]:
     ]
 
 
-def many(base: np.ndarray) -> list[TrainingJob]:
-    return [job for _ in range(5) for job in jobs(base)]
-
-
 def bits(results: Any) -> list[Any]:
     return [
         (one.difference.tobytes(), one.loss, one.loss_rms, {name: a.tobytes() for name, a in one.state.items()})
@@ -87,19 +83,18 @@ def compare(
 
 def overlap(data: Dataset) -> None:
     """Evaluate in one thread while another trains, and leave a training half read."""
-    executor = ProcessesExecutor(TrainingSetup(MLP(hidden=(9,)), data, LocalTraining(epochs=3), seed=4))
-    reference = SequentialExecutor(TrainingSetup(MLP(hidden=(9,)), data, LocalTraining(epochs=3), seed=4))
+    setup = TrainingSetup(MLP(hidden=(9,)), data, LocalTraining(epochs=3), seed=4)
+    executor, reference = ProcessesExecutor(setup), SequentialExecutor(setup)
     base = reference.flat.layout.initial
+    many = [job for _ in range(5) for job in jobs(base)]
     trained: list[TrainingResult] = []
-    thread = threading.Thread(target=lambda: trained.extend(executor.train(many(base))))
+    thread = threading.Thread(target=lambda: trained.extend(executor.train(many)))
     thread.start()
     scores = [executor.evaluate([EvaluationJob(base)]) for _ in range(4)]
     thread.join()
-    half = iter(executor.train(jobs(base)))
-    next(half)
-    del half
+    next(iter(executor.train(jobs(base))))
     assert scores == [reference.evaluate([EvaluationJob(base)])] * 4
-    assert bits(trained) == bits(reference.train(many(base)))
+    assert bits(trained) == bits(reference.train([job for _ in range(5) for job in jobs(base)]))
 
 
 def test_bits_are_those_of_the_sequential_executor(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """The step of the sequential executor against plain PyTorch, in both precisions, and from several threads."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -89,12 +89,10 @@ def test_calls_from_several_threads_do_not_mix(tiny: Dataset) -> None:
         return result.difference.tobytes()
 
     alone, score, seen = train(), executor.evaluate([EvaluationJob(base)]), []
-    helpers = [threading.Thread(target=lambda: seen.extend(train() for _ in range(10))) for _ in range(2)]
-    for helper in helpers:
-        helper.start()
-    scores = [executor.evaluate([EvaluationJob(base)]) for _ in range(10)]
-    for helper in helpers:
-        helper.join()
-    assert set(seen) == {alone}
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(2):
+            pool.submit(lambda: seen.extend(train() for _ in range(10)))
+        scores = [executor.evaluate([EvaluationJob(base)]) for _ in range(10)]
+    assert seen == [alone] * 20
     assert scores == [score] * 10
     assert torch.get_num_threads() == threads

@@ -90,26 +90,24 @@ def second_model(**table: Any) -> tuple[Any, Any]:
     return learner, model
 
 
-def numbers_of(learner: Any, model: Any) -> Any:
+def numbers_of(**table: Any) -> np.ndarray:
+    learner, model = second_model(**table)
     return learner.vector(model)
 
 
 def fault_of(**table: Any) -> PartError:
     with pytest.raises(PartError) as failed:
-        numbers_of(*second_model(**table))
+        numbers_of(**table)
     return failed.value
 
 
-@pytest.mark.parametrize("member", ["begin", "end", "drift_weight"])
-def test_an_algorithm_that_fails_for_one_client_names_it(member: str) -> None:
-    fault = fault_of(algorithm=Failing(member=member))
+@pytest.mark.parametrize(("member", "client"), [("begin", 3), ("end", 3), ("drift_weight", 3), ("step", None)])
+def test_an_algorithm_that_fails_names_its_round_and_its_client_if_it_works_for_one(
+    member: str, client: int | None
+) -> None:
+    fault = fault_of(algorithm=Failing(member=member, call=5 if client else 2))
     assert f"Failing.{member} failed with ValueError: no more" in fault.what
-    assert (fault.client, fault.clients, fault.round) == (3, (), 2)
-
-
-def test_a_step_of_the_server_names_its_round_and_no_client() -> None:
-    fault = fault_of(algorithm=Failing(member="step", call=2))
-    assert (fault.client, fault.clients, fault.round) == (None, (), 2)
+    assert (fault.client, fault.clients, fault.round) == (client, (), 2)
 
 
 def test_a_schedule_names_the_client_and_not_the_number_of_the_step() -> None:

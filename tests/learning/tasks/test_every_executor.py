@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from fedsim import simulate
 from fedsim.errors import DataError, FedsimError, ScenarioError
@@ -88,29 +89,17 @@ def test_sequences_of_several_lengths_are_judged_without_their_padding(task, fil
     rng = np.random.default_rng(6)
     lengths = rng.integers(1, 8, 60)
     x = [rng.normal(size=(length, 3)) for length in lengths]
-    kind = task["kind"]
-    y = [
-        {
-            "regression": row[:, :2] + 5,
-            "multi-label": row[:, :2] > 0,
-            "next-token": (row[:, 0] > 0).astype(int),
-        }[kind]
-        for row in x
-    ]
-    model = torch.nn.Linear(3, 2)
+    target, dtype, law = {
+        "regression": (lambda row: row[:, :2] + 5, torch.float32, functional.mse_loss),
+        "multi-label": (lambda row: row[:, :2] > 0, torch.float32, functional.binary_cross_entropy_with_logits),
+        "next-token": (lambda row: (row[:, 0] > 0).astype(int), torch.int64, functional.cross_entropy),
+    }[task["kind"]]
+    y, model = list(map(target, x)), torch.nn.Linear(3, 2)
     learning = {"task": task, "data": dataset_of((x, y), target_fill=fill), "model": model}
     made = of_learning(learning, rounds=2, cohort=3)
     found = simulate(made, executor=executor, store=False).curve("round", "loss")[1]
-    losses = {
-        "regression": torch.nn.functional.mse_loss,
-        "multi-label": torch.nn.functional.binary_cross_entropy_with_logits,
-        "next-token": torch.nn.functional.cross_entropy,
-    }
     wanted = [
-        losses[kind](
-            model(torch.tensor(row, dtype=torch.float32)),
-            torch.tensor(true, dtype=torch.int64 if kind == "next-token" else torch.float32),
-        ).item()
+        law(model(torch.tensor(row, dtype=torch.float32)), torch.tensor(true, dtype=dtype)).item()
         for row, true in zip(x[::5], y[::5], strict=True)
     ]
     assert found[0] == pytest.approx(np.mean(wanted), rel=1e-5)
@@ -170,13 +159,8 @@ def test_a_run_ends_with_the_metric_that_it_aims_at():
 def test_local_algorithms_train_other_tasks_too(algorithm):
     """Each gives another model than plain training, as it does for classifications, and a finite one."""
     widths = {"widths": [1.0, 0.5], "client_widths": [1.0, 0.5, 0.5, 1.0]}
-    options = {
-        "fedprox": {"mu": 1.0},
-        "moon": {"mu": 1.0},
-        "feddyn": {"alpha": 0.5},
-        "heterofl": widths,
-        "fedrolex": widths,
-    }
+    options = {"fedprox": {"mu": 1.0}, "moon": {"mu": 1.0}, "feddyn": {"alpha": 0.5}}
+    options |= {"heterofl": widths, "fedrolex": widths}
     made = scenario("regression", algorithm={"kind": algorithm, **options.get(algorithm, {})}, rounds=4)
     plain = simulate(scenario("regression", rounds=4), executor="sequential").evaluations.column("loss").to_numpy()
     found = simulate(made, executor="sequential").evaluations.column("loss").to_numpy()

@@ -19,7 +19,7 @@ from fedsim.learning import METRICS, TASKS, Dataset
 from fedsim.learning.tasks.scores import Scores
 
 RNG = np.random.default_rng(3)
-LABELS, TEXTS, SETS = RNG.integers(0, 4, 30), RNG.integers(0, 5, (30, 6)), RNG.integers(0, 2, (30, 4))
+LABELS, TEXTS = RNG.integers(0, 4, 30), RNG.integers(0, 5, (30, 6))
 OF_CLASSES, OF_TEXTS = (RNG.normal(size=shape).astype(np.float32) for shape in ((30, 4), (30, 6, 5)))
 NUMBERS = RNG.normal(size=(30, 4)).astype(np.float32)
 LAWS = {
@@ -98,15 +98,18 @@ def test_next_tokens_count_without_padding(padding):
     assert found.loss == pytest.approx(np.mean(each), rel=1e-6)
 
 
-def test_sets_of_labels_agree_with_scikit_learn():
-    task = TASKS.make("multi-label")
-    found = pieces_of(task, OF_CLASSES, SETS.astype(np.uint8), 4)
-    said = OF_CLASSES > 0
-    assert found.accuracy == pytest.approx(accuracy_score(SETS, said), abs=1e-12)
-    assert found.metrics["micro-f1"] == pytest.approx(f1_score(SETS, said, average="micro"), abs=1e-12)
-    assert found.metrics["macro-f1"] == pytest.approx(f1_score(SETS, said, average="macro"), abs=1e-12)
-    chance = 1 / (1 + np.exp(-OF_CLASSES.astype(float)))
-    assert found.loss == pytest.approx(-np.mean(np.where(SETS, np.log(chance), np.log(1 - chance))), rel=1e-6)
+@pytest.mark.parametrize("places", [(), (5,)], ids=["a set", "a set at each place"])
+def test_sets_of_labels_agree_with_scikit_learn(places):
+    scores = RNG.normal(size=(30, *places, 4)).astype(np.float32)
+    sets = RNG.integers(0, 2, scores.shape).astype(np.uint8)
+    found = pieces_of(TASKS.make("multi-label"), scores, sets, 4)
+    true, given = sets.reshape(-1, 4), scores.reshape(-1, 4).astype(float)
+    assert found.accuracy == pytest.approx(accuracy_score(true, given > 0), abs=1e-6)
+    for average in ("micro", "macro"):
+        wanted = f1_score(true, given > 0, average=average)
+        assert found.metrics[f"{average}-f1"] == pytest.approx(wanted, abs=1e-12)
+    chance = 1 / (1 + np.exp(-given))
+    assert found.loss == pytest.approx(-np.mean(np.where(true, np.log(chance), np.log(1 - chance))), rel=1e-6)
 
 
 @pytest.mark.parametrize("padding", [-7.5, 0.1, 1e12])
@@ -144,15 +147,6 @@ def test_labels_that_are_padding_count_for_nothing():
     assert found.metrics["micro-f1"] == pytest.approx(f1_score(flat_true, flat_said), abs=1e-12)
     of_labels = [f1_score((targets == 1)[..., k][real[..., k]], said[..., k][real[..., k]]) for k in range(3)]
     assert found.metrics["macro-f1"] == pytest.approx(np.mean(of_labels), abs=1e-12)
-
-
-def test_sets_of_labels_at_each_place_all_count_without_padding():
-    scores = RNG.normal(size=(30, 5, 3)).astype(np.float32)
-    targets = RNG.integers(0, 2, (30, 5, 3)).astype(np.uint8)
-    found = pieces_of(TASKS.make("multi-label"), scores, targets, 3)
-    assert found.accuracy == pytest.approx(((scores > 0) == targets).all(2).mean(), abs=1e-6)
-    rows, said = targets.reshape(-1, 3), (scores > 0).reshape(-1, 3)
-    assert found.metrics["macro-f1"] == pytest.approx(f1_score(rows, said, average="macro"), abs=1e-12)
 
 
 @pytest.mark.parametrize(("kind", "padding"), [("regression", -1.0), ("multi-label", 255), ("next-token", -100)])

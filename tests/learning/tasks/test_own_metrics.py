@@ -22,19 +22,26 @@ class Constant(Metric):
         return scores[:, :1] * 0
 
 
-class Text(Constant):
-    def value(self, sums: Any, samples: int) -> Any:
-        return "high"
+class Valued(Constant):
+    said: str | None = None
 
-
-class Nothing(Constant):
     def value(self, sums: Any, samples: int) -> Any:
-        return None
+        return self.said
 
 
 class Several(Constant):
     def value(self, sums: Any, samples: int) -> Any:
         return np.ones(2)
+
+
+class NoNumber(Constant):
+    def value(self, sums: Any, samples: int) -> Any:
+        return math.nan
+
+
+class Endless(Constant):
+    def value(self, sums: Any, samples: int) -> Any:
+        return np.float32(np.inf)
 
 
 class Wide(Metric):
@@ -55,16 +62,6 @@ class Unnamed(Constant):
     name: ClassVar = ""
 
 
-class NoNumber(Constant):
-    def value(self, sums: Any, samples: int) -> Any:
-        return math.nan
-
-
-class Endless(Constant):
-    def value(self, sums: Any, samples: int) -> Any:
-        return np.float32(np.inf)
-
-
 def scenario(*metrics: Any) -> Scenario:
     learning = {
         "data": {"kind": "digits", "train_limit": 60},
@@ -77,8 +74,8 @@ def scenario(*metrics: Any) -> Scenario:
 @pytest.mark.parametrize(
     ("metric", "words"),
     [
-        (Text(), r"Text\.value returned 'high'.*a number; nan where there is none"),
-        (Nothing(), r"Nothing\.value returned None.*a number; nan where there is none"),
+        (Valued(said="high"), r"Valued\.value returned 'high'.*a number; nan where there is none"),
+        (Valued(said=None), r"Valued\.value returned None.*a number; nan where there is none"),
         (Several(), r"Several\.value returned .*a number; nan where there is none"),
         (Wide(), r"metrics: Wide: sums of 10 numbers for each sample are not allowed; allowed: 1, as its width says"),
         (Loss(), r"Loss\.name .*'loss'.*a text, neither empty nor 'loss'"),
@@ -92,13 +89,8 @@ def test_what_is_no_metric_is_refused_by_name(metric: Metric, words: str) -> Non
 
 def test_a_name_that_two_metrics_have_is_refused_once() -> None:
     """Before any executor is built, of which ``auto`` would try several."""
-    setup = TrainingSetup(
-        MLP(hidden=(3,)),
-        Digits(train_limit=60).load(),
-        LocalTraining(),
-        seed=0,
-        task=TASKS.make({"kind": "classification", "metrics": ["accuracy", "accuracy"]}),
-    )
+    task = TASKS.make({"kind": "classification", "metrics": ["accuracy", "accuracy"]})
+    setup = TrainingSetup(MLP(hidden=(3,)), Digits(train_limit=60).load(), LocalTraining(), seed=0, task=task)
     with pytest.raises(FedsimError, match=r"^learning.task.metrics: the names accuracy, accuracy are not allowed"):
         check_fit(setup)
 
@@ -123,7 +115,4 @@ def test_what_is_no_number_is_null_in_tables_and_in_the_summary(tmp_path: Path) 
         raise AssertionError(f"{word} is no JSON")
 
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(), parse_constant=refused)
-    assert {name: summary["final_metrics"][name] for name in ("NoNumber", "Endless")} == {
-        "NoNumber": None,
-        "Endless": None,
-    }
+    assert [summary["final_metrics"][name] for name in ("NoNumber", "Endless")] == [None, None]

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -189,20 +190,11 @@ def test_what_matters_for_speed_has_a_pick_of_its_own(cache: Path) -> None:
         return picks._path(picks.key_of(one, expected, device))
 
     usual = path_of(setup(), EXPECTED)
-    other = TrainingSetup(MLP(hidden=(5,)), Digits(train_limit=120).load(), LocalTraining(), 0)
-    local = TrainingSetup(MLP(hidden=(4,)), Digits(train_limit=120).load(), LocalTraining(epochs=2), 0)
-    crowded = Expected(EXPECTED.samples, 12, 5)
-    paths = {
-        usual,
-        path_of(setup(precision="bfloat16"), EXPECTED),
-        path_of(other, EXPECTED),
-        path_of(local, EXPECTED),
-        path_of(setup(), crowded),
-        path_of(setup(), EXPECTED, "cuda:1"),
-    }
+    changes = ({"precision": "bfloat16"}, {"model": MLP(hidden=(5,))}, {"local": LocalTraining(epochs=2)})
+    paths = {usual, *(path_of(replace(setup(), **change), EXPECTED) for change in changes)}
+    paths |= {path_of(setup(), Expected(EXPECTED.samples, 12, 5)), path_of(setup(), EXPECTED, "cuda:1")}
     assert len(paths) == 6
-    longer, seed = Expected(EXPECTED.samples, 3, 500), TrainingSetup(**{**vars(setup()), "seed": 5})
-    assert path_of(setup(), longer) == path_of(seed, EXPECTED) == usual
+    assert path_of(setup(), Expected(EXPECTED.samples, 3, 500)) == path_of(replace(setup(), seed=5), EXPECTED) == usual
 
 
 def test_a_run_has_the_same_draws_and_results_with_a_comparison_and_without(cache: Path) -> None:

@@ -203,30 +203,26 @@ def test_devices_that_are_not_there_are_refused(device: str, message: str) -> No
         StackedExecutor(setup_of(), device)
 
 
-def test_a_batch_without_end_is_refused_in_words() -> None:
-    """Slots have room for 32 MiB each, and a number of a sample takes 4 bytes."""
-    setup = setup_of(local=LocalTraining(batch_size=10**6))
-    most = 2**25 // (4 * int(np.prod(setup.data.shape)))
-    with pytest.raises(
-        FedsimError, match=rf"learning.local.batch_size: 1000000 is not allowed.*at most {most} of these"
-    ):
-        StackedExecutor(setup)
+# Slots have room for 32 MiB each, and a number of a sample takes 4 bytes: 233,016 samples of 6 x 6.
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"local": LocalTraining(batch_size=10**6)}, r"batch_size: 1000000 is not allowed.*at most 233016 of these"),
+        ({"model": Branching()}, r"learning\.model: torch cannot map this module over clients"),
+    ],
+)
+def test_batches_without_end_and_models_with_branches_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(FedsimError, match=message):
+        StackedExecutor(setup_of(**options))
 
 
-def test_a_model_with_branches_is_refused_in_words() -> None:
-    with pytest.raises(FedsimError, match=r"learning\.model: torch cannot map this module over clients"):
-        StackedExecutor(setup_of(Branching()))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", [None, Convolutions(), Dropping()], ids=["perceptron", "norms", "dropout"])
-def test_the_contract_holds(model: Any) -> None:
-    check_executor("stacked", model=model)
+HALF = {"precision": "bfloat16", "tolerance": 0.2}
 
 
 @pytest.mark.slow
-def test_the_contract_holds_in_bfloat16() -> None:
-    check_executor("stacked", precision="bfloat16", tolerance=0.2)
+@pytest.mark.parametrize("options", [{}, {"model": Convolutions()}, {"model": Dropping()}, HALF])
+def test_the_contract_holds(options: dict[str, Any]) -> None:
+    check_executor("stacked", **options)
 
 
 @cuda

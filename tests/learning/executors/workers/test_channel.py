@@ -5,8 +5,8 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -48,12 +48,9 @@ def test_closing_ends_a_receiver_on_either_side(ends: tuple[Channel, Channel]) -
         except (EOFError, OSError) as error:
             seen.append(type(error))
 
-    threads = [threading.Thread(target=read, args=(end,)) for end in ends]
-    for thread in threads:
-        thread.start()
-    ends[0].close()
-    for thread in threads:
-        thread.join(5)
+    with ThreadPoolExecutor(2) as pool:
+        pool.map(read, ends)
+        ends[0].close()
     assert len(seen) == 2
 
 
