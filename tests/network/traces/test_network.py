@@ -8,6 +8,7 @@ from fedsim import simulate
 from fedsim.network import NETWORKS
 from fedsim.streams import Streams
 from fedsim.testing import check_network
+from tests.support.media import played
 from tests.support.short_runs import TIMING
 
 HERE = {"time": "t", "rate": "r", "unit": "kbit/s"}
@@ -89,16 +90,8 @@ def ends(sizes, starts_s, sharing="equal"):
     """Return when transfers over the shared uplink end."""
     env = simpy.Environment()
     medium = links(len(sizes), sharing=sharing).open(env)
-    found = {}
-
-    def client(number, start_s, bits):
-        yield env.timeout(start_s)
-        yield medium.uplink(number, bits).done
-        found[number] = env.now
-
-    for number, (bits, start_s) in enumerate(zip(sizes, starts_s, strict=True)):
-        env.process(client(number, start_s, bits))
-    env.run()
+    lines = [(i, start_s, (i, bits), None) for i, (bits, start_s) in enumerate(zip(sizes, starts_s, strict=True))]
+    found, _ = played(env, medium.uplink, lines)
     return [found[number] for number in range(len(sizes))]
 
 
