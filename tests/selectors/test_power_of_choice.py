@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.selectors.power_of_choice import CpowD, PowD, RpowD
-from tests.support.views import answers_of, rng, view_of
+from tests.support.views import answers_of, check_shares, rng, view_of
 
 
 def test_pow_d_takes_the_largest_losses_of_those_that_answered():
@@ -79,10 +79,8 @@ def test_rpow_d_takes_clients_that_were_tried_and_never_delivered_last():
 @pytest.mark.statistical
 def test_rpow_d_only_looks_at_d_candidates():
     """m = 1 and d = 2 of four equal clients: the worst is among them half of the time, the best never wins."""
-    view, rounds, generator = view_of(4, last_loss=[4.0, 3.0, 2.0, 1.0]), 10_000, rng()
-    counts = np.bincount([RpowD(1, candidates=2).select(view, generator).client[0] for _ in range(rounds)], minlength=4)
-    p = np.array([3, 2, 1, 0]) / 6
-    assert np.all(np.abs(counts / rounds - p) <= 5 * np.sqrt(p * (1 - p) / rounds))
+    view, draws = view_of(4, last_loss=[4.0, 3.0, 2.0, 1.0]), rng()
+    check_shares(lambda: RpowD(1, candidates=2).select(view, draws).client, [3 / 6, 2 / 6, 1 / 6, 0.0])
 
 
 @pytest.mark.parametrize("selector", [PowD(3), RpowD(3), CpowD(3, samples=5)])
@@ -95,7 +93,5 @@ def test_wanted_takes_the_place_of_the_cohort(selector):
 @pytest.mark.statistical
 def test_rpow_d_draws_its_candidates_in_proportion_to_data():
     """One of four with 4, 3, 2 and 1 samples; with d = m = 1 losses do not matter."""
-    view, rounds, generator = view_of(4, samples=[4, 3, 2, 1], last_loss=[1.0, 9.0, 9.0, 9.0]), 10_000, rng()
-    counts = np.bincount([RpowD(1, candidates=1).select(view, generator).client[0] for _ in range(rounds)], minlength=4)
-    p = np.array([4, 3, 2, 1]) / 10
-    assert np.all(np.abs(counts / rounds - p) <= 5 * np.sqrt(p * (1 - p) / rounds))
+    view, draws = view_of(4, samples=[4, 3, 2, 1], last_loss=[1.0, 9.0, 9.0, 9.0]), rng()
+    check_shares(lambda: RpowD(1, candidates=1).select(view, draws).client, [0.4, 0.3, 0.2, 0.1])

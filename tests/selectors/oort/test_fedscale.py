@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from fedsim.selectors import OortFedScale
-from tests.support.views import measured_reports_of, rng, view_of
-
-
-def taught(selector, clients=10, number=1, samples=1, **reported):
-    selector.select(view_of(clients, round=number, samples=np.full(clients, samples)), rng())
-    count = max(np.size(value) for value in reported.values())
-    selector.observe(measured_reports_of(np.arange(count), number=number, **reported))
-    return selector
+from tests.support.views import check_shares, measured_reports_of, rng, taught, view_of
 
 
 def test_score_by_hand():
@@ -133,25 +126,18 @@ def test_epsilon_decays_before_each_selection_to_its_floor():
     """K = 100: 0.9 * 0.8 in the first round, then 0.576 and 0.5, the floor."""
     selector = OortFedScale(100, exploration=0.9, exploration_decay=0.8, exploration_least=0.5)
     taught(selector, 400, loss_rms=np.ones(100))
-    found = [
-        np.count_nonzero(selector.select(view_of(400, round=number), rng(number)).client >= 100) for number in (2, 3, 4)
-    ]
-    assert found == [57, 50, 50]
-
-
-def first_share(selector, view, draws=4000):
-    chosen = [selector.select(view, generator).client[0] for generator in np.random.default_rng(4).spawn(draws)]
-    return np.mean(np.array(chosen) == 0), 5 * math.sqrt(0.25 / draws)
+    for number, explored in ((2, 57), (3, 50), (4, 50)):
+        chosen = selector.select(view_of(400, round=number), rng(number)).client
+        assert np.count_nonzero(chosen >= 100) == explored
 
 
 @pytest.mark.statistical
 def test_the_exploited_are_drawn_in_proportion_to_score():
     """Utilities 2 and 1 in round 1: scores (2 - 0.999) / 1.001 and 0.001 / 1.001; with 1.5 between them 0.5005."""
-    selector = taught(
-        OortFedScale(1, exploration=0.0, exploration_least=0.0, threshold=100.0, clip=1.0), 3, loss_rms=[2, 1.5, 1]
-    )
-    share, tolerance = first_share(selector, view_of(3))
-    assert abs(share - 1.001 / (1.001 + 0.501 + 0.001)) < tolerance
+    options = {"exploration": 0.0, "exploration_least": 0.0, "threshold": 100.0, "clip": 1.0}
+    selector, draws = taught(OortFedScale(1, **options), 3, loss_rms=[2, 1.5, 1]), rng(4)
+    chance = np.array([1.001, 0.501, 0.001]) / 1.503
+    check_shares(lambda: selector.select(view_of(3), draws).client, chance, 4000)
 
 
 @pytest.mark.statistical
@@ -160,20 +146,17 @@ def test_the_explored_are_drawn_in_proportion_to_samples():
     view = view_of(3, samples=np.array([30, 10, 5]))
     selector.select(view, rng())
     selector.observe(measured_reports_of([2]))
-    share, tolerance = first_share(selector, view)
-    assert abs(share - 0.75) < tolerance
+    draws = rng(4)
+    check_shares(lambda: selector.select(view, draws).client, [0.75, 0.25, 0.0], 4000)
 
 
 def test_a_gain_is_the_mean_over_the_exploited_that_delivered():
     """Exploited are 0 (5), 1 (late) and 2 (3), explored one of 3 and 4: (5 + 3) / 2.0001."""
-    selector = taught(
-        OortFedScale(4, exploration=0.25, exploration_decay=1.0, exploration_least=0.25), 5, loss_rms=np.ones(3)
-    )
+    options = {"exploration": 0.25, "exploration_decay": 1.0, "exploration_least": 0.25}
+    selector = taught(OortFedScale(4, **options), 5, loss_rms=np.ones(3))
     chosen = selector.select(view_of(5, round=2), rng()).client
     assert chosen[:3].tolist() == [0, 1, 2]
-    selector.observe(
-        measured_reports_of(chosen, delivered=[True, False, True, True], loss_rms=[5.0, 9.0, 3.0, 7.0], number=2)
-    )
+    selector.observe(measured_reports_of(chosen, [True, False, True, True], [5.0, 9.0, 3.0, 7.0], number=2))
     assert selector._gain == pytest.approx(8 / 2.0001)
 
 

@@ -7,15 +7,7 @@ import pytest
 
 from fedsim.selectors import Oort
 from fedsim.selectors.oort.state import blacklist, fill_up
-from tests.support.views import measured_reports_of, rng, view_of
-
-
-def taught(selector, clients=10, number=1, **reported):
-    """Return the selector after it met the crowd and was told of clients 0, 1, ...: one value each."""
-    selector.select(view_of(clients, round=number), rng())
-    count = max(np.size(value) for value in reported.values())
-    selector.observe(measured_reports_of(np.arange(count), number=number, **reported))
-    return selector
+from tests.support.views import check_shares, measured_reports_of, rng, taught, view_of
 
 
 def test_utility_by_hand():
@@ -168,13 +160,9 @@ def declaring(seconds):
     ],
 )
 def test_exploration_follows_declared_speed(options, features, share):
-    """Times of 2 and 6 s are drawn as 3 : 1; five standard errors of 4,000 draws."""
-    draws = 4000
-    first = sum(
-        Oort(1, **options).select(view_of(2, features=features), generator).client[0] == 0
-        for generator in np.random.default_rng(5).spawn(draws)
-    )
-    assert abs(first / draws - share) < 5 * math.sqrt(share * (1 - share) / draws)
+    """Times of 2 and 6 s are drawn as 3 : 1."""
+    view, draws = view_of(2, features=features), rng(5)
+    check_shares(lambda: Oort(1, **options).select(view, draws).client, [share, 1 - share], 4000)
 
 
 def test_the_blacklist_and_its_limit():
@@ -202,15 +190,10 @@ def test_equal_gains_do_not_relax_the_pacer():
 
 @pytest.mark.statistical
 def test_the_exploited_are_drawn_in_proportion_to_utility():
-    """One place, all admitted, utilities 6 and 2 in round 1: 3 : 1; five standard errors."""
-    selector, draws = (
-        taught(Oort(1, cut_off=0.0, clip=1.0, exploration=0.0, exploration_least=0.0), 2, loss_rms=[6, 2]),
-        4000,
-    )
-    first = sum(
-        selector.select(view_of(2), generator).client[0] == 0 for generator in np.random.default_rng(2).spawn(draws)
-    )
-    assert abs(first / draws - 0.75) < 5 * math.sqrt(0.75 * 0.25 / draws)
+    """One place, all admitted, utilities 6 and 2 in round 1: 3 : 1."""
+    options = {"cut_off": 0.0, "clip": 1.0, "exploration": 0.0, "exploration_least": 0.0}
+    selector, draws = taught(Oort(1, **options), 2, loss_rms=[6, 2]), rng(2)
+    check_shares(lambda: selector.select(view_of(2), draws).client, [0.75, 0.25], 4000)
 
 
 def test_who_was_selected_exactly_as_often_as_allowed_is_not_listed():
