@@ -48,15 +48,9 @@ def test_time_is_samples_over_speed_by_hand():
     times = Rate(samples_per_s=40.0, spread_sigma=0.0, jitter_sigma=0.0).build(2, Streams(0))
     np.testing.assert_allclose(times.duration_s(np.array([1, 0]), 1, np.array([20.0, 80.0])), [0.5, 2.0])
     np.testing.assert_allclose(times.expected_s(np.array([20.0, 80.0])), [0.5, 2.0])
-
-
-def test_zero_is_zero_by_name():
     times = COMPUTE_TIMES.make("zero").build(4, Streams(0))
     np.testing.assert_array_equal(times.duration_s(np.array([0, 3]), 1, np.array([5.0, 5.0])), [0.0, 0.0])
     np.testing.assert_array_equal(times.expected_s(np.ones(4)), np.zeros(4))
-
-
-def test_nothing_is_zero_because_a_table_is_missing():
     devices = Devices()
     assert np.all(devices.compute.build(5, Streams(0)).expected_s(np.ones(5)) > 0)
     assert devices.dropout == Never()

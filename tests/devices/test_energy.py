@@ -35,15 +35,12 @@ def test_defaults_are_the_slopes_of_huang_et_al():
     assert (law.initial_from, law.initial_to, law.idle_w, law.charge_w, law.least_charge) == (1.0, 1.0, 0.0, 0.0, 0.15)
 
 
-def test_a_radiated_power_of_one_milliwatt_is_one():
+def test_powers_of_transmitters_by_hand():
     """0 dBm is 1 mW, of which an amplifier with 0.35 draws 2.86 mW."""
     law = Battery(capacity_j=1.0, compute_w=0.0, transmit_power_dbm=0.0)
     assert law.transmit_j_per_bit == 0.0
     assert law.build(1, Streams(0)).prices.transmit_w == pytest.approx(1e-3 / 0.35)
-
-
-def test_amplifiers_may_differ_between_clients():
-    """20 and 23 dBm are 100 and 200 mW."""
+    # 20 and 23 dBm are 100 and 200 mW.
     law = Battery(
         capacity_j=1.0,
         compute_w=0.0,

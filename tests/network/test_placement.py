@@ -38,13 +38,10 @@ def test_a_further_client_moves_nobody(law):
     assert not np.any(law.positions(10, Streams(4)) == law.positions(10, Streams(3)))
 
 
-def test_given_positions_are_taken_as_they_are():
+def test_given_positions_are_taken_as_they_are_and_must_fit_the_crowd():
     placement = PLACEMENTS.make({"kind": "given", "positions_m": [[1, 2.5], [-3.0, 0.0]]})
     np.testing.assert_array_equal(placement.positions(2, Streams(0)), [[1.0, 2.5], [-3.0, 0.0]])
     assert PLACEMENTS.make(PLACEMENTS.describe(placement)) == placement
-
-
-def test_given_positions_must_fit_the_crowd():
     with pytest.raises(ScenarioError, match=r"1 positions .* 3 clients"):
         Given(positions_m=((0.0, 1.0),)).positions(3, Streams(0))
 

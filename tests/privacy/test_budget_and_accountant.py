@@ -120,12 +120,6 @@ def test_an_account_closes_when_too_little_or_no_term_is_left(budget, least, clo
         assert accountant.closed == ([] if open_ else [1])
 
 
-def test_accounts_that_never_open():
-    accountant = PrivacyAccountant(UniformBudget(epsilon=1.0, releases=5), 2, least_epsilon=2.0)
-    assert accountant.closed == [0, 1]
-    assert not accountant.is_open(np.arange(2)).any()
-
-
 @pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(epsilon=EPSILONS, eta=ETAS)
@@ -211,9 +205,12 @@ def test_costs_are_in_double_precision_whatever_the_precision_of_the_indices():
         assert method(index).tolist() == method([1, 50]).tolist()
 
 
-def test_an_empty_crowd_has_accounts_of_no_client():
+def test_accounts_of_no_client_and_of_none_that_opens():
     accountant = PrivacyAccountant(GeometricBudget(epsilon=1.0), 0)
     assert (accountant.releases.shape, accountant.spent.shape, accountant.largest) == ((0,), (0,), 0.0)
+    accountant = PrivacyAccountant(UniformBudget(epsilon=1.0, releases=5), 2, least_epsilon=2.0)
+    assert accountant.closed == [0, 1]
+    assert not accountant.is_open(np.arange(2)).any()
 
 
 def test_the_largest_sum_is_that_of_the_client_with_most_uploads():

@@ -34,9 +34,6 @@ def test_train_limit_keeps_the_first_samples_and_the_whole_test_set() -> None:
     np.testing.assert_array_equal(some.test_y, whole.test_y)
     with pytest.raises(ScenarioError, match="1437 samples"):
         Digits(train_limit=1438).load()
-
-
-def test_data_cannot_be_changed_by_accident() -> None:
     with pytest.raises(ValueError, match="read-only"):
         Digits().load().train_x[0] = 1
 

@@ -16,11 +16,14 @@ def put(path, content):
     return path
 
 
-def test_a_sound_header_is_read(tmp_path):
+def test_a_sound_header_is_read_and_pairs_belong_together(tmp_path):
     images, labels = put(tmp_path / "images", IMAGES), put(tmp_path / "labels", LABELS)
     assert read_header(images, 3).lengths == (5, 28, 28)
     assert read_header(labels, 1).lengths == (5,)
     check_pair(images, labels)
+    labels = put(tmp_path / "labels", struct.pack(">II", 2049, 4) + bytes(4))
+    with pytest.raises(DataError, match="has 5 images, and labels has 4 labels"):
+        check_pair(put(tmp_path / "images", IMAGES), labels)
 
 
 DAMAGED = {
@@ -41,9 +44,3 @@ def test_a_damaged_header_is_named(damage, tmp_path):
     content, words = DAMAGED[damage]
     with pytest.raises(DataError, match=words):
         read_header(put(tmp_path / "images", content), 3)
-
-
-def test_images_and_labels_belong_together(tmp_path):
-    labels = put(tmp_path / "labels", struct.pack(">II", 2049, 4) + bytes(4))
-    with pytest.raises(DataError, match="has 5 images, and labels has 4 labels"):
-        check_pair(put(tmp_path / "images", IMAGES), labels)

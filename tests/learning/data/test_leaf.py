@@ -31,6 +31,11 @@ def test_the_first_writers_are_read_with_their_own_test_samples(folder):
     data = FEMNIST(users=5).load(folder)
     assert set(data.train_users.tolist()) == set(range(5))
     assert sorted(set(data.test_x[:, 0, 0, 0].tolist())) == list(range(5))
+    assert np.unique(FEMNIST(users=8).load(folder).train_users).size == 8
+    with pytest.raises(
+        ScenarioError, match=r"learning\.data\.users: 9 is not allowed; .* 8 writers .*; allowed: 1 to 8"
+    ):
+        FEMNIST(users=9).load(folder)
 
 
 @pytest.mark.parametrize(
@@ -76,14 +81,6 @@ def test_a_division_by_users_tests_with_other_writers(folder):
         DataError, match=r"no writer of the first 2 for training has samples here; allowed: .*-t sample"
     ):
         FEMNIST(users=2).load(folder)
-
-
-def test_more_users_than_writers_are_refused_in_words(folder):
-    assert np.unique(FEMNIST(users=8).load(folder).train_users).size == 8
-    with pytest.raises(
-        ScenarioError, match=r"learning\.data\.users: 9 is not allowed; .* 8 writers .*; allowed: 1 to 8"
-    ):
-        FEMNIST(users=9).load(folder)
 
 
 def test_writers_beyond_the_first_are_not_looked_at(folder):

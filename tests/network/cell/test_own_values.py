@@ -60,14 +60,11 @@ def test_what_cannot_differ_is_refused(cell, said):
         NETWORKS.make({"kind": "cell", **cell})
 
 
-def test_a_graph_has_one_power_for_all():
+def test_lists_that_do_not_fit_are_refused():
     topology = {"kind": "star", "backhaul": {"capacity_bps": 1e7, "delay_s": 0.01}}
     access = {"kind": "radio", "delay_s": 0.005, "cell": {"kind": "cell", "uplink": {"transmit_power_dbm": [1.0, 2.0]}}}
     with pytest.raises(ValidationError, match="for each client is not allowed in a graph"):
         NETWORKS.make({"kind": "graph", "topology": topology, "access": access})
-
-
-def test_a_list_of_another_length_is_refused_by_its_field():
     with pytest.raises(ScenarioError, match=r"network\.uplink\.transmit_power_dbm: a list of 2 values"):
         facts(transmit_power_dbm=[1.0, 2.0])
 

@@ -56,10 +56,18 @@ def test_a_flow_that_has_another_way_takes_it_and_comes_back():
     assert finish(env, air.uplink(0, 8.0)) == pytest.approx([3.3])
 
 
-def test_losses_may_overlap():
+def test_causes_of_trouble_overlap_slow_down_and_multiply():
     losses = [{**LOST, "from_s": from_s, "duration_s": lasts_s} for from_s, lasts_s in ((0.5, 1.0), (1.0, 2.0))]
     air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=losses), [[0.0, 0.0]])
     assert finish(env, air.uplink(0, 1e6)) == pytest.approx([3.5])
+    burst = {"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e9, "bad_factor": 0.25}
+    air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=[burst]), [[0.0, 0.0]])
+    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
+    air, env = opened(Graph(topology=STAR, access=ACCESS), [[0.0, 0.0]])
+    (_, links), *_ = air.edges()
+    air.scale(links, 0, 0.5)
+    air.scale(links, 1, 0.5)
+    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
 
 
 class Watched(OutageBursts):
@@ -120,12 +128,6 @@ def test_an_edge_is_bad_at_the_start_as_often_as_later():
     found = sojourns(1, number, 1e-9, mean_good_s=1.0, mean_bad_s=4.0)
     bad = sum(changes[0][1] == 0.0 for changes in found.values())
     assert abs(bad / number - 0.8) < 4 * math.sqrt(0.8 * 0.2 / number)
-
-
-def test_a_burst_slows_by_its_factor():
-    burst = {"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e9, "bad_factor": 0.25}
-    air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=[burst]), [[0.0, 0.0]])
-    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
 
 
 def test_bursts_strike_the_edges_named_and_a_further_client_changes_none():
@@ -199,14 +201,6 @@ def test_wireless_edges_have_the_names_of_their_ends_and_both_directions():
     between = [sorted(ends[number] for number in links) for _, links in air.edges()]
     pairs = (("bs-0", "client-0"), ("client-0", "client-1"))
     assert between == [[(one, other), (other, one)] for one, other in pairs]
-
-
-def test_two_causes_multiply():
-    air, env = opened(Graph(topology=STAR, access=ACCESS), [[0.0, 0.0]])
-    (_, links), *_ = air.edges()
-    air.scale(links, 0, 0.5)
-    air.scale(links, 1, 0.5)
-    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
 
 
 def test_random_waypoints_join_up_stay_within_and_keep_to_the_speeds():

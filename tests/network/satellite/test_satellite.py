@@ -59,13 +59,10 @@ def test_the_mean_is_that_over_all_starts(windows, contact):
     assert found.mean_until_s(contact)[0] == pytest.approx(took_s.mean(), abs=0.02 * len(windows) + 0.01)
 
 
-def test_the_mean_wait_for_a_window_by_hand():
+def test_waits_for_a_window_by_hand():
     """A window of 20 s in 60: two thirds of all starts wait, for 20 s on average."""
     windows = Windows(np.array([[10.0]]), np.array([[20.0]]), 60.0)
     assert windows.mean_until_s(1e-9)[0] == pytest.approx(2 / 3 * 20, abs=1e-6)
-
-
-def test_no_window_is_no_contact():
     windows = Windows(np.array([[60.0]]), np.array([[0.0]]), 60.0)
     assert windows.until_s(ONLY, np.zeros(1), 1.0)[0] == windows.mean_until_s(1.0)[0] == np.inf
 
@@ -87,14 +84,11 @@ def test_an_orbit_by_hand():
     np.testing.assert_allclose(contacts.delay_s(np.arange(3), later_s) * 299_792_458, 550e3, rtol=1e-6)
 
 
-def test_passes_off_the_track_are_shorter_and_farther():
+def test_passes_off_the_track_are_shorter_and_farther_and_many_leave_no_gap():
     contacts = Constellation(off_track=0.9).build(50, Streams(1))
     order = np.argsort(contacts.nearest)
     assert np.all(np.diff(contacts.windows.total_s[order]) < 0)
     assert np.all(np.diff(contacts.range_m(order, np.zeros(50))) > 0)
-
-
-def test_many_satellites_leave_no_gap():
     contacts = Constellation(satellites=60, off_track=0.5).build(20, Streams(1))
     np.testing.assert_allclose(contacts.windows.total_s, contacts.windows.period_s)
 

@@ -99,10 +99,7 @@ def test_a_shared_capacity_by_hand(folder):
     """The first trace of the uplink is 1 kbit/s throughout: equal shares of it."""
     assert ends([2e3, 1e3], [0.0, 0.0]) == pytest.approx([3.0, 2.0])
     assert ends([2e3, 1e3, 0.0], [0.0, 1.0, 0.5]) == pytest.approx([3.0, 3.0, 0.5])
-
-
-def test_a_shared_capacity_follows_its_trace(folder):
-    """4 kbit/s in every second second: two transfers of 3 kbit have 2 kbit of 4 each, then what is left."""
+    # 4 kbit/s in every second second: two transfers of 3 kbit have 2 kbit of 4 each, then what is left.
     (folder / "up.csv").write_text("t,r,who\n0,0,a\n1,4,a\n")
     # Bits of the capacity: 4 until 2 s, 8 until 4 s. Both end with the sixth, half way through the fourth second.
     assert ends([3e3, 3e3], [0.0, 0.0]) == pytest.approx([3.5, 3.5])

@@ -20,9 +20,6 @@ def test_the_best_channels_by_hand():
     assert chosen(BestChannel(2, "mean"), **MHZ) == [2, 3]
     assert chosen(BestChannel(2), snr_hz=MHZ["snr_hz"]) == [2, 3]
     assert chosen(BestChannel(2), snr_hz=[np.inf, 1.0, 2.0, 3.0], fading_gain=[0.0, 1.0, 1.0, 1.0]) == [0, 3]
-
-
-def test_proportional_fair_compares_each_channel_with_its_own_mean():
     assert chosen(ProportionalFair(2), **MHZ) == [0, 3]
     assert chosen(ProportionalFair(2), snr_hz=[1.0, 1e9, 1.0, 1.0], fading_gain=[2.0, 1.0, 0.5, 1.5]) == [0, 3]
 

@@ -48,9 +48,6 @@ def test_elimination_by_hand():
     """The best lower bound is 0.5: an upper bound of 0.5 is out, one of 0.51 is not."""
     low, high = np.array([0.5, 0.0, 0.1, -2.0]), np.array([0.7, 0.5, 0.51, 0.49])
     assert eliminated(low, high).tolist() == [False, True, False, True]
-
-
-def test_who_holds_the_best_lower_bound_stays():
     assert eliminated(np.array([0.3]), np.array([0.3])).tolist() == [False]
     assert eliminated(np.zeros(0), np.zeros(0)).tolist() == []
 

@@ -22,9 +22,6 @@ def test_generalisation_reward_by_hand():
     np.testing.assert_allclose(Pause(1).generalisation(view), [0.01, -0.09, -0.09], rtol=1e-12)
     reference = Pause(1, time_index="reference-code").generalisation(view)
     np.testing.assert_allclose(reference, [0.01, -((0.4 - 0.2) ** 2), -((0.8 - 0.7) ** 2)], rtol=1e-12)
-
-
-def test_without_data_the_fair_share_is_that_of_the_crowd_and_not_of_the_candidates():
     view = view_of([3, 7], clients=30, samples=np.zeros(2, dtype=np.int64), total_samples=0)
     np.testing.assert_allclose(Pause(5).generalisation(view), (5 / 30) ** 2, rtol=1e-14)
 

@@ -25,6 +25,9 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path: Path) -> None:
     assert parts(numbered) == [[], [4], [0]]
     np.savez(packed, client=np.array([0, 1, 2, 1, -1]))
     assert parts(packed) == [[0], [1, 3], [2]]
+    path = tmp_path / "DIVISION.CSV"
+    path.write_text("client\n2\n0\n-1\n2\n0\n")
+    assert parts(path) == [[1, 4], [], [0, 3]]
 
 
 @pytest.mark.parametrize(
@@ -53,20 +56,11 @@ def test_what_states_no_division_is_refused_by_name(tmp_path: Path, text: str, w
     assert str(path) in str(refused.value)
 
 
-def test_columns_of_unlike_lengths_are_refused_by_both(tmp_path: Path) -> None:
+def test_arrays_that_state_no_division_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "unlike.npz"
     np.savez(path, client=np.array([0, 1, 2]), sample=np.array([0, 1]))
     with pytest.raises(DataError, match="client has 3 rows and sample 2; allowed: as many"):
         parts(path)
-
-
-def test_endings_may_be_in_capital_letters(tmp_path: Path) -> None:
-    path = tmp_path / "DIVISION.CSV"
-    path.write_text("client\n2\n0\n-1\n2\n0\n")
-    assert parts(path) == [[1, 4], [], [0, 3]]
-
-
-def test_pickles_are_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "objects.npz"
     np.savez(path, client=np.array([0, None, 1, 1, 1], dtype=object))
     with pytest.raises(DataError, match="arrays of objects are pickles"):

@@ -28,8 +28,12 @@ def test_a_client_whose_labels_have_run_out_gets_a_sample_of_another() -> None:
     assert sizes == [3, 28, 3, 3, 3, 4, 3, 3, 3, 3, 112, 1, 1, 1]
 
 
-def test_equal_slices_leave_the_remainder_over() -> None:
+def test_sizes_of_equal_and_dirichlet_splits() -> None:
     assert [hand.size for hand in EqualPartition().assign(balanced(100), 10, 7, Streams(0))] == [14] * 7
+    by_class = DirichletPartition(alpha=0.3).assign(balanced(1003), 10, 9, Streams(4))
+    assert sum(hand.size for hand in by_class) == 1003
+    by_client = DirichletPartition(alpha=0.3, per="client").assign(balanced(1003), 10, 9, Streams(4))
+    assert [hand.size for hand in by_client] == [1003 // 9] * 9
 
 
 @pytest.mark.parametrize("per", ["class", "client"])
@@ -37,13 +41,6 @@ def test_even_an_extreme_dirichlet_split_ends_and_fills_everyone(per: str) -> No
     split = DirichletPartition(alpha=1e-4, per=per, min_samples=5)
     rows = split.assign(balanced(300), 10, 60, Streams(0))
     assert min(hand.size for hand in rows) == 5
-
-
-def test_dirichlet_by_class_deals_out_everything_and_by_client_equal_sizes() -> None:
-    by_class = DirichletPartition(alpha=0.3).assign(balanced(1003), 10, 9, Streams(4))
-    assert sum(hand.size for hand in by_class) == 1003
-    by_client = DirichletPartition(alpha=0.3, per="client").assign(balanced(1003), 10, 9, Streams(4))
-    assert [hand.size for hand in by_client] == [1003 // 9] * 9
 
 
 @pytest.mark.statistical

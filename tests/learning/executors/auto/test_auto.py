@@ -138,13 +138,6 @@ def test_a_run_is_long_by_its_steps_or_by_its_operations() -> None:
     assert not calibration.is_long(setup(), EXPECTED, expected_s + 1.01 * operations)
 
 
-def test_clients_without_samples_are_not_measured():
-    """More than half of the crowd is never trained; the others are typical."""
-    jobs = calibration.jobs_like(setup(), Expected(np.array([0, 0, 30, 0, 10]), cohort=2, rounds=5))
-    assert {job.rows.size for job in jobs} <= {10, 30}
-    assert all(job.work > 0 for job in jobs)
-
-
 def test_jobs_of_a_comparison_have_typical_sizes_and_never_more_than_a_cohort() -> None:
     jobs = calibration.jobs_like(setup(), Expected(np.array([30, 10, 20]), cohort=3, rounds=5))
     assert [job.rows.size for job in jobs] == [10, 20, 30]
@@ -155,6 +148,10 @@ def test_jobs_of_a_comparison_have_typical_sizes_and_never_more_than_a_cohort() 
     jobs = calibration.jobs_like(long, crowd)
     assert len(jobs) == 4
     assert sum(job.work for job in jobs) * calibration.training_s(long, crowd)[0] == pytest.approx(0.5)
+    # More than half of the crowd is never trained; the others are typical.
+    jobs = calibration.jobs_like(setup(), Expected(np.array([0, 0, 30, 0, 10]), cohort=2, rounds=5))
+    assert {job.rows.size for job in jobs} <= {10, 30}
+    assert all(job.work > 0 for job in jobs)
 
 
 def test_a_measurement_is_that_of_the_executor_and_ends_early_far_behind() -> None:

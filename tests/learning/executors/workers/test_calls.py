@@ -32,13 +32,10 @@ def taken(one: Call) -> list[list[int]]:
     return found
 
 
-def test_long_jobs_go_first_and_alone() -> None:
+def test_long_jobs_go_first_and_alone_and_short_ones_together_in_ever_smaller_parts() -> None:
     assert taken(call([1.0, 3.0, 2.0], unit_s=1.0)) == [[1], [2], [0]]
     assert taken(call([1.0, 3.0, 2.0], unit_s=None)) == [[1], [2], [0]], "one by one while nothing is measured"
-
-
-def test_short_jobs_go_together_in_ever_smaller_parts() -> None:
-    """With 2 workers half of a worker's share is a quarter of what is left: of 32 jobs 8, of 24 6, and so on."""
+    # With 2 workers half of a worker's share is a quarter of what is left: of 32 jobs 8, of 24 6, and so on.
     assert [len(jobs) for jobs in taken(call([1.0] * 32, unit_s=0.01))] == [8, 6, 4, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1]
     assert [len(jobs) for jobs in taken(call([1.0] * 32, unit_s=0.001))] == [8, 6, 5, 5, 5, 3], "at least 5 ms"
     assert [len(jobs) for jobs in taken(call([1.0] * 32, unit_s=0.05))][:3] == [2, 2, 2], "at most 0.1 s"
