@@ -95,31 +95,27 @@ def numbers_of(**table: Any) -> np.ndarray:
     return learner.vector(model)
 
 
-def fault_of(**table: Any) -> PartError:
+@pytest.mark.parametrize(
+    ("table", "said", "client"),
+    [
+        *(
+            ({"algorithm": Failing(member=one)}, f"{one} failed with ValueError: no more", 3)
+            for one in ("begin", "end")
+        ),
+        ({"algorithm": Failing(member="drift_weight")}, "Failing.drift_weight failed with ValueError: no more", 3),
+        ({"algorithm": Failing(member="step", call=2)}, "Failing.step failed with ValueError: no more", None),
+        ({"local": {"schedule": Negative()}}, "Negative.factors returned -1.0", COHORTS[1][0]),
+        *(({"compression": Losing(keeps=keeps)}, "Losing.compress failed", 3) for keeps in (False, True)),
+    ],
+    ids=["begin", "end", "drift weight", "step", "schedule", "compressor", "compressor with a memory"],
+)
+def test_a_part_that_fails_names_its_round_and_its_client_if_it_works_for_one(
+    table: Any, said: str, client: Any
+) -> None:
     with pytest.raises(PartError) as failed:
         numbers_of(**table)
-    return failed.value
-
-
-@pytest.mark.parametrize(("member", "client"), [("begin", 3), ("end", 3), ("drift_weight", 3), ("step", None)])
-def test_an_algorithm_that_fails_names_its_round_and_its_client_if_it_works_for_one(
-    member: str, client: int | None
-) -> None:
-    fault = fault_of(algorithm=Failing(member=member, call=5 if client else 2))
-    assert f"Failing.{member} failed with ValueError: no more" in fault.what
-    assert (fault.client, fault.clients, fault.round) == (client, (), 2)
-
-
-def test_a_schedule_names_the_client_and_not_the_number_of_the_step() -> None:
-    fault = fault_of(local={"schedule": Negative()})
-    assert "Negative.factors returned -1.0" in fault.what
-    assert (fault.client, fault.round) == (COHORTS[1][0], 2)
-
-
-@pytest.mark.parametrize("keeps", [False, True])
-def test_a_compressor_names_the_client(keeps: bool) -> None:
-    fault = fault_of(compression=Losing(keeps=keeps))
-    assert (fault.client, fault.round) == (3, 2)
+    assert said in failed.value.what
+    assert (failed.value.client, failed.value.clients, failed.value.round) == (client, (), 2)
 
 
 def test_a_model_of_a_client_names_it() -> None:

@@ -73,6 +73,8 @@ def test_a_division_by_users_needs_them() -> None:
         ScenarioError, match=r"learning.split: it divides by users, and the data set that was read tell"
     ):
         assigned(NaturalPartition(), Digits().load(), 4, Streams(0))
+    with pytest.raises(ScenarioError, match="'natural' divides by users"):
+        NaturalPartition().assign(np.zeros(6, np.int64), 1, 2, Streams(0))
 
 
 def test_users_of_a_data_set_are_checked_and_cut_with_it() -> None:
