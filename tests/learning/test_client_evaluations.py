@@ -8,22 +8,26 @@ import pytest
 import torch
 from sklearn.metrics import f1_score
 
-from fedsim.learning import ClientEvaluations, MemoryStore
+from fedsim.learning import ClientEvaluations, MemoryStore, TrainingJob
 from tests.support.asking import next_model
 
 LOCAL = {"epochs": 3, "batch_size": 5, "learning_rate": 0.3}
 SHARED = 16 * 5 + 5  # of the perceptron 16-5-3
 
 
-def scores(learner: Any, vector: np.ndarray, client: int) -> tuple[float, float]:
-    """Return accuracy and mean loss of the perceptron 16-5-3 on a client's samples, by its formula."""
+def answers(learner: Any, vector: np.ndarray, client: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the scores of the perceptron 16-5-3 for a client's samples, by its formula, and the labels."""
     data, rows = learner._setup.data, learner._rows[client]
     images = torch.tensor(data.train_x[rows].reshape(rows.size, 16) / data.pixel_max * 2 - 1)
     weights, labels = torch.tensor(vector, dtype=torch.float64), torch.tensor(data.train_y[rows])
     hidden = torch.relu(images @ weights[:80].view(5, 16).T + weights[80:85])
-    found = hidden @ weights[85:100].view(3, 5).T + weights[100:]
-    loss = torch.nn.functional.cross_entropy(found, labels)
-    return float((found.argmax(1) == labels).double().mean()), float(loss)
+    return hidden @ weights[85:100].view(3, 5).T + weights[100:], labels
+
+
+def scores(learner: Any, vector: np.ndarray, client: int) -> tuple[float, float]:
+    """Return accuracy and mean loss."""
+    found, labels = answers(learner, vector, client)
+    return float((found.argmax(1) == labels).double().mean()), float(torch.nn.functional.cross_entropy(found, labels))
 
 
 def check(learner: Any, found: ClientEvaluations, vectors: list[np.ndarray]) -> None:
@@ -46,13 +50,10 @@ def test_metrics_of_the_task_are_those_of_each_client(make_learner: Callable[...
     learner, again = (make_learner(local=LOCAL, task=task, store=store) for _ in range(2))
     model = next_model(learner, learner.initial(), [0, 1])
     found = learner.evaluate_clients(model)
-    data, vector = learner._setup.data, learner.vector(model)
     expected = []
-    for rows in learner._rows:
-        images = data.train_x[rows].reshape(rows.size, 16) / data.pixel_max * 2 - 1
-        hidden = np.maximum(images @ vector[:80].reshape(5, 16).T + vector[80:85], 0)
-        said = (hidden @ vector[85:100].reshape(3, 5).T + vector[100:]).argmax(1)
-        expected.append(f1_score(data.train_y[rows], said, average="macro"))
+    for client in range(6):
+        given, labels = answers(learner, learner.vector(model), client)
+        expected.append(f1_score(labels, given.argmax(1), average="macro"))
     np.testing.assert_allclose(found.metrics["macro-f1"], expected)
     assert np.array_equal(found.metrics["accuracy"], found.accuracy)
     learner.flush()
@@ -88,23 +89,11 @@ def personal_models(learner: Any, cohorts: list[list[int]]) -> tuple[Any, list[n
 
 
 def trained_alone(learner: Any, start: np.ndarray, client: int, version: int) -> np.ndarray:
-    """Return the last layer after a training of a client that starts from a whole model, by PyTorch's own SGD."""
+    """Return the last layer after a training of a client that starts from a whole model."""
     rng = learner._results._streams.generator("training", client, version - 1)
-    rng.integers(2**63)  # what the executor seeds torch with
-    data, rows = learner._setup.data, learner._rows[client]
-    weights = torch.tensor(start, requires_grad=True)
-    optimizer = torch.optim.SGD([weights], lr=LOCAL["learning_rate"])
-    batches = int(learner._local.batches_per_epoch(rows.size, 1))
-    for _ in range(int(LOCAL["epochs"])):
-        order = rows[rng.permutation(rows.size)]
-        for batch in np.split(order[: batches * 5], range(5, batches * 5, 5)):
-            images = torch.tensor(data.train_x[batch].reshape(-1, 16) / data.pixel_max * 2 - 1, dtype=torch.float32)
-            hidden = torch.relu(images @ weights[:80].view(5, 16).T + weights[80:85])
-            found = hidden @ weights[85:100].view(3, 5).T + weights[100:]
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(found, torch.tensor(data.train_y[batch])).backward()
-            optimizer.step()
-    return np.asarray(weights.detach().numpy()[SHARED:])
+    job = TrainingJob(start.astype(np.float32), learner._rows[client], 1.0, rng)
+    (found,) = learner._results.runs.executor.train([job])
+    return (start + found.difference)[SHARED:]
 
 
 def test_with_personal_layers_each_client_has_its_own(make_learner: Callable[..., Any]) -> None:

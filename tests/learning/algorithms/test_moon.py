@@ -1,4 +1,4 @@
-"""MOON's contrast by hand and by autograd of the formula, and where it is refused."""
+"""MOON's contrast by hand, and where it is refused; `test_plain_loop.py` has the formula in autograd."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +8,7 @@ import pytest
 import torch
 
 from fedsim.errors import FedsimError
-from fedsim.learning import Batch, ExecutorChoice, LocalTraining, Moon, Supervised, TrainingJob, TrainingSetup
-from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.models.settings import MLP
+from fedsim.learning import Batch, ExecutorChoice, Moon, Supervised
 from fedsim.streams import Streams
 from tests.support.asking import next_model
 from tests.support.tiny_images import Tiny
@@ -25,33 +23,6 @@ def test_the_contrast_by_hand() -> None:
     found = Moon(mu=2.0, temperature=0.5).loss(Batch(torch.tensor(0.25), None, None, z, anchors))
     by_hand = (np.log(1 + np.exp(-2)) + np.log(1 + np.exp(2))) / 2
     assert float(found) == pytest.approx(0.25 + 2.0 * by_hand)
-
-
-def test_one_step_is_that_of_the_formula_in_autograd() -> None:
-    """The perceptron 16-4-3: its representation is what leaves the hidden layer."""
-    data, rows, mu = Tiny().load(), np.arange(8), 3.0
-    local, moon = LocalTraining(learning_rate=0.5, batch_size=8), Moon(mu=mu, temperature=0.5)
-    executor = SequentialExecutor(TrainingSetup(MLP(hidden=(4,)), data, local, 0, algorithm=moon))
-    base, rng = executor.flat.layout.initial, np.random.default_rng(1)
-    other = (base + rng.normal(0, 0.3, base.size)).astype(np.float32)
-    near = (base + rng.normal(0, 0.3, base.size)).astype(np.float32)
-    job = TrainingJob(base, rows, 1.0, np.random.default_rng(0), anchors={"server": near, "last": other})
-    (found,) = executor.train([job])
-
-    def hidden(vector: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
-        return torch.relu(images @ vector[:64].view(4, 16).T + vector[64:68])
-
-    images = torch.tensor(data.train_x[rows].reshape(8, 16) / data.pixel_max * 2 - 1, dtype=torch.float64)
-    weights = torch.tensor(base, dtype=torch.float64, requires_grad=True)
-    z, z_s, z_p = (hidden(one, images) for one in (weights, torch.tensor(near).double(), torch.tensor(other).double()))
-    cosine = torch.nn.functional.cosine_similarity
-    near_, far = cosine(z, z_s) / 0.5, cosine(z, z_p) / 0.5
-    contrast = -torch.log(near_.exp() / (near_.exp() + far.exp())).mean()
-    scores = z @ weights[68:80].view(3, 4).T + weights[80:]
-    loss = torch.nn.functional.cross_entropy(scores, torch.tensor(data.train_y[rows])) + mu * contrast
-    loss.backward()
-    assert weights.grad is not None
-    assert found.difference == pytest.approx(-0.5 * weights.grad.numpy(), abs=2e-6)
 
 
 def test_the_first_training_is_plain_and_the_second_is_not(make_learner: Callable[..., Any]) -> None:

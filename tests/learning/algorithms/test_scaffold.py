@@ -40,13 +40,6 @@ def test_the_server_optimiser_keeps_its_own_state_beside() -> None:
     assert set(second.server_state) == {"velocity", "algorithm.control"}
 
 
-def test_the_first_round_is_plain_to_the_bit(make_learner: Callable[..., Any]) -> None:
-    local = {"epochs": 2, "batch_size": 5, "learning_rate": 0.3}
-    plain, own = make_learner(local=local), make_learner(local=local, algorithm="scaffold")
-    found = [learner.vector(next_model(learner, learner.initial(), [0, 1, 2])) for learner in (plain, own)]
-    assert np.array_equal(*found)
-
-
 def test_both_messages_have_a_control_variate_beside_the_model(make_learner: Callable[..., Any]) -> None:
     parameters = 16 * 5 + 5 + 5 * 3 + 3
     learner = make_learner(algorithm="scaffold")

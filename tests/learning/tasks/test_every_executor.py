@@ -1,4 +1,4 @@
-"""Each task gives the same models and metrics under every executor, and those of a plain loop."""
+"""Each task gives the same models and metrics under every executor."""
 
 import numpy as np
 import pytest
@@ -9,15 +9,8 @@ from fedsim import simulate
 from fedsim.errors import DataError, FedsimError, ScenarioError
 from fedsim.learning import (
     LOCAL_ALGORITHMS,
-    ExecutorChoice,
-    LocalTraining,
-    Regression,
-    Supervised,
-    TrainingJob,
-    TrainingSetup,
     dataset_of,
 )
-from fedsim.learning.models.flat_module import build_flat
 from tests.support.short_runs import of_learning
 from tests.support.tiny_targets import EachPlace, TinyTargets
 
@@ -48,31 +41,6 @@ def test_executors_agree(kind):
         others = [dict(row) for row in found.column("metrics").to_pylist() if row is not None]
         for one, other in zip(metrics, others, strict=True):
             assert other == pytest.approx(one, rel=near, abs=1e-12)
-
-
-def test_a_client_of_a_regression_learns_what_a_plain_loop_does():
-    data = TinyTargets().load()
-    local = LocalTraining(learning_rate=0.1, batch_size=8)
-    setup = TrainingSetup(Supervised.model_fields["model"].default, data, local, 1, task=Regression())
-    base, rows = build_flat(setup.model, (5,), 3, 1).layout.initial, np.arange(24)
-    executor = ExecutorChoice("sequential").build(setup)
-    (found,) = executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5))])
-
-    module = build_flat(setup.model, (5,), 3, 1).module
-    rng = np.random.default_rng(5)
-    rng.integers(2**63)
-    losses = []
-    for batch in np.split(rng.permutation(24), 3):
-        x, y = torch.from_numpy(data.train_x[batch]), torch.from_numpy(data.train_y[batch])
-        loss = torch.nn.functional.mse_loss(module(x), y)
-        gradients = torch.autograd.grad(loss, list(module.parameters()))
-        losses.append(loss.item())
-        with torch.no_grad():
-            for parameter, gradient in zip(module.parameters(), gradients, strict=True):
-                parameter.sub_(0.1 * gradient)
-    trained = torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()]).numpy()
-    assert base + found.difference == pytest.approx(trained, abs=1e-6)
-    assert found.loss == pytest.approx(np.mean(losses), rel=1e-6)
 
 
 @pytest.mark.parametrize(
