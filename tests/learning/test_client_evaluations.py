@@ -1,21 +1,18 @@
 """A model on each client's samples, against a plain loop of PyTorch over the clients, also with layers of their own."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from sklearn.metrics import f1_score
 
-from fedsim.learning import ClientEvaluations, MemoryStore, TrainingJob
+from fedsim.learning import MemoryStore, TrainingJob
 from tests.support.asking import next_model
 
 LOCAL = {"epochs": 3, "batch_size": 5, "learning_rate": 0.3}
 SHARED = 16 * 5 + 5  # of the perceptron 16-5-3
 
 
-def answers(learner: Any, vector: np.ndarray, client: int) -> tuple[torch.Tensor, torch.Tensor]:
+def answers(learner, vector, client):
     """Return the scores of the perceptron 16-5-3 for a client's samples, by its formula, and the labels."""
     data, rows = learner._setup.data, learner._rows[client]
     images = torch.tensor(data.train_x[rows].reshape(rows.size, 16) / data.pixel_max * 2 - 1)
@@ -24,26 +21,26 @@ def answers(learner: Any, vector: np.ndarray, client: int) -> tuple[torch.Tensor
     return hidden @ weights[85:100].view(3, 5).T + weights[100:], labels
 
 
-def scores(learner: Any, vector: np.ndarray, client: int) -> tuple[float, float]:
+def scores(learner, vector, client):
     """Return accuracy and mean loss."""
     found, labels = answers(learner, vector, client)
     return float((found.argmax(1) == labels).double().mean()), float(torch.nn.functional.cross_entropy(found, labels))
 
 
-def check(learner: Any, found: ClientEvaluations, vectors: list[np.ndarray]) -> None:
+def check(learner, found, vectors):
     expected = np.array([scores(learner, vector, client) for client, vector in enumerate(vectors)])
     np.testing.assert_allclose(found.accuracy, expected[:, 0])
     np.testing.assert_allclose(found.loss, expected[:, 1], rtol=1e-5)
 
 
-def test_each_client_has_the_scores_of_the_servers_model_on_its_own_samples(make_learner: Callable[..., Any]) -> None:
+def test_each_client_has_the_scores_of_the_servers_model_on_its_own_samples(make_learner):
     learner = make_learner(local=LOCAL)
     model = next_model(learner, learner.initial(), [0, 1])
     for one in (learner.initial(), model):
         check(learner, learner.evaluate_clients(one), [learner.vector(one)] * 6)
 
 
-def test_metrics_of_the_task_are_those_of_each_client(make_learner: Callable[..., Any]) -> None:
+def test_metrics_of_the_task_are_those_of_each_client(make_learner):
     """scikit-learn's macro-F1 over each client's answers; found in a store, it is the same."""
     store = MemoryStore()
     task = {"kind": "classification", "metrics": ["accuracy", "macro-f1"]}
@@ -64,14 +61,14 @@ def test_metrics_of_the_task_are_those_of_each_client(make_learner: Callable[...
     assert np.array_equal(second.loss, found.loss)
 
 
-def test_clients_without_samples_have_no_scores(make_learner: Callable[..., Any]) -> None:
+def test_clients_without_samples_have_no_scores(make_learner):
     split = {"kind": "sizes", "samples": [8, 0, 8]}
     learner = make_learner(clients=3, split=split, local=LOCAL, allow_empty=True)
     found = learner.evaluate_clients(learner.initial())
     assert np.isnan(found.accuracy).tolist() == np.isnan(found.loss).tolist() == [False, True, False]
 
 
-def personal_models(learner: Any, cohorts: list[list[int]]) -> tuple[Any, list[np.ndarray]]:
+def personal_models(learner, cohorts):
     """Return the last model of a learner with FedPer, and each client's own: its last layer as its trainings left it.
 
     The layers are followed from the differences of the trainings, which are those of whole models.
@@ -88,7 +85,7 @@ def personal_models(learner: Any, cohorts: list[list[int]]) -> tuple[Any, list[n
     return model, [np.concatenate([shared, own]).astype(np.float32) for own in last]
 
 
-def trained_alone(learner: Any, start: np.ndarray, client: int, version: int) -> np.ndarray:
+def trained_alone(learner, start, client, version):
     """Return the last layer after a training of a client that starts from a whole model."""
     rng = learner._results._streams.generator("training", client, version - 1)
     job = TrainingJob(start.astype(np.float32), learner._rows[client], 1.0, rng)
@@ -96,7 +93,7 @@ def trained_alone(learner: Any, start: np.ndarray, client: int, version: int) ->
     return (start + found.difference)[SHARED:]
 
 
-def test_with_personal_layers_each_client_has_its_own(make_learner: Callable[..., Any]) -> None:
+def test_with_personal_layers_each_client_has_its_own(make_learner):
     """Clients 4 and 5 never train, and have the layers of the first model; client 0 trains twice."""
     learner = make_learner(algorithm="fedper", local=LOCAL)
     model, vectors = personal_models(learner, [[0, 1, 2], [0, 3]])
@@ -108,7 +105,7 @@ def test_with_personal_layers_each_client_has_its_own(make_learner: Callable[...
     assert (np.abs(found.loss[:4] - shared[:4]) > 1e-2).all(), "the server's own layers were never trained"
 
 
-def test_an_evaluation_is_that_of_the_layers_at_its_time(make_learner: Callable[..., Any]) -> None:
+def test_an_evaluation_is_that_of_the_layers_at_its_time(make_learner):
     """What clients keep later, before anything was computed, changes nothing of it."""
     early, late = (make_learner(algorithm="fedper", local=LOCAL) for _ in range(2))
     models = [next_model(one, one.initial(), [0, 1]) for one in (early, late)]
@@ -117,11 +114,11 @@ def test_an_evaluation_is_that_of_the_layers_at_its_time(make_learner: Callable[
     assert not np.array_equal(late.evaluate_clients(later).loss, expected.loss)
 
 
-def test_layers_that_only_a_training_knows_are_worked_out_again(make_learner: Callable[..., Any]) -> None:
+def test_layers_that_only_a_training_knows_are_worked_out_again(make_learner):
     """Of a run before, the store has the model, and neither the states nor the scores of clients."""
 
     class ModelsAlone(MemoryStore):
-        def put_arrays(self, digest: str, arrays: Any) -> None:
+        def put_arrays(self, digest, arrays):
             if "vector" in arrays:
                 super().put_arrays(digest, arrays)
 

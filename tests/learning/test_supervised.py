@@ -1,8 +1,7 @@
 import functools
 import gc
 import weakref
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -13,17 +12,15 @@ from pydantic import Field
 from fedsim.errors import ScenarioError
 from fedsim.learning import Release
 from fedsim.learning.lineage.digests import digest_of
-from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from tests.support.asking import even, losses, next_model, one_update
 from tests.support.tiny_images import Tiny
 
-Maker = Callable[..., SupervisedLearner]
 ADAM = {"optimizer": "adam", "learning_rate": 0.01, "keep_optimizer_state": True}
 
 
-def rounds(learner: SupervisedLearner, cohorts: list[list[int]]) -> Any:
+def rounds(learner, cohorts):
     return functools.reduce(lambda model, cohort: next_model(learner, model, cohort), cohorts, learner.initial())
 
 
@@ -32,12 +29,12 @@ class Marking(Component):
 
     width: Annotated[float, Field(gt=0)] = 1.0
 
-    def release(self, update: np.ndarray, epsilon: float, buffers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def release(self, update, epsilon, buffers, rng):
         noise = rng.normal(0.0, self.width, update.size)
         return np.where(buffers, update, epsilon * update + noise).astype(np.float32)
 
 
-def test_only_updates_that_are_used_are_ever_trained(make_learner: Maker) -> None:
+def test_only_updates_that_are_used_are_ever_trained(make_learner):
     learner = make_learner()
     model = learner.initial()
     asked = [one_update(learner, model, client) for client in range(6)]
@@ -54,7 +51,7 @@ def test_only_updates_that_are_used_are_ever_trained(make_learner: Maker) -> Non
 
 
 @pytest.mark.slow
-def test_evaluation_settles_a_long_chain_in_order(make_learner: Maker) -> None:
+def test_evaluation_settles_a_long_chain_in_order(make_learner):
     learner, step_by_step = (make_learner(local={"max_batches": 1}) for _ in range(2))
     cohorts = [[k % 6, (k + 1) % 6] for k in range(600)]
     model, other = rounds(learner, cohorts), step_by_step.initial()
@@ -68,10 +65,10 @@ def test_evaluation_settles_a_long_chain_in_order(make_learner: Maker) -> None:
     assert model.digest == other.digest
 
 
-def test_settled_models_let_go_of_their_ancestors(make_learner: Maker) -> None:
+def test_settled_models_let_go_of_their_ancestors(make_learner):
     learner = make_learner(local=ADAM)
     model = learner.initial()
-    old: list[weakref.ref[Any]] = []
+    old = []
     for k in range(5):
         update = one_update(learner, model, k)
         model = learner.aggregate(model, [update], np.ones(1))
@@ -82,7 +79,7 @@ def test_settled_models_let_go_of_their_ancestors(make_learner: Maker) -> None:
     assert [reference() is None for reference in old] == [True] * 8 + [False, True]
 
 
-def test_optimiser_state_follows_delivered_updates_only(make_learner: Maker) -> None:
+def test_optimiser_state_follows_delivered_updates_only(make_learner):
     delivered, with_late = make_learner(local=ADAM), make_learner(local=ADAM)
     found = []
     for learner in (delivered, with_late):
@@ -96,7 +93,7 @@ def test_optimiser_state_follows_delivered_updates_only(make_learner: Maker) -> 
     assert forgetful.vector(rounds(forgetful, [[0], [1], [1], [0]])).tobytes() != found[0][1]
 
 
-def test_client_continues_with_its_last_state(make_learner: Maker) -> None:
+def test_client_continues_with_its_last_state(make_learner):
     learner = make_learner(clients=1, local={**ADAM, "batch_size": 96})
     longer = make_learner(clients=1, local={**ADAM, "batch_size": 96, "epochs": 3})
     # One client with one full batch per epoch: rounds and epochs differ by the order of sums alone.
@@ -105,7 +102,7 @@ def test_client_continues_with_its_last_state(make_learner: Maker) -> None:
     )
 
 
-def test_privacy_is_applied_to_the_raw_update_with_its_own_luck(make_learner: Maker) -> None:
+def test_privacy_is_applied_to_the_raw_update_with_its_own_luck(make_learner):
     learner = make_learner(mechanism=Marking())
     model = learner.initial()
     raw = learner.aggregate(model, [one_update(learner, model, 2)], np.ones(1))
@@ -117,18 +114,18 @@ def test_privacy_is_applied_to_the_raw_update_with_its_own_luck(make_learner: Ma
 
 @given(parts=st.lists(st.text() | st.binary() | st.integers() | st.floats(allow_nan=False) | st.none(), max_size=4))
 @settings(deadline=None)
-def test_ingredients_cannot_flow_into_one_another(parts: list[Any]) -> None:
+def test_ingredients_cannot_flow_into_one_another(parts):
     assert digest_of(*parts) == digest_of(*parts)
     assert digest_of(*parts, "a", "b") != digest_of(*parts, "ab")
     assert digest_of(*parts, "1") != digest_of(*parts, 1)
 
 
-def test_size_on_the_air_counts_parameters_and_buffers_unless_it_is_set(make_learner: Maker) -> None:
+def test_size_on_the_air_counts_parameters_and_buffers_unless_it_is_set(make_learner):
     assert make_learner().model_bits == 32 * (16 * 5 + 5 + 5 * 3 + 3)
     assert make_learner(model_bits=1e6).model_bits == 1e6
 
 
-def test_clients_too_small_for_batch_normalisation_are_refused(make_learner: Maker) -> None:
+def test_clients_too_small_for_batch_normalisation_are_refused(make_learner):
     one_each = {"data": Tiny(samples=3, side=22), "model": "cnn3"}
     with pytest.raises(ScenarioError, match=r"client 0 has 1 sample.*at least 2"):
         make_learner(clients=3, **one_each)
@@ -136,14 +133,14 @@ def test_clients_too_small_for_batch_normalisation_are_refused(make_learner: Mak
         make_learner(clients=1, local={"batch_size": 1}, **one_each)
 
 
-def test_work_samples_are_counted_for_the_clients_asked(make_learner: Maker) -> None:
+def test_work_samples_are_counted_for_the_clients_asked(make_learner):
     learner = make_learner(local={"batch_size": 5, "epochs": 2})
     assert learner.samples.tolist() == [16] * 6
     np.testing.assert_array_equal(learner.work_samples(np.array([4, 0])), [32, 32])
     np.testing.assert_array_equal(learner.work_samples(np.array([4, 0]), np.array([0.5, 0.01])), [16, 5])
 
 
-def test_twice_the_work_is_twice_the_epochs(make_learner: Maker) -> None:
+def test_twice_the_work_is_twice_the_epochs(make_learner):
     """One epoch with work 2 and two epochs with work 1 do the same batches; so do 2 of 5 batches and 0.4 of them."""
     local = {"batch_size": 4, "learning_rate": 0.1}
     for made, share, other in (

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from fedsim.learning import LEARNERS, Learner, Release
+from fedsim.learning import LEARNERS, Release
 from fedsim.measurements import MEASUREMENTS
 from fedsim.streams import Streams
 from tests.support.asking import losses, one_update
 
 
-def test_learning_nothing_counts_versions_only() -> None:
+def test_learning_nothing_counts_versions_only():
     settings_ = LEARNERS.make({"kind": "none", "model_bits": 8e5, "samples_per_client": 40})
-    learner: Learner = settings_.build(3, Streams(0))
+    learner = settings_.build(3, Streams(0))
     assert (settings_.provides, learner.model_bits) == ({"model-bits", "samples"}, 8e5)
     model = learner.initial()
     update = one_update(learner, model, 1, Release(0.1, 1))
@@ -25,12 +25,11 @@ def test_learning_nothing_counts_versions_only() -> None:
     assert unknown.build(2, Streams(0)).model_bits is None
 
 
-def timing(clients: int = 4) -> Learner:
-    learner: Learner = LEARNERS.make({"kind": "none", "samples_per_client": 40}).build(clients, Streams(0))
-    return learner
+def timing(clients=4):
+    return LEARNERS.make({"kind": "none", "samples_per_client": 40}).build(clients, Streams(0))
 
 
-def test_one_handle_stands_for_a_whole_cohort() -> None:
+def test_one_handle_stands_for_a_whole_cohort():
     learner = timing()
     model = learner.initial()
     cohort = learner.updates(model, np.array([3, 0, 1]), {1: Release(0.1, 1)}, np.array([1.0, 0.5, 0.5]))
@@ -41,7 +40,7 @@ def test_one_handle_stands_for_a_whole_cohort() -> None:
     assert learner.merge([model, following, model], np.full(3, 1 / 3)).version == 2
 
 
-def test_there_are_no_numbers_to_measure() -> None:
+def test_there_are_no_numbers_to_measure():
     learner = timing()
     cohort = learner.updates(learner.initial(), np.array([3, 0, 1]))
     found = learner.measure(cohort, MEASUREMENTS)

@@ -33,7 +33,7 @@ def test_lazy_choice_is_greedy_and_near_the_best(rows, columns, seed, data):
     distance = rng(seed).random((rows, columns))  # from who is stood for to who may be chosen
     size = data.draw(st.integers(1, min(columns, 4)))
     chosen = facility_location(distance.T, size, rng(seed + 1)).tolist()
-    plain: list[int] = []
+    plain = []
     for _ in range(size):
         plain.append(min(set(range(columns)) - set(plain), key=lambda k: far(distance, [*plain, k])))
     # Where nothing is left to gain any column will do, so sums are compared.

@@ -160,7 +160,7 @@ def test_refl_breaks_ties_of_equal_histories_at_random(clients):
 
 @pytest.mark.parametrize("policy", [{"kind": "fedasync", "concurrency": 3}, {"kind": "wait-for-all"}])
 def test_the_oracle_of_coming_durations_is_right(policy):
-    told: dict[int, list[float]] = {}
+    told = {}
 
     class Listening(Soonest):
         def select(self, view, rng):

@@ -2,7 +2,6 @@
 
 import gc
 import weakref
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.errors import ScenarioError
-from fedsim.learning import FedAvg, Model, Release
-from fedsim.learning.supervised import SupervisedLearner
+from fedsim.learning import FedAvg, Release
 from tests.support.asking import one_update
 from tests.support.plain_learner import Doubling, Halving, half_way_learner, updates
 
@@ -19,18 +17,18 @@ from tests.support.plain_learner import Doubling, Halving, half_way_learner, upd
 TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0)]
 
 
-def one(weight: float = 1.0) -> np.ndarray:
+def one(weight=1.0):
     return np.array([weight])
 
 
-def after_client_0(**options: Any) -> tuple[SupervisedLearner, Model, Model, list[Any]]:
+def after_client_0(**options):
     """Return a learner, its first model, the one after client 0 alone, and the update of client 1 from the first."""
     learner, _ = half_way_learner(TARGETS, **options)
     start = learner.initial()
     return learner, start, learner.aggregate(start, updates(learner, start, 0), one()), updates(learner, start, 1)
 
 
-def test_fedbuff_adds_stale_differences_against_their_own_base() -> None:
+def test_fedbuff_adds_stale_differences_against_their_own_base():
     learner, _, model, stale = after_client_0()
     np.testing.assert_array_equal(learner.vector(model), [2, 0, 1])
     fresh = updates(learner, model, 2)  # half of (-6, 2) - (2, 0)
@@ -40,7 +38,7 @@ def test_fedbuff_adds_stale_differences_against_their_own_base() -> None:
     np.testing.assert_array_equal(learner.vector(learner.aggregate(following, [], np.array([]))), following.vector)
 
 
-def test_fedasync_mixes_the_stale_clients_whole_model() -> None:
+def test_fedasync_mixes_the_stale_clients_whole_model():
     learner, _, model, stale = after_client_0()
     # 0.75 (2, 0, 1) + 0.25 ((0, 0, 0) + (0, 4, 1))
     mixed = learner.aggregate(model, stale, one(0.25), of="model")
@@ -50,7 +48,7 @@ def test_fedasync_mixes_the_stale_clients_whole_model() -> None:
     assert mixed.digest != added.digest
 
 
-def test_weights_of_sum_one_average_the_cached_models_alone() -> None:
+def test_weights_of_sum_one_average_the_cached_models_alone():
     learner, start, model, _ = after_client_0()
     later = learner.aggregate(model, updates(learner, model, 0), one())
     # Whole models (2, 0, 1) and (2, 0, 1) + (-1, 4, 1).
@@ -60,7 +58,7 @@ def test_weights_of_sum_one_average_the_cached_models_alone() -> None:
         np.testing.assert_array_equal(learner.vector(found), [0.25 * 2 + 0.75 * 1, 3, 0.25 + 1.5])
 
 
-def test_whole_models_use_what_was_sent_after_privacy() -> None:
+def test_whole_models_use_what_was_sent_after_privacy():
     learner, start, model, _ = after_client_0(mechanism=Doubling())
     private = learner.updates(start, np.array([2, 1]), {1: Release(0.5, 1)})
     found = learner.aggregate(model, private, np.array([0.0, 0.5]), of="model")
@@ -68,7 +66,7 @@ def test_whole_models_use_what_was_sent_after_privacy() -> None:
     np.testing.assert_array_equal(learner.vector(found), [1, 4, 1])
 
 
-def test_another_servers_rule_is_applied_to_differences_from_the_model() -> None:
+def test_another_servers_rule_is_applied_to_differences_from_the_model():
     learner, _, model, stale = after_client_0(server=Halving())
     np.testing.assert_array_equal(learner.vector(model), [1, 0, 1])
     # The client's model (0, 4, 1) is (-1, 4, 0) from the server's; of parameters half is taken, buffers are averaged.
@@ -81,7 +79,7 @@ WEIGHTS = st.lists(st.floats(-2, 2), min_size=3, max_size=3).map(np.array)
 
 @settings(deadline=None)
 @given(weights=WEIGHTS, server=st.sampled_from([FedAvg(), Halving()]))
-def test_both_ways_agree_where_every_base_is_the_model(weights: np.ndarray, server: Any) -> None:
+def test_both_ways_agree_where_every_base_is_the_model(weights, server):
     learner, _ = half_way_learner(TARGETS, server=server)
     model = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
     cohort = updates(learner, model, 0, 1, 2)
@@ -90,7 +88,7 @@ def test_both_ways_agree_where_every_base_is_the_model(weights: np.ndarray, serv
     assert learner.vector(ways[0]).tobytes() == learner.vector(ways[1]).tobytes()
 
 
-def test_cloud_averages_its_edges_models() -> None:
+def test_cloud_averages_its_edges_models():
     learner, _ = half_way_learner(TARGETS)
     start = learner.initial()
     edge = learner.aggregate(start, updates(learner, start, 0), one())
@@ -109,17 +107,17 @@ def test_cloud_averages_its_edges_models() -> None:
 
 
 @pytest.mark.parametrize("weights", [[0.5, 0.4], [1.5, -0.5], [1.0], [np.nan, 1.0], []])
-def test_merging_takes_the_weights_of_a_mean(weights: list[float]) -> None:
+def test_merging_takes_the_weights_of_a_mean(weights):
     learner, _ = half_way_learner(TARGETS)
     models = [learner.initial(), learner.initial()]
     with pytest.raises(ValueError, match="weights"):
         learner.merge(models, np.array(weights))
 
 
-def test_wrong_ways_to_aggregate_are_refused() -> None:
+def test_wrong_ways_to_aggregate_are_refused():
     learner, _ = half_way_learner(TARGETS)
     start = learner.initial()
-    way: Any = "gradient"
+    way = "gradient"
     with pytest.raises(ValueError, match=r"of: 'gradient'.*difference, model"):
         learner.aggregate(start, updates(learner, start, 0), one(), of=way)
     with pytest.raises(ValueError, match="weights"):
@@ -128,7 +126,7 @@ def test_wrong_ways_to_aggregate_are_refused() -> None:
         learner.updates(start, np.array([0, 1]), {1: Release(0.5, 1)})
 
 
-def test_updates_of_a_cohort_are_those_of_its_members() -> None:
+def test_updates_of_a_cohort_are_those_of_its_members():
     learner, _ = half_way_learner(TARGETS, mechanism=Doubling())
     start, release = learner.initial(), Release(0.5, 3)
     cohort = learner.updates(start, np.array([2, 0, 1]), {1: release}, np.array([1.0, 0.5, 0.25]))
@@ -140,10 +138,10 @@ def test_updates_of_a_cohort_are_those_of_its_members() -> None:
 
 
 @pytest.mark.slow
-def test_bases_live_as_long_as_an_update_and_no_longer() -> None:
+def test_bases_live_as_long_as_an_update_and_no_longer():
     learner, _ = half_way_learner(TARGETS, store=None)
     model = learner.initial()
-    late: list[Any] = []
+    late = []
     bases = []
     for k in range(6):
         model = learner.aggregate(model, updates(learner, model, 0, 1), np.array([0.5, 0.5]))
@@ -163,7 +161,7 @@ def test_bases_live_as_long_as_an_update_and_no_longer() -> None:
     assert [base() is None for base in bases] == [True] * 6
 
 
-def test_the_same_client_and_version_in_two_branches_share_luck_but_not_digests() -> None:
+def test_the_same_client_and_version_in_two_branches_share_luck_but_not_digests():
     learner, executor = half_way_learner(TARGETS)
     start = learner.initial()
     edges = [learner.aggregate(start, updates(learner, start, client), one()) for client in (0, 1)]

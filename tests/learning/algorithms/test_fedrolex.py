@@ -1,8 +1,5 @@
 """FedRolex: the window begins one channel further in every round, and wraps around."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,7 +10,7 @@ from tests.support.asking import next_model
 ROLLING = {"kind": "fedrolex", "widths": [1.0, 0.5]}
 
 
-def trained(learner: Any, model: Any) -> np.ndarray:
+def trained(learner, model):
     """Return which hidden units a client of half the width has trained, shape (4,)."""
     update = learner.updates(model, np.array([1]), level=np.array([1]))
     sent = learner.measure(update, ("update",))["update"][0]
@@ -24,7 +21,7 @@ def trained(learner: Any, model: Any) -> np.ndarray:
     return units
 
 
-def test_the_window_rolls_by_one_unit_a_round(make_learner: Callable[..., Any]) -> None:
+def test_the_window_rolls_by_one_unit_a_round(make_learner):
     settings = {"model": {"hidden": [4]}, "local": {"epochs": 4, "learning_rate": 0.5, "batch_size": 3}}
     learner = make_learner(algorithm=ROLLING, **settings)
     layout, model = learner._results.layout, learner.initial()
@@ -38,11 +35,11 @@ def test_the_window_rolls_by_one_unit_a_round(make_learner: Callable[..., Any]) 
         model = next_model(learner, model, [0])
 
 
-def masks(learner: Any, *shifts: int) -> list[np.ndarray]:
+def masks(learner, *shifts):
     return [held(learner._results.layout, learner._algorithm._narrow[1].shapes, shift) for shift in shifts]
 
 
-def test_every_unit_is_held_alike_and_layers_of_several_widths_roll_on_their_own(make_learner: Any) -> None:
+def test_every_unit_is_held_alike_and_layers_of_several_widths_roll_on_their_own(make_learner):
     counts = sum(mask.astype(int) for mask in masks(make_learner(algorithm=ROLLING, model={"hidden": [4]}), *range(4)))
     assert counts[:64].tolist() == [2] * 64
     assert counts[80:].tolist() == [4] * 3  # biases of the classes
@@ -54,6 +51,6 @@ def test_every_unit_is_held_alike_and_layers_of_several_widths_roll_on_their_own
 
 
 @pytest.mark.parametrize("widths", [[0.5], [1.0, 1.0], [1.0, 0.25, 0.5]])
-def test_widths_fall_from_one(widths: list[float]) -> None:
+def test_widths_fall_from_one(widths):
     with pytest.raises(ValueError, match="they fall, and the first one is"):
         FedRolex(widths=tuple(widths))

@@ -1,8 +1,5 @@
 """MOON's contrast by hand, and where it is refused; `test_plain_loop.py` has the formula in autograd."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -16,7 +13,7 @@ from tests.support.tiny_images import Tiny
 LOCAL = {"epochs": 2, "batch_size": 5, "learning_rate": 0.3}
 
 
-def test_the_contrast_by_hand() -> None:
+def test_the_contrast_by_hand():
     """Cosines 1 and 0 at temperature 0.5: -log(e^2 / (e^2 + 1)); and 0 and 1: -log(1 / (1 + e^2))."""
     z = torch.tensor([[3.0, 0.0], [0.0, 2.0]])
     anchors = {"server": torch.tensor([[5.0, 0.0], [1.0, 0.0]]), "last": torch.tensor([[0.0, 1.0], [0.0, 4.0]])}
@@ -25,7 +22,7 @@ def test_the_contrast_by_hand() -> None:
     assert float(found) == pytest.approx(0.25 + 2.0 * by_hand)
 
 
-def test_the_first_training_is_plain_and_the_second_is_not(make_learner: Callable[..., Any]) -> None:
+def test_the_first_training_is_plain_and_the_second_is_not(make_learner):
     models = []
     for algorithm in ("plain", {"kind": "moon", "mu": 0.0}, {"kind": "moon", "mu": 5.0}):
         learner = make_learner(local=LOCAL, algorithm=algorithm)
@@ -38,10 +35,10 @@ def test_the_first_training_is_plain_and_the_second_is_not(make_learner: Callabl
     assert np.array_equal(plain[1], without[1])
 
 
-def test_executors_of_whole_cohorts_refuse_a_loss_of_its_own_and_auto_takes_one_that_can() -> None:
+def test_executors_of_whole_cohorts_refuse_a_loss_of_its_own_and_auto_takes_one_that_can():
     settings = Supervised.model_validate({"data": Tiny(), "model": {"hidden": [5]}, "algorithm": "moon"})
     for executor in ("stacked", "stacked-compiled"):
         with pytest.raises(FedsimError, match="Moon has a loss of its own, which the executor 'stacked"):
             settings.build(6, Streams(3), executor=ExecutorChoice(executor))
-    learner: Any = settings.build(6, Streams(3), executor=ExecutorChoice("auto", rounds=2))
+    learner = settings.build(6, Streams(3), executor=ExecutorChoice("auto", rounds=2))
     assert learner.executor_used.kind == "sequential"

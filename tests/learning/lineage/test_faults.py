@@ -1,7 +1,5 @@
 """What a part of the user's own that fails is told with: the one client, and the round that its work belongs to."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -21,31 +19,31 @@ class Failing(LocalAlgorithm):
     call: int = 5
     remembers = server_keeps = personal = True
 
-    def model_post_init(self, context: Any) -> None:
-        self._calls: dict[str, int] = {}
+    def model_post_init(self, context):
+        self._calls = {}
 
-    def _count(self, member: str) -> None:
+    def _count(self, member):
         self._calls[member] = self._calls.get(member, 0) + 1
         if (member, self._calls[member]) == (self.member, self.call):
             raise ValueError("no more")
 
-    def begin(self, task: Any) -> Start:
+    def begin(self, task):
         self._count("begin")
         return Start(task.model)
 
-    def end(self, task: Any, difference: Any) -> Any:
+    def end(self, task, difference):
         self._count("end")
         return {"n": np.zeros(1)}
 
-    def drift_weight(self, steps: int, learning_rate: float) -> float:
+    def drift_weight(self, steps, learning_rate):
         self._count("drift_weight")
         return 1.0
 
-    def step(self, gathered: Any) -> Any:
+    def step(self, gathered):
         self._count("step")
         return super().step(gathered)
 
-    def own_model(self, layout: Any, model: Any, memory: Any) -> Any:
+    def own_model(self, layout, model, memory):
         self._count("own_model")
         return model
 
@@ -53,7 +51,7 @@ class Failing(LocalAlgorithm):
 class Negative(Schedule):
     """Its third step of round 2 has a negative factor."""
 
-    def factors(self, version: int, steps: int) -> Any:
+    def factors(self, version, steps):
         return np.where((np.arange(steps) == 2) & (version == 1), -1.0, 1.0)
 
 
@@ -62,35 +60,35 @@ class Losing(Compressor):
 
     keeps: bool = False
 
-    def model_post_init(self, context: Any) -> None:
+    def model_post_init(self, context):
         self._calls = 0
 
     @property
-    def remembers(self) -> bool:
+    def remembers(self):
         return self.keeps
 
-    def bits(self, tensors: Any) -> float:
+    def bits(self, tensors):
         return 32.0
 
-    def compress(self, update: Any, tensors: Any, rng: Any) -> Any:
+    def compress(self, update, tensors, rng):
         self._calls += 1
         if self._calls == 5:
             raise ValueError("no more")
         return update
 
 
-def second_model(**table: Any) -> tuple[Any, Any]:
+def second_model(**table):
     """Return a learner and its model after two rounds, whose numbers are worked out when they are asked for."""
     local = {"steps": 4, "batch_size": 2, **table.pop("local", {})}
     whole = {"data": Tiny(), "model": {"hidden": [3]}, "local": local, **table}
-    learner: Any = Supervised.model_validate(whole).build(6, Streams(3))
+    learner = Supervised.model_validate(whole).build(6, Streams(3))
     model = learner.initial()
     for cohort in COHORTS:
         model = next_model(learner, model, cohort)
     return learner, model
 
 
-def numbers_of(**table: Any) -> np.ndarray:
+def numbers_of(**table):
     learner, model = second_model(**table)
     return learner.vector(model)
 
@@ -109,16 +107,14 @@ def numbers_of(**table: Any) -> np.ndarray:
     ],
     ids=["begin", "end", "drift weight", "step", "schedule", "compressor", "compressor with a memory"],
 )
-def test_a_part_that_fails_names_its_round_and_its_client_if_it_works_for_one(
-    table: Any, said: str, client: Any
-) -> None:
+def test_a_part_that_fails_names_its_round_and_its_client_if_it_works_for_one(table, said, client):
     with pytest.raises(PartError) as failed:
         numbers_of(**table)
     assert said in failed.value.what
     assert (failed.value.client, failed.value.clients, failed.value.round) == (client, (), 2)
 
 
-def test_a_model_of_a_client_names_it() -> None:
+def test_a_model_of_a_client_names_it():
     learner, model = second_model(algorithm=Failing(member="own_model", call=2))
     with pytest.raises(PartError) as failed:
         learner.evaluate_clients(model)

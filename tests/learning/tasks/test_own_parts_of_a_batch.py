@@ -1,7 +1,7 @@
 """What a task or an algorithm of the user's own may make of a batch: each lie names the part and the client."""
 
 import re
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -19,18 +19,18 @@ class Own(Task):
     lie: str = ""
 
     @property
-    def makes_batches(self) -> bool:
+    def makes_batches(self):
         return self.lie in _BATCHES
 
-    def outputs(self, data: Any) -> int:
+    def outputs(self, data):
         return Classification().outputs(data)
 
-    def losses(self, scores: Any, targets: Any) -> Any:
+    def losses(self, scores, targets):
         losses = Classification().losses(scores, targets)
         # Only in trainings, so that no evaluation before them tells.
         return _LOSSES.get(self.lie, lambda same: same)(losses) if scores.requires_grad else losses
 
-    def batch(self, inputs: Any, targets: Any, generator: Any) -> Any:
+    def batch(self, inputs, targets, generator):
         return _BATCHES[self.lie](inputs, targets)
 
 
@@ -40,7 +40,7 @@ class Alone(LocalAlgorithm):
     has_loss: ClassVar[bool] = True
     lie: str
 
-    def loss(self, batch: Any) -> Any:
+    def loss(self, batch):
         return _ALONE[self.lie](batch)
 
 
@@ -50,21 +50,21 @@ class Part(LocalAlgorithm):
     changes_messages: ClassVar[bool] = True
     lie: str
 
-    def part(self, layout: Any) -> Any:
+    def part(self, layout):
         return {"list": [True], "numbers": np.ones(layout.initial.size), "short": np.ones(3, dtype=bool)}[self.lie]
 
 
-_LOSSES: dict[str, Any] = {
+_LOSSES = {
     "whole": lambda losses: losses.long(),
     "detached": lambda losses: losses.detach(),
     "numpy": lambda losses: losses.detach().numpy(),
 }
-_BATCHES: dict[str, Any] = {
+_BATCHES = {
     "nothing": lambda *_: None,
     "arrays": lambda inputs, targets: (inputs.numpy(), targets.numpy()),
     "fewer": lambda inputs, targets: (inputs, targets[:1]),
 }
-_ALONE: dict[str, Any] = {
+_ALONE = {
     "scores": lambda batch: batch.scores,
     "none": lambda _: None,
     "float": lambda _: 0.5,
@@ -88,23 +88,23 @@ class Backward(torch.autograd.Function):
     """Fails as gradients go back, where no frame is the user's."""
 
     @staticmethod
-    def forward(_: Any, losses: Any) -> Any:
+    def forward(_, losses):
         return losses.clone()
 
     @staticmethod
-    def backward(_: Any, *gradients: Any) -> Any:
+    def backward(_, *gradients):
         return gradients[0].repeat(2)
 
 
 class Late(Own):
     """Losses whose gradients have another shape."""
 
-    def losses(self, scores: Any, targets: Any) -> Any:
+    def losses(self, scores, targets):
         return Backward.apply(super().losses(scores, targets))
 
 
 @pytest.mark.parametrize(("table", "words", "number"), [*FAULTS, ({"task": Late()}, "Late.losses failed with Runt", 1)])
-def test_a_lie_names_the_part_and_in_a_training_the_client(table: Any, words: str, number: int | None) -> None:
+def test_a_lie_names_the_part_and_in_a_training_the_client(table, words, number):
     learning = {"data": {"kind": "digits", "train_limit": 60}, "model": {"kind": "mlp", "hidden": [3]}, **table}
     scenario = of_learning(learning, clients=3, cohort=1, results={"evaluate_start": False})
     with pytest.raises(PartError) as failed:

@@ -16,7 +16,7 @@ DRAWS = 20_000
 KS_LIMIT = math.sqrt(math.log(2 / 1e-6) / (2 * DRAWS))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
 
 
-def ergodic_by_quadrature(snr: float) -> float:
+def ergodic_by_quadrature(snr):
     # With gain = e^y the integrand is smooth over the whole range of snr; y outside [-75, 5] carries nothing.
     value, _ = integrate.quad(
         lambda y: math.log1p(snr * math.exp(y)) * math.exp(y - math.exp(y)), -75, 5, epsrel=1e-13, epsabs=0, limit=500

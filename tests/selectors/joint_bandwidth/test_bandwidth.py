@@ -9,7 +9,7 @@ from scipy.optimize import brentq, minimize_scalar
 from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end, least_bandwidth_hz
 
 
-def capacity(band: float, snr: float) -> float:
+def capacity(band, snr):
     """Shannon's rate, written anew."""
     return band * np.log2(1 + snr / band)
 
@@ -39,7 +39,7 @@ def test_no_time_needs_an_endless_band():
 def test_two_clients_split_the_band_as_a_search_over_all_splits_does():
     ready, snr, band = np.array([0.3, 0.0]), np.array([2e6, 4e7]), 1e6
 
-    def last(share: float) -> float:
+    def last(share):
         return max(
             ready[0] + 1e6 / capacity(share * band, snr[0]), ready[1] + 1e6 / capacity((1 - share) * band, snr[1])
         )

@@ -15,12 +15,12 @@ from tests.support.short_runs import TIMING
 BITS, BAND = 1e6, 2e6
 
 
-def crowd(seed: int, clients: int = 8):
+def crowd(seed, clients=8):
     rng = np.random.default_rng(seed)
     return rng.uniform(0, 2, clients), 10.0 ** rng.uniform(5, 8, clients)
 
 
-def end_of(members, ready, snr) -> float:
+def end_of(members, ready, snr):
     members = np.array(members)
     return earliest_end(BITS, ready[members], snr[members], BAND)[0]
 
@@ -35,7 +35,7 @@ def test_the_exact_search_finds_the_shortest_round_of_all_cohorts(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_greedy_search_adds_the_client_with_which_the_round_stays_shortest(seed):
     ready, snr = crowd(seed)
-    taken: list[int] = []
+    taken = []
     for _ in range(4):
         taken.append(min(set(range(8)) - set(taken), key=lambda one: end_of([*taken, one], ready, snr)))
     assert greedy(BITS, ready, snr, BAND, 4).tolist() == taken

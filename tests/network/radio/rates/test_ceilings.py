@@ -93,7 +93,7 @@ VALUES = st.lists(st.floats(-1e3, 1e3).map(lambda value: round(value, 12)), min_
 
 
 @given(values=VALUES, seed=st.integers(0, 100))
-def test_numbers_of_scipy_bit_by_bit(values: list[float], seed: int) -> None:
+def test_numbers_of_scipy_bit_by_bit(values, seed):
     """Ties, extremes and both ends are among the points; places at the points and between them."""
     rng = np.random.default_rng(seed)
     x = np.cumsum(rng.uniform(0.01, 3.0, len(values)))
