@@ -1,12 +1,19 @@
 """FedScale's form of Oort, rule by rule, and the faults of its code that are not kept."""
 
 import math
+from copy import deepcopy
 
 import numpy as np
 import pytest
 
 from fedsim.selectors import OortFedScale
 from tests.support.views import check_shares, measured_reports_of, rng, taught, view_of
+
+
+def _seen(times, selector, view, **measured):
+    """Return who is ever chosen in a view by a selector that was told measurements of the first clients."""
+    taught(selector, clients=view.client.size, **measured)
+    return {one for seed in range(times) for one in deepcopy(selector).select(view, rng(seed)).client.tolist()}
 
 
 def test_score_by_hand():
@@ -54,11 +61,8 @@ def test_the_pacer_by_hand(gains, percentile):
 
 def test_ten_times_as_many_as_there_are_places_are_in_the_draw():
     """One place and 30 clients with falling utility: a high cut-off still leaves eleven in the draw."""
-    seen = set()
-    for seed in range(300):
-        selector = OortFedScale(1, exploration=0.0, exploration_least=0.0, cut_off=1.0, threshold=100.0)
-        taught(selector, clients=30, loss_rms=np.linspace(30, 20, 30))
-        seen |= set(selector.select(view_of(30), rng(seed)).client.tolist())
+    options = {"exploration": 0.0, "exploration_least": 0.0, "cut_off": 1.0, "threshold": 100.0}
+    seen = _seen(300, OortFedScale(1, **options), view_of(30), loss_rms=np.linspace(30, 20, 30))
     assert seen <= set(range(11))
     assert len(seen) > 8
 
@@ -66,12 +70,8 @@ def test_ten_times_as_many_as_there_are_places_are_in_the_draw():
 def test_those_with_most_samples_are_explored():
     """Two places and a window of two: of the untried 5 to 9 the four with most samples are in the draw."""
     samples = np.array([1, 1, 1, 1, 1, 50, 40, 30, 20, 10])
-    seen = set()
-    for seed in range(100):
-        selector = OortFedScale(2, exploration=1.0, exploration_decay=1.0, sample_window=2.0)
-        taught(selector, loss_rms=np.ones(5))
-        seen |= set(selector.select(view_of(10, round=2, samples=samples), rng(seed)).client.tolist())
-    assert seen == {5, 6, 7, 8}
+    selector = OortFedScale(2, exploration=1.0, exploration_decay=1.0, sample_window=2.0)
+    assert _seen(100, selector, view_of(10, round=2, samples=samples), loss_rms=np.ones(5)) == {5, 6, 7, 8}
 
 
 def test_declared_times_count_for_the_untried():
@@ -91,12 +91,8 @@ def test_declared_times_count_for_the_untried():
 
 def test_equal_samples_are_explored_in_random_order():
     """The code goes by ids then: with one place and a window of five it would never look beyond five ids."""
-    seen = set()
-    for seed in range(200):
-        selector = OortFedScale(1, exploration=1.0, exploration_decay=1.0)
-        taught(selector, clients=20, loss_rms=[1.0])
-        seen |= set(selector.select(view_of(20, round=2), rng(seed)).client.tolist())
-    assert seen == set(range(1, 20))
+    selector = OortFedScale(1, exploration=1.0, exploration_decay=1.0)
+    assert _seen(200, selector, view_of(20, round=2), loss_rms=[1.0]) == set(range(1, 20))
 
 
 def test_as_many_places_as_tried_clients():
