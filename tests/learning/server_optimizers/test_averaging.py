@@ -51,9 +51,9 @@ def test_a_long_model_steps_as_its_pieces_do(kind):
 
 
 def test_the_rate_multiplies_the_velocity():
-    learner, _ = half_way_learner(TARGETS, server=FedAvgM(momentum=0.5, learning_rate=0.5))
+    learner, _ = half_way_learner(TARGETS, server=FedAvgM(momentum=0.25, learning_rate=0.5))
     model = learner.initial()
-    for vector in ([1.0, 0, 1], [2.25, 0, 2]):  # v is 2, then 2 / 2 + 3 / 2
+    for vector in ([1.0, 0, 1], [2.0, 0, 2]):  # v is 2, then 2 / 4 + 3 / 2
         model = learner.aggregate(model, updates(learner, model, 0), one())
         assert learner.vector(model).tolist() == vector
 
