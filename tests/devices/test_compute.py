@@ -7,11 +7,12 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from fedsim.devices import COMPUTE_TIMES, Devices, Never, Rate, ZeroCompute
+from fedsim.devices import COMPUTE_TIMES, HETEROGENEITY_LAWS, Devices, Never, Rate, ZeroCompute
 from fedsim.streams import Streams
+from tests.support.bounds import dkw
 
 CLIENTS = 20_000
-KS_LIMIT = math.sqrt(math.log(2 / 1e-6) / (2 * CLIENTS))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
+KS_LIMIT = dkw(CLIENTS)
 
 
 @pytest.mark.statistical
@@ -47,25 +48,39 @@ def test_time_is_samples_over_speed_by_hand():
     times = Rate(samples_per_s=40.0, spread_sigma=0.0, jitter_sigma=0.0).build(2, Streams(0))
     np.testing.assert_allclose(times.duration_s(np.array([1, 0]), 1, np.array([20.0, 80.0])), [0.5, 2.0])
     np.testing.assert_allclose(times.expected_s(np.array([20.0, 80.0])), [0.5, 2.0])
-
-
-def test_zero_is_zero_by_name():
     times = COMPUTE_TIMES.make("zero").build(4, Streams(0))
     np.testing.assert_array_equal(times.duration_s(np.array([0, 3]), 1, np.array([5.0, 5.0])), [0.0, 0.0])
     np.testing.assert_array_equal(times.expected_s(np.ones(4)), np.zeros(4))
-
-
-def test_nothing_is_zero_because_a_table_is_missing():
     devices = Devices()
     assert np.all(devices.compute.build(5, Streams(0)).expected_s(np.ones(5)) > 0)
     assert devices.dropout == Never()
 
 
-def test_settings_survive_a_round_trip():
-    devices = Devices(compute={"kind": "rate", "samples_per_s": 7}, dropout={"kind": "hazard", "rate_per_s": 0.1})
-    assert devices.compute == Rate(samples_per_s=7.0)
+SPREAD = {"kind": "shifted-exponential", "shift": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("tables", "may_lose_clients"),
+    [
+        ({"compute": {"kind": "rate", "samples_per_s": 7}, "dropout": {"kind": "hazard", "rate_per_s": 0.1}}, True),
+        ({"compute": {"kind": "flops", "flops_per_s": 1e9, "spread": SPREAD}}, False),
+        ({"availability": "always"}, False),
+        ({"availability": {"kind": "markov", "mean_on_s": 4, "mean_off_s": 5}}, True),
+        ({"availability": "diurnal"}, True),
+        ({"availability": "flash"}, True),
+    ],
+)
+def test_settings_survive_a_round_trip(tables, may_lose_clients):
+    devices = Devices(**tables)
     assert Devices.model_validate(devices.model_dump()) == devices
+    assert devices.may_lose_clients == may_lose_clients
+
+
+def test_tables_become_the_kinds_they_name():
+    assert Devices(compute={"kind": "rate", "samples_per_s": 7}).compute == Rate(samples_per_s=7.0)
     assert Devices(compute="zero").compute == ZeroCompute()
+    spread = Devices(compute={"kind": "flops", "flops_per_s": 1e9, "spread": SPREAD}).compute.spread
+    assert spread == HETEROGENEITY_LAWS.make(SPREAD)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +93,16 @@ def test_settings_survive_a_round_trip():
         ({"dropout": {"kind": "hazard", "rate_per_s": 0.0}}, ("dropout", "rate_per_s")),
         ({"dropout": "hazard"}, ("dropout", "rate_per_s")),
         ({"battery": 1}, ("battery",)),
+        ({"compute": {"kind": "flops"}}, ("compute", "flops_per_s")),
+        ({"compute": {"kind": "flops", "flops_per_s": 1e9, "load": 0.5}}, ("compute", "load")),
+        ({"compute": {"kind": "flops", "flops_per_s": 1e9, "heterogeneity": -1.0}}, ("compute", "heterogeneity")),
+        ({"compute": {"kind": "flops", "flops_per_s": 1e9, "spread": "normal"}}, ("compute", "spread")),
+        ({"compute": {"kind": "fedscale", "steps": 3}}, ("compute",)),
+        ({"availability": {"kind": "bernoulli", "probability": 0.0}}, ("availability", "probability")),
+        ({"availability": {"kind": "markov", "mean_on_s": 1.0}}, ("availability", "mean_off_s")),
+        ({"availability": {"kind": "diurnal", "share_by_hour": [0.1] * 23}}, ("availability", "share_by_hour")),
+        ({"availability": {"kind": "flash", "never_share": 1.5}}, ("availability", "never_share")),
+        ({"availability": "sometimes"}, ("availability",)),
     ],
 )
 def test_wrong_settings_are_refused_by_path(table, path):

@@ -1,27 +1,22 @@
 """Learners over a data set small enough to check by hand."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import pytest
 import torch
 
-from fedsim.learning import Dataset, Supervised
+from fedsim.learning import Supervised
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.streams import Streams
 from tests.support.tiny_images import Tiny
 
 
 @pytest.fixture
-def tiny() -> Dataset:
+def tiny():
     return Tiny().load()
 
 
 @pytest.fixture
-def make_learner() -> Callable[..., SupervisedLearner]:
-    def make(
-        clients: int = 6, seed: int = 3, mechanism: Any = None, store: Any = None, **settings: Any
-    ) -> SupervisedLearner:
+def make_learner():
+    def make(clients=6, seed=3, mechanism=None, store=None, **settings):
         table = {"data": Tiny(), "model": {"hidden": [5]}, **settings}
         learner = Supervised.model_validate(table).build(clients, Streams(seed), mechanism, store)
         assert isinstance(learner, SupervisedLearner)
@@ -31,7 +26,7 @@ def make_learner() -> Callable[..., SupervisedLearner]:
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Sums in the order of one thread, as a training has them."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -1,85 +1,74 @@
 """A model on each client's samples, against a plain loop of PyTorch over the clients, also with layers of their own."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from sklearn.metrics import f1_score
 
-from fedsim.learning import ClientEvaluations, MemoryStore
+from fedsim.learning import MemoryStore, TrainingJob
 from tests.support.asking import next_model
 
 LOCAL = {"epochs": 3, "batch_size": 5, "learning_rate": 0.3}
 SHARED = 16 * 5 + 5  # of the perceptron 16-5-3
 
 
-def scores(learner: Any, vector: np.ndarray, client: int) -> tuple[float, float]:
-    """Return accuracy and mean loss of the perceptron 16-5-3 on a client's samples, by its formula."""
+def answers(learner, vector, client):
+    """Return the scores of the perceptron 16-5-3 for a client's samples, by its formula, and the labels."""
     data, rows = learner._setup.data, learner._rows[client]
     images = torch.tensor(data.train_x[rows].reshape(rows.size, 16) / data.pixel_max * 2 - 1)
     weights, labels = torch.tensor(vector, dtype=torch.float64), torch.tensor(data.train_y[rows])
     hidden = torch.relu(images @ weights[:80].view(5, 16).T + weights[80:85])
-    found = hidden @ weights[85:100].view(3, 5).T + weights[100:]
-    loss = torch.nn.functional.cross_entropy(found, labels)
-    return float((found.argmax(1) == labels).double().mean()), float(loss)
+    return hidden @ weights[85:100].view(3, 5).T + weights[100:], labels
 
 
-def check(learner: Any, found: ClientEvaluations, vectors: list[np.ndarray]) -> None:
+def scores(learner, vector, client):
+    """Return accuracy and mean loss."""
+    found, labels = answers(learner, vector, client)
+    return float((found.argmax(1) == labels).double().mean()), float(torch.nn.functional.cross_entropy(found, labels))
+
+
+def check(learner, found, vectors):
     expected = np.array([scores(learner, vector, client) for client, vector in enumerate(vectors)])
     np.testing.assert_allclose(found.accuracy, expected[:, 0])
     np.testing.assert_allclose(found.loss, expected[:, 1], rtol=1e-5)
 
 
-def test_each_client_has_the_scores_of_the_servers_model_on_its_own_samples(make_learner: Callable[..., Any]) -> None:
+def test_each_client_has_the_scores_of_the_servers_model_on_its_own_samples(make_learner):
     learner = make_learner(local=LOCAL)
     model = next_model(learner, learner.initial(), [0, 1])
     for one in (learner.initial(), model):
         check(learner, learner.evaluate_clients(one), [learner.vector(one)] * 6)
 
 
-def test_scores_are_found_the_second_time_and_by_another_learner(make_learner: Callable[..., Any]) -> None:
-    store = MemoryStore()
-    first, other = make_learner(local=LOCAL, store=store), make_learner(local=LOCAL, store=store)
-    found = first.evaluate_clients(next_model(first, first.initial(), [0, 1]))
-    first.flush()
-    again = other.evaluate_clients(next_model(other, other.initial(), [0, 1]))
-    assert np.array_equal(again.loss, found.loss)
-    assert (first.work.probed, first.work.probes_found) == (6, 0)
-    assert (other.work.trained, other.work.probed, other.work.probes_found) == (0, 0, 6)
-
-
-def test_metrics_of_the_task_are_those_of_each_client(make_learner: Callable[..., Any]) -> None:
+def test_metrics_of_the_task_are_those_of_each_client(make_learner):
     """scikit-learn's macro-F1 over each client's answers; found in a store, it is the same."""
     store = MemoryStore()
     task = {"kind": "classification", "metrics": ["accuracy", "macro-f1"]}
     learner, again = (make_learner(local=LOCAL, task=task, store=store) for _ in range(2))
     model = next_model(learner, learner.initial(), [0, 1])
     found = learner.evaluate_clients(model)
-    data, vector = learner._setup.data, learner.vector(model)
     expected = []
-    for rows in learner._rows:
-        images = data.train_x[rows].reshape(rows.size, 16) / data.pixel_max * 2 - 1
-        hidden = np.maximum(images @ vector[:80].reshape(5, 16).T + vector[80:85], 0)
-        said = (hidden @ vector[85:100].reshape(3, 5).T + vector[100:]).argmax(1)
-        expected.append(f1_score(data.train_y[rows], said, average="macro"))
+    for client in range(6):
+        given, labels = answers(learner, learner.vector(model), client)
+        expected.append(f1_score(labels, given.argmax(1), average="macro"))
     np.testing.assert_allclose(found.metrics["macro-f1"], expected)
     assert np.array_equal(found.metrics["accuracy"], found.accuracy)
     learner.flush()
     second = again.evaluate_clients(next_model(again, again.initial(), [0, 1]))
-    assert again.work.probed == 0
+    assert (learner.work.probed, learner.work.probes_found) == (6, 0)
+    assert (again.work.trained, again.work.probed, again.work.probes_found) == (0, 0, 6)
     np.testing.assert_allclose(second.metrics["macro-f1"], expected)
+    assert np.array_equal(second.loss, found.loss)
 
 
-def test_clients_without_samples_have_no_scores(make_learner: Callable[..., Any]) -> None:
+def test_clients_without_samples_have_no_scores(make_learner):
     split = {"kind": "sizes", "samples": [8, 0, 8]}
     learner = make_learner(clients=3, split=split, local=LOCAL, allow_empty=True)
     found = learner.evaluate_clients(learner.initial())
     assert np.isnan(found.accuracy).tolist() == np.isnan(found.loss).tolist() == [False, True, False]
 
 
-def personal_models(learner: Any, cohorts: list[list[int]]) -> tuple[Any, list[np.ndarray]]:
+def personal_models(learner, cohorts):
     """Return the last model of a learner with FedPer, and each client's own: its last layer as its trainings left it.
 
     The layers are followed from the differences of the trainings, which are those of whole models.
@@ -96,27 +85,15 @@ def personal_models(learner: Any, cohorts: list[list[int]]) -> tuple[Any, list[n
     return model, [np.concatenate([shared, own]).astype(np.float32) for own in last]
 
 
-def trained_alone(learner: Any, start: np.ndarray, client: int, version: int) -> np.ndarray:
-    """Return the last layer after a training of a client that starts from a whole model, by PyTorch's own SGD."""
+def trained_alone(learner, start, client, version):
+    """Return the last layer after a training of a client that starts from a whole model."""
     rng = learner._results._streams.generator("training", client, version - 1)
-    rng.integers(2**63)  # what the executor seeds torch with
-    data, rows = learner._setup.data, learner._rows[client]
-    weights = torch.tensor(start, requires_grad=True)
-    optimizer = torch.optim.SGD([weights], lr=LOCAL["learning_rate"])
-    batches = int(learner._local.batches_per_epoch(rows.size, 1))
-    for _ in range(int(LOCAL["epochs"])):
-        order = rows[rng.permutation(rows.size)]
-        for batch in np.split(order[: batches * 5], range(5, batches * 5, 5)):
-            images = torch.tensor(data.train_x[batch].reshape(-1, 16) / data.pixel_max * 2 - 1, dtype=torch.float32)
-            hidden = torch.relu(images @ weights[:80].view(5, 16).T + weights[80:85])
-            found = hidden @ weights[85:100].view(3, 5).T + weights[100:]
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(found, torch.tensor(data.train_y[batch])).backward()
-            optimizer.step()
-    return np.asarray(weights.detach().numpy()[SHARED:])
+    job = TrainingJob(start.astype(np.float32), learner._rows[client], 1.0, rng)
+    (found,) = learner._results.runs.executor.train([job])
+    return (start + found.difference)[SHARED:]
 
 
-def test_with_personal_layers_each_client_has_its_own(make_learner: Callable[..., Any]) -> None:
+def test_with_personal_layers_each_client_has_its_own(make_learner):
     """Clients 4 and 5 never train, and have the layers of the first model; client 0 trains twice."""
     learner = make_learner(algorithm="fedper", local=LOCAL)
     model, vectors = personal_models(learner, [[0, 1, 2], [0, 3]])
@@ -128,7 +105,7 @@ def test_with_personal_layers_each_client_has_its_own(make_learner: Callable[...
     assert (np.abs(found.loss[:4] - shared[:4]) > 1e-2).all(), "the server's own layers were never trained"
 
 
-def test_an_evaluation_is_that_of_the_layers_at_its_time(make_learner: Callable[..., Any]) -> None:
+def test_an_evaluation_is_that_of_the_layers_at_its_time(make_learner):
     """What clients keep later, before anything was computed, changes nothing of it."""
     early, late = (make_learner(algorithm="fedper", local=LOCAL) for _ in range(2))
     models = [next_model(one, one.initial(), [0, 1]) for one in (early, late)]
@@ -137,11 +114,11 @@ def test_an_evaluation_is_that_of_the_layers_at_its_time(make_learner: Callable[
     assert not np.array_equal(late.evaluate_clients(later).loss, expected.loss)
 
 
-def test_layers_that_only_a_training_knows_are_worked_out_again(make_learner: Callable[..., Any]) -> None:
+def test_layers_that_only_a_training_knows_are_worked_out_again(make_learner):
     """Of a run before, the store has the model, and neither the states nor the scores of clients."""
 
     class ModelsAlone(MemoryStore):
-        def put_arrays(self, digest: str, arrays: Any) -> None:
+        def put_arrays(self, digest, arrays):
             if "vector" in arrays:
                 super().put_arrays(digest, arrays)
 

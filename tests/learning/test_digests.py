@@ -6,7 +6,6 @@ Both scenarios are then asked for the same pieces of work: trainings of the same
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,8 @@ from fedsim.identity import identity
 from fedsim.learning import AGGREGATIONS, MODELS, SERVER_OPTIMIZERS, ExecutorChoice, MemoryStore, Model, Release, Update
 from fedsim.learning.data.datasets import DATASETS
 from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.store.contracts import Record
 from fedsim.privacy.mechanisms import MECHANISMS
-from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
-from fedsim.rounds.server.context import ServerContext
 from fedsim.wiring import build_context, build_hierarchy
 from tests.support.data_files import write_data_sets
 from tests.support.digest_moves import BELOW, DIGESTS, MOVES, moves_of
@@ -38,9 +34,9 @@ class Noting(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[str] = []
+        self.asked = []
 
-    def records(self, digests: Sequence[str]) -> dict[str, Record]:
+    def records(self, digests):
         self.asked += digests
         known = {"accuracy": 0.5, "loss": 1.0, "deviation": 0.5, **{str(number): 1.0 for number in range(30)}}
         return dict.fromkeys(digests, known)
@@ -61,7 +57,7 @@ class Arrived:
     held: Any
 
 
-def digests(scenario: Scenario, executor: ExecutorChoice | None = None) -> dict[str, Any]:
+def digests(scenario, executor=None):
     """Return the digests of the same pieces of work for any scenario; nothing is trained."""
     store = Noting()
     context = build_context(scenario, None, store, executor or ExecutorChoice())
@@ -82,7 +78,7 @@ def digests(scenario: Scenario, executor: ExecutorChoice | None = None) -> dict[
     }
 
 
-def sent_updates(context: ServerContext, base: Model) -> list[Update]:
+def sent_updates(context, base):
     """Return what each client sends the first time, private if the scenario says so."""
     crowd, accountant = np.arange(context.learner.samples.size), context.clients.accountant
     if accountant is None:
@@ -90,7 +86,7 @@ def sent_updates(context: ServerContext, base: Model) -> list[Update]:
     return context.learner.updates(base, crowd, {one: Release(*accountant.charge(one)) for one in crowd.tolist()})
 
 
-def next_model(context: ServerContext, start: Model, sent: Sequence[Update]) -> Model:
+def next_model(context, start, sent):
     """Return the model after five fresh updates, and then four fresh ones and a stale one."""
     rule = fresh_rule(context)
     rule.on_dispatch(np.arange(context.learner.samples.size), start)
@@ -107,15 +103,13 @@ def next_model(context: ServerContext, start: Model, sent: Sequence[Update]) -> 
     return rule.aggregate(first, second).model
 
 
-def fresh_rule(context: ServerContext) -> AggregationRule:
+def fresh_rule(context):
     """Return the rule of the policy, or else that of the late rule, as a server does."""
     own = context.policy.aggregation(context.learner)
     return context.late.aggregation(context.learner) if own is None else own
 
 
-def arrivals(
-    context: ServerContext, updates: Sequence[Update], client: list[int], bases: list[Model], staleness: Any = None
-) -> Arrived:
+def arrivals(context, updates, client, bases, staleness=None):
     """Return arrivals of clients, each of which counts by the scenario's weights; they come a second apart."""
     nothing, weighting = np.zeros(len(client), dtype=bool), context.weighting
     return Arrived(
@@ -131,7 +125,7 @@ def arrivals(
     )
 
 
-def cloud_model(scenario: Scenario, context: ServerContext, start: Model, sent: Sequence[Update], flat: Model) -> Model:
+def cloud_model(scenario, context, start, sent, flat):
     """Return the cloud's model after one round of each edge server; that of the flat server without edge servers."""
     hierarchy = build_hierarchy(scenario, context)
     if hierarchy is None:
@@ -155,7 +149,7 @@ def cloud_model(scenario: Scenario, context: ServerContext, start: Model, sent: 
 
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _files(tmp_path, monkeypatch):
     """Lay out the files that scenarios name, and let published sets hold a few images."""
     write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -167,8 +161,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.slow)])
-def test_each_field_of_a_scenario_moves_the_digests_that_it_must_and_no_other(every: int) -> None:
-    known: dict[int, tuple[str, dict[str, Any]]] = {}
+def test_each_field_of_a_scenario_moves_the_digests_that_it_must_and_no_other(every):
+    known = {}
     unchanged, wrong = [], {}
     for number, field in enumerate(list(schema_fields())):  # scenarios are told apart by their ids
         changed = field.changed()
@@ -186,14 +180,14 @@ def test_each_field_of_a_scenario_moves_the_digests_that_it_must_and_no_other(ev
     assert (unchanged, wrong) == ([], {}), "fields without another value, and wrong moves"
 
 
-def test_there_is_an_expectation_for_each_field_of_the_schema_and_for_no_other() -> None:
+def test_there_is_an_expectation_for_each_field_of_the_schema_and_for_no_other():
     fields = {(field.part, field.name) for field in schema_fields()}
     assert [field for field in fields if moves_of(*field) is None] == []
     tables = {part.partition(" ")[0] for part, _ in fields}
     assert (MOVES.keys() - fields, BELOW.keys() - tables) == (set(), set())
 
 
-def test_whatever_a_call_of_the_learner_is_told_moves_the_digest_of_what_it_returns() -> None:
+def test_whatever_a_call_of_the_learner_is_told_moves_the_digest_of_what_it_returns():
     learner = build_context(Scenario(**TABLES), None, Noting(), ExecutorChoice()).learner
     start, pair = learner.initial(), np.array([0, 1])
     updates = learner.updates(start, pair)
@@ -242,7 +236,7 @@ def test_every_option_of_a_part_that_computes_is_in_its_identity(registry: Any) 
             assert one != other, f"{kind}.{name}"
 
 
-def test_the_executor_counts_where_its_bits_differ_and_workers_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_executor_counts_where_its_bits_differ_and_workers_do_not(monkeypatch):
     class Otherwise(SequentialExecutor):
         fingerprint = "otherwise"
 
@@ -254,7 +248,7 @@ def test_the_executor_counts_where_its_bits_differ_and_workers_do_not(monkeypatc
 
 
 @pytest.mark.parametrize("what", ["fedsim.learning.lineage.computation.ARITHMETIC", "torch.__version__"])
-def test_versions_that_compute_count(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_that_compute_count(what, monkeypatch):
     expected = digests(Scenario(**TABLES))
     monkeypatch.setattr(what, "another")
     found = digests(Scenario(**TABLES))

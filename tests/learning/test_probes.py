@@ -1,14 +1,11 @@
 """Probes of a model on clients' own data, and what training gains there, against softmax regression in NumPy."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from fedsim.learning import MLP, Dataset, FedAvg, LocalTraining, MemoryStore
+from fedsim.learning import MLP, FedAvg, LocalTraining, MemoryStore
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.models.flat_module import build_flat
@@ -25,11 +22,11 @@ CLIENTS = np.array([2, 0, 1])
 class Dropped(Component):
     """Softmax regression behind dropout, which evaluation must not feel."""
 
-    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+    def build(self, shape, classes):
         return nn.Sequential(nn.Flatten(), nn.Dropout(0.9), nn.Linear(int(np.prod(shape)), classes))
 
 
-def make(data: Dataset, model: Any = None, store: Any = None, rows: Any = None) -> SupervisedLearner:
+def make(data, model=None, store=None, rows=None):
     setup = TrainingSetup(model or MLP(hidden=()), data, LocalTraining(learning_rate=0.3), seed=1)
     return SupervisedLearner(
         setup,
@@ -42,13 +39,13 @@ def make(data: Dataset, model: Any = None, store: Any = None, rows: Any = None) 
     )
 
 
-def trained(learner: SupervisedLearner) -> Any:
+def trained(learner):
     start = learner.initial()
     return learner.aggregate(start, learner.updates(start, np.array([0, 1])), np.array([0.5, 0.5]))
 
 
 @pytest.mark.parametrize("model", [None, Dropped()])
-def test_probe_is_the_mean_loss_on_all_of_a_clients_data(tiny: Dataset, model: Any) -> None:
+def test_probe_is_the_mean_loss_on_all_of_a_clients_data(tiny, model):
     learner = make(tiny, model)
     where = trained(learner)
     found = learner.probe_losses(where, CLIENTS, None, 1)
@@ -59,7 +56,7 @@ def test_probe_is_the_mean_loss_on_all_of_a_clients_data(tiny: Dataset, model: A
     np.testing.assert_array_equal(learner.probe_losses(where, CLIENTS, 30, 7), found)
 
 
-def test_mini_batch_is_drawn_for_client_and_round(tiny: Dataset) -> None:
+def test_mini_batch_is_drawn_for_client_and_round(tiny):
     learner = make(tiny)
     start = learner.initial()
     found = learner.probe_losses(start, CLIENTS, 4, 9)
@@ -75,7 +72,7 @@ def test_mini_batch_is_drawn_for_client_and_round(tiny: Dataset) -> None:
     assert (later == found).tolist() == [False, False, True]
 
 
-def test_probes_do_not_depend_on_company_or_threads(one_thread: None) -> None:
+def test_probes_do_not_depend_on_company_or_threads(one_thread):
     data = Tiny(samples=900).load()
     rows = [np.arange(0, 450), np.arange(450, 900)]  # three chunks each
     found = []
@@ -90,20 +87,20 @@ def test_probes_do_not_depend_on_company_or_threads(one_thread: None) -> None:
     assert found == [found[0]] * 4
 
 
-def test_probing_leaves_trainings_alone(tiny: Dataset) -> None:
+def test_probing_leaves_trainings_alone(tiny):
     probed, plain = make(tiny, Dropped()), make(tiny, Dropped())
     model = trained(probed)
     probed.probe_losses(probed.initial(), CLIENTS, 2, 1)
     np.testing.assert_array_equal(probed.vector(model), plain.vector(trained(plain)))
 
 
-def counted(learner: SupervisedLearner, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def counted(learner, monkeypatch):
     """Return a list that grows by the number of parts of every call of the executor's `evaluate`."""
-    calls: list[int] = []
+    calls = []
     executor = learner._results.runs.executor
-    evaluate: Callable[..., Any] = executor.evaluate
+    evaluate = executor.evaluate
 
-    def counting(jobs: Any) -> Any:
+    def counting(jobs):
         calls.append(len(jobs))
         return evaluate(jobs)
 
@@ -111,7 +108,7 @@ def counted(learner: SupervisedLearner, monkeypatch: pytest.MonkeyPatch) -> list
     return calls
 
 
-def test_a_probe_is_paid_for_once(tiny: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_probe_is_paid_for_once(tiny, monkeypatch):
     store = MemoryStore()
     learner, again = make(tiny, store=store), make(tiny, store=store)
     calls, others = counted(learner, monkeypatch), counted(again, monkeypatch)
@@ -130,7 +127,7 @@ def test_a_probe_is_paid_for_once(tiny: Dataset, monkeypatch: pytest.MonkeyPatch
     assert others == []
 
 
-def test_work_of_a_probe_is_a_third_of_training(tiny: Dataset) -> None:
+def test_work_of_a_probe_is_a_third_of_training(tiny):
     learner = make(tiny)
     np.testing.assert_allclose(learner.probe_samples(CLIENTS, None), [7 / 3, 10, 1])
     np.testing.assert_allclose(learner.probe_samples(CLIENTS, 6), [2, 2, 1])
@@ -142,9 +139,7 @@ def test_work_of_a_probe_is_a_third_of_training(tiny: Dataset) -> None:
             probe()
 
 
-def test_accuracy_gain_compares_the_clients_own_model_with_its_base(
-    tiny: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_accuracy_gain_compares_the_clients_own_model_with_its_base(tiny, monkeypatch):
     learner = make(tiny)
     calls = counted(learner, monkeypatch)
     start = learner.initial()

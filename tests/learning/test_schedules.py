@@ -1,8 +1,5 @@
 """Learning rates by round and step, clipping and weight decay, against NumPy and by hand."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -14,7 +11,7 @@ from tests.support.softmax_regression import scaled, softmax, split_linear
 from tests.support.tiny_images import Tiny
 
 
-def test_rates_by_hand() -> None:
+def test_rates_by_hand():
     assert Decay(factor=0.5, every=2).factors(5, 3).tolist() == [0.25] * 3
     assert Decay(factor=0.5, every=2, by="step").factors(5, 5).tolist() == [1, 1, 0.5, 0.5, 0.25]
     assert Cosine(over=4, least=0.2).factors(2, 1) == pytest.approx([0.6])
@@ -24,7 +21,7 @@ def test_rates_by_hand() -> None:
     assert SCHEDULES.load("constant")().factors(7, 2).tolist() == [1, 1]
 
 
-def test_steps_in_place_of_epochs() -> None:
+def test_steps_in_place_of_epochs():
     local = LocalTraining(steps=7, batch_size=5)
     # Of 12 samples: three batches of 5, 5 and 2 in an epoch, so two epochs and one batch more.
     assert local.batches([12, 3, 0]).tolist() == [7, 7, 0]
@@ -33,7 +30,7 @@ def test_steps_in_place_of_epochs() -> None:
     assert local.batches(12, 0.5) == 4
 
 
-def test_two_steps_with_rates_a_short_gradient_and_decay() -> None:
+def test_two_steps_with_rates_a_short_gradient_and_decay():
     data, rows = Tiny().load(), np.arange(12)
     local = LocalTraining(learning_rate=0.5, batch_size=12, epochs=2, clip_norm=0.2, weight_decay=0.1)
     executor = SequentialExecutor(TrainingSetup(MLP(hidden=()), data, local, 1))
@@ -51,7 +48,7 @@ def test_two_steps_with_rates_a_short_gradient_and_decay() -> None:
     assert found.difference == pytest.approx(numbers - base, abs=1e-6)
 
 
-def test_a_rate_that_falls_by_rounds_halves_the_step_of_the_second(make_learner: Callable[..., Any]) -> None:
+def test_a_rate_that_falls_by_rounds_halves_the_step_of_the_second(make_learner):
     """One step on all samples: the first round is the same, the second goes half as far."""
     moved = []
     for schedule in ("constant", {"kind": "decay", "factor": 0.5}):
@@ -65,7 +62,7 @@ def test_a_rate_that_falls_by_rounds_halves_the_step_of_the_second(make_learner:
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_a_constant_rate_given_step_by_step_is_the_rate_of_the_settings(optimizer: Any) -> None:
+def test_a_constant_rate_given_step_by_step_is_the_rate_of_the_settings(optimizer):
     data = Tiny().load()
     local = LocalTraining(optimizer=optimizer, learning_rate=0.1, batch_size=5, epochs=2)
     executor = SequentialExecutor(TrainingSetup(MLP(hidden=(4,)), data, local, 1))

@@ -1,8 +1,5 @@
 """What a server is told of updates, against numbers worked out by hand."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,15 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fedsim.learning import Release
-from fedsim.learning.supervised import SupervisedLearner
 from fedsim.measurements import HIDDEN, MEASUREMENTS
 from tests.support.plain_learner import Doubling, half_way_learner, updates
 
-Maker = Callable[..., SupervisedLearner]
 TARGETS = [(6.0, 8.0), (0.0, 8.0), (-6.0, 2.0)]
 
 
-def test_only_what_is_asked_for_is_worked_out() -> None:
+def test_only_what_is_asked_for_is_worked_out():
     learner, executor = half_way_learner(TARGETS)
     cohort = updates(learner, learner.initial(), 2, 0)
     assert learner.measure(cohort, ()) == {}
@@ -32,7 +27,7 @@ def test_only_what_is_asked_for_is_worked_out() -> None:
     assert executor.scored == 4
 
 
-def test_updates_and_norms_are_of_the_parameters_as_they_were_sent() -> None:
+def test_updates_and_norms_are_of_the_parameters_as_they_were_sent():
     learner, _ = half_way_learner(TARGETS, mechanism=Doubling())
     cohort = learner.updates(learner.initial(), np.array([0, 1, 0]), {2: Release(0.5, 1)})
     found = learner.measure(cohort, ("update", "update_norm"))
@@ -44,11 +39,11 @@ def test_updates_and_norms_are_of_the_parameters_as_they_were_sent() -> None:
 class Told(Doubling):
     """Clips an update to a quarter of it."""
 
-    def clipped(self, update: np.ndarray, buffers: np.ndarray) -> np.ndarray:
+    def clipped(self, update, buffers):
         return np.where(buffers, update, update / 4).astype(np.float32)
 
 
-def test_signals_are_the_clipped_parameters_and_no_server_can_read_them() -> None:
+def test_signals_are_the_clipped_parameters_and_no_server_can_read_them():
     """Updates are (3, 4) and (0, 4); clipped (0.75, 1) with the energy 25 / 16. A store has them the next time."""
     learner, executor = half_way_learner(TARGETS, mechanism=Told())
     cohort = learner.updates(learner.initial(), np.array([0, 1, 0]), {2: Release(0.5, 1)})
@@ -62,7 +57,7 @@ def test_signals_are_the_clipped_parameters_and_no_server_can_read_them() -> Non
     assert not set(HIDDEN) & set(MEASUREMENTS)
 
 
-def test_an_unknown_need_is_refused_with_those_allowed() -> None:
+def test_an_unknown_need_is_refused_with_those_allowed():
     learner, _ = half_way_learner(TARGETS)
     with pytest.raises(
         ValueError, match=r"needs: 'gradient'.*loss, loss_rms, accuracy_gain, update_norm, noise_energy, update"
@@ -72,7 +67,7 @@ def test_an_unknown_need_is_refused_with_those_allowed() -> None:
     assert shapes == {**dict.fromkeys(MEASUREMENTS, (0,)), "update": (0, 2)}
 
 
-def test_measures_do_not_depend_on_batches_or_order(make_learner: Maker) -> None:
+def test_measures_do_not_depend_on_batches_or_order(make_learner):
     together, singly = make_learner(), make_learner()
     model, other = together.initial(), singly.initial()
     all_at_once = together.measure(together.updates(model, np.arange(6)), MEASUREMENTS)
@@ -83,13 +78,13 @@ def test_measures_do_not_depend_on_batches_or_order(make_learner: Maker) -> None
     assert np.ptp(all_at_once["update_norm"]) > 0
 
 
-def sent(*vectors: tuple[float, float]) -> tuple[SupervisedLearner, list[Any]]:
+def sent(*vectors):
     """Return a learner and updates of given vectors, from targets twice as far."""
     learner, _ = half_way_learner([(2 * x, 2 * y) for x, y in vectors])
     return learner, updates(learner, learner.initial(), *range(len(vectors)))
 
 
-def test_deviation_is_how_far_a_stale_update_moves_the_mean() -> None:
+def test_deviation_is_how_far_a_stale_update_moves_the_mean():
     learner, found = sent((2, 0), (0, 2), (4, 4), (1, 1), (-1, -1))
     fresh, stale = found[:2], found[2:]
     # The mean is (1, 1). With (4, 4) it becomes (2, 2), (1, 1) away: 2 / 2. With (-1, -1) it becomes (1/3, 1/3).
@@ -99,7 +94,7 @@ def test_deviation_is_how_far_a_stale_update_moves_the_mean() -> None:
     np.testing.assert_allclose(learner.deviations(fresh, np.array([3.0, 0.0]), stale), expected, rtol=1e-12)
 
 
-def test_deviation_is_zero_where_there_is_nothing_to_deviate_from() -> None:
+def test_deviation_is_zero_where_there_is_nothing_to_deviate_from():
     learner, found = sent((2, 1), (-2, -1), (4, 4))
     assert learner.deviations([], None, found).tolist() == [0, 0, 0]
     assert learner.deviations([], np.array([]), found).tolist() == [0, 0, 0]
@@ -117,7 +112,7 @@ VECTORS = arrays(np.float32, st.tuples(st.integers(2, 7), st.just(2)), elements=
 
 @settings(deadline=None)
 @given(vectors=VECTORS, scale=st.sampled_from([0.5, 8.0]))
-def test_deviation_follows_the_papers_formula_and_knows_no_scale(vectors: np.ndarray, scale: float) -> None:
+def test_deviation_follows_the_papers_formula_and_knows_no_scale(vectors, scale):
     wide = vectors.astype(np.float64)
     fresh, stale, n = wide[:-1], wide[-1], len(wide) - 1
     total = fresh.sum(axis=0)

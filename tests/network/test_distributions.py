@@ -29,7 +29,7 @@ LAWS = [
 ]
 
 
-def draws(law: object) -> np.ndarray:
+def draws(law):
     return law.quantile(Streams(7).uniform("test", np.arange(DRAWS)))
 
 

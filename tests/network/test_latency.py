@@ -12,11 +12,11 @@ from fedsim.streams import Streams
 from fedsim.testing import check_network
 
 
-def stand(clients: int) -> np.ndarray:
+def stand(clients):
     return np.zeros((clients, 2))
 
 
-def zeros(client: np.ndarray) -> np.ndarray:
+def zeros(client):
     return np.zeros(client.size)
 
 
@@ -73,7 +73,7 @@ def test_spread_is_log_normal_with_mean_one_and_common_to_both_directions():
     assert np.mean(factor) == pytest.approx(1.0, abs=5 * math.sqrt(math.expm1(sigma**2) / clients))
 
 
-def centres_by_hand(fast: int, slow: int) -> list[float]:
+def centres_by_hand(fast, slow):
     return [0.05 + 0.15 * (i + 1) / fast for i in range(fast)] + [0.70 + 0.20 * (j + 1) / slow for j in range(slow)]
 
 

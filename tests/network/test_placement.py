@@ -16,43 +16,34 @@ KS_LIMIT = math.sqrt(math.log(2 / 1e-6) / (2 * CLIENTS))  # Dvoretzky-Kiefer-Wol
 
 
 @pytest.mark.statistical
-def test_disc_is_uniform_over_the_area():
-    x, y = Disc(radius_m=200.0, min_distance_m=50.0).positions(CLIENTS, Streams(1)).T
-    squared = x**2 + y**2
-    assert squared.min() >= 50.0**2
-    assert squared.max() <= 200.0**2 * (1 + 1e-12)
-    assert stats.kstest(squared, stats.uniform(50.0**2, 200.0**2 - 50.0**2).cdf).statistic < KS_LIMIT
+@pytest.mark.parametrize(
+    ("law", "inner_m", "outer_m"),
+    [(Disc(radius_m=200.0, min_distance_m=50.0), 50.0, 200.0), (Annulus(inner_m=300.0, outer_m=400.0), 300.0, 400.0)],
+)
+def test_places_are_uniform_over_the_area(law, inner_m, outer_m):
+    x, y = law.positions(CLIENTS, Streams(1)).T
+    squared, least, most = x**2 + y**2, inner_m**2, outer_m**2
+    assert squared.min() >= least * (1 - 1e-12)
+    assert squared.max() <= most * (1 + 1e-12)
+    assert stats.kstest(squared, stats.uniform(least, most - least).cdf).statistic < KS_LIMIT
     angle = np.arctan2(y, x)
     assert stats.kstest(angle, stats.uniform(-np.pi, 2 * np.pi).cdf).statistic < KS_LIMIT
     # Distance and direction are independent: the correlation's standard deviation is 1 / sqrt(n).
     assert abs(np.corrcoef(squared, angle)[0, 1]) < 5 / math.sqrt(CLIENTS)
 
 
-def test_a_further_client_moves_nobody():
-    disc = Disc(radius_m=500.0)
-    np.testing.assert_array_equal(disc.positions(11, Streams(3))[:10], disc.positions(10, Streams(3)))
-    assert not np.any(disc.positions(10, Streams(4)) == disc.positions(10, Streams(3)))
+@pytest.mark.parametrize("law", [Disc(radius_m=500.0), Annulus(inner_m=0.0, outer_m=1.0)])
+def test_a_further_client_moves_nobody(law):
+    np.testing.assert_array_equal(law.positions(11, Streams(3))[:10], law.positions(10, Streams(3)))
+    assert not np.any(law.positions(10, Streams(4)) == law.positions(10, Streams(3)))
 
 
-def test_given_positions_are_taken_as_they_are():
+def test_given_positions_are_taken_as_they_are_and_must_fit_the_crowd():
     placement = PLACEMENTS.make({"kind": "given", "positions_m": [[1, 2.5], [-3.0, 0.0]]})
     np.testing.assert_array_equal(placement.positions(2, Streams(0)), [[1.0, 2.5], [-3.0, 0.0]])
     assert PLACEMENTS.make(PLACEMENTS.describe(placement)) == placement
-
-
-def test_given_positions_must_fit_the_crowd():
     with pytest.raises(ScenarioError, match=r"1 positions .* 3 clients"):
         Given(positions_m=((0.0, 1.0),)).positions(3, Streams(0))
-
-
-@pytest.mark.statistical
-def test_annulus_is_uniform_over_its_area():
-    law = PLACEMENTS.make({"kind": "annulus", "inner_m": 300.0, "outer_m": 400.0})
-    place = law.positions(CLIENTS, Streams(1))
-    squared = (place**2).sum(axis=1)
-    assert stats.kstest(squared, stats.uniform(9e4, 7e4).cdf).statistic < KS_LIMIT
-    np.testing.assert_array_equal(law.positions(10, Streams(1)), place[:10])
-    assert Annulus(inner_m=0.0, outer_m=1.0).positions(3, Streams(0)).shape == (3, 2)
 
 
 def test_positions_from_a_file(tmp_path):

@@ -8,17 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from fedsim.privacy import L2ClippedGaussian, PrivacyLoss, Renyi
+from fedsim.privacy import L2ClippedGaussian
 from fedsim.privacy.gaussian import noise_multiplier
+from tests.support.bounds import dkw
+from tests.support.views import rng
 
 SAMPLE = 40_000
-# Kolmogorov-Smirnov: a true law exceeds sqrt(ln(2/a) / 2n) with probability a.
-KS_LIMIT = math.sqrt(math.log(2 / 1e-5) / (2 * SAMPLE))
+KS_LIMIT = dkw(SAMPLE, 1e-5)
 NOWHERE = np.zeros(SAMPLE, dtype=bool)
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 def divergence(multiplier, epsilon):
@@ -81,20 +78,3 @@ def test_the_euclidean_norm_is_clipped_and_exempt_coordinates_pass():
     assert np.isfinite(L2ClippedGaussian(clip=1.0).release(wild, 1.0, buffers, rng())).all()
     with pytest.raises(ValueError, match="epsilon"):
         L2ClippedGaussian(clip=1.0).release(update, -1.0, buffers, rng())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("composition", "most"), [(Renyi(delta=1e-5), 1.10), (PrivacyLoss(delta=1e-5), 1.01)])
-def test_composition_is_that_of_one_release_with_less_noise(composition, most):
-    """Normal noise of multipliers s_i is together that of one s with ``1 / s^2`` the sum of all ``1 / s_i^2``."""
-    pytest.importorskip("dp_accounting", reason="the extra 'dp' is not installed")
-    epsilons, delta = [1.0, 0.8, 0.4, 0.2], 1e-5
-    together = 1.0 / math.sqrt(sum(noise_multiplier(epsilon, delta) ** -2 for epsilon in epsilons))
-    low, high = 0.0, 50.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if divergence(together, middle) > delta else (low, middle)
-    ledger = composition.ledger(release_delta=delta, rate=None)
-    epsilon = [ledger.add(epsilon) for epsilon in epsilons][-1]
-    assert high * (1 - 1e-4) <= epsilon <= most * high
-    assert epsilon < sum(epsilons)

@@ -7,27 +7,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import PartError, SelectorError
 from fedsim.privacy.side_information import ExactNumbers, LaplaceNumbers, released_numbers
 from fedsim.registry import Component
 from fedsim.selectors import Probe, PublishedSelector
 from fedsim.selectors.baselines import Uniform
 from tests.support.bounds import share_bounds
+from tests.support.short_runs import PRIVATE
 
-SCENARIO = Scenario(
-    name="numbers",
-    crowd={"clients": 12},
-    learning={"model": {"kind": "mlp", "hidden": []}, "local": {"epochs": 1, "batch_size": 16}},
-    network={"kind": "pause-two-speed"},
-    rounds={"count": 3},
-    selector={"kind": "uniform", "cohort": 4},
-    privacy={
-        "budget": {"kind": "geometric", "epsilon": 200.0, "eta": 0.04},
-        "mechanism": {"kind": "laplace-l1", "clip": 1.0},
-    },
-)
-FIRST = 200 * (1 - math.exp(-0.04))
+SCENARIO, FIRST = PRIVATE, 200 * (1 - math.exp(-0.04))
 """The first term of the budget."""
 
 
@@ -78,9 +67,8 @@ def test_by_default_no_number_leaves_a_client_as_it_is():
 
 def test_every_answer_to_a_question_for_losses_is_charged():
     """Of 12 clients 8 are asked and 4 take part: a tenth of the term for each answer, nine tenths for each update."""
-    history = simulate(
-        SCENARIO.replace({"selector": {"kind": "pow-d", "cohort": 4, "candidates": 8}, "rounds.count": 1})
-    )
+    asking = {"kind": "pow-d", "cohort": 4, "candidates": 8}
+    history = simulate(SCENARIO.replace({"selector": asking, "rounds.count": 1}))
     asked, took_part = history.probes.to_pandas(), history.participations.to_pandas()
     assert asked.epsilon.to_numpy() == pytest.approx([0.1 * FIRST] * 8)
     assert took_part.epsilon.to_numpy() == pytest.approx([0.9 * FIRST] * 4)
@@ -100,15 +88,7 @@ def test_a_question_for_losses_that_the_selector_does_not_state_is_refused():
 
 
 def test_a_run_about_timing_only_has_no_numbers_but_costs():
-    history = simulate(
-        SCENARIO.replace(
-            {
-                "learning": {"kind": "none", "model_bits": 1e4, "samples_per_client": 10},
-                "selector": Curious(),
-                "rounds.count": 1,
-            }
-        )
-    )
+    _, history = told(learning={"kind": "none", "model_bits": 1e4, "samples_per_client": 10}, **{"rounds.count": 1})
     assert history.participations.to_pandas().epsilon.to_numpy() == pytest.approx([FIRST] * 4)
 
 
@@ -184,10 +164,7 @@ def test_numbers_of_one_release_share_its_epsilon():
 
     columns = {"loss": np.zeros(2), "accuracy_gain": np.zeros(2)}
     sent = released_numbers(Spy(), columns, [1.0, 3.0], [np.random.default_rng(0)] * 2)
-    assert {name: column.tolist() for name, column in sent.items()} == {
-        "loss": [0.5, 1.5],
-        "accuracy_gain": [0.5, 1.5],
-    }
+    assert {name: column.tolist() for name, column in sent.items()} == {name: [0.5, 1.5] for name in columns}
 
 
 class Lying(Component):

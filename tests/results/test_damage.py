@@ -1,5 +1,6 @@
 """Files of a run folder with a bit turned: no value is read that was not written."""
 
+import contextlib
 import random
 
 import pyarrow as pa
@@ -37,21 +38,25 @@ def content(folder):
     return found
 
 
-def silent(file, read, number, seed):
-    """Return how many of so many turned bits change what is read without an error."""
-    before, draws = file.read_bytes(), random.Random(seed)  # noqa: S311
-    expected, changed = read(), 0
+@contextlib.contextmanager
+def holding(file, content):
+    """Give a file another content for a while."""
+    before = file.read_bytes()
+    file.write_bytes(content)
     try:
-        for _ in range(number):
-            bits = bytearray(before)
-            bits[draws.randrange(len(bits))] ^= 1 << draws.randrange(8)
-            file.write_bytes(bits)
-            try:
-                changed += read() != expected
-            except RunError:
-                continue
+        yield
     finally:
         file.write_bytes(before)
+
+
+def silent(file, read, number, seed):
+    """Return how many of so many turned bits change what is read without an error."""
+    draws, expected, changed = random.Random(seed), read(), 0  # noqa: S311
+    for _ in range(number):
+        bits = bytearray(file.read_bytes())
+        bits[draws.randrange(len(bits))] ^= 1 << draws.randrange(8)
+        with holding(file, bits), contextlib.suppress(RunError):
+            changed += read() != expected
     return changed
 
 
@@ -75,25 +80,17 @@ def test_turned_bits_change_no_value_in_silence(status, name, number, folders):
 def test_pages_of_parquet_have_checksums_of_their_own(folders):
     """For other programs, which do not read run.json: a bit turned in the data of a page is noticed."""
     file = folders / "finished" / "participations.parquet"
-    before = file.read_bytes()
     place = pa.parquet.ParquetFile(file).metadata.row_group(0).column(0)
-    start = place.dictionary_page_offset
-    bits = bytearray(before)
-    bits[start + place.total_compressed_size - 1] ^= 4  # the last byte of the column's last page
-    file.write_bytes(bits)
-    try:
-        with pytest.raises(OSError, match="CRC"):
-            read_parquet(file.read_bytes())
-    finally:
-        file.write_bytes(before)
+    bits = bytearray(file.read_bytes())
+    # The last byte of the column's last page.
+    bits[place.dictionary_page_offset + place.total_compressed_size - 1] ^= 4
+    with pytest.raises(OSError, match="CRC"):
+        read_parquet(bytes(bits))
 
 
 def test_a_stream_with_a_turned_bit_is_not_gone_on_with(folders, tmp_path):
     stream = folders / "interrupted" / "rounds.arrows"
-    before = stream.read_bytes()
-    stream.write_bytes(before[:-9] + bytes([before[-9] ^ 1]) + before[-8:])
-    try:
-        with pytest.raises(RunError, match=r"rounds\.arrows: is damaged: its checksum"):
-            run(SCENARIO, folders / "interrupted", store=False)
-    finally:
-        stream.write_bytes(before)
+    bits = bytearray(stream.read_bytes())
+    bits[-9] ^= 1
+    with holding(stream, bits), pytest.raises(RunError, match=r"rounds\.arrows: is damaged: its checksum"):
+        run(SCENARIO, folders / "interrupted", store=False)

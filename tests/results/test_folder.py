@@ -11,15 +11,12 @@ from fedsim.errors import RunError
 from fedsim.history.schema import FORMAT_VERSION
 from fedsim.history.schema import TABLES as SCHEMAS
 from fedsim.results.folder import RunFolder
-from tests.support.run_folders import rewrite
+from tests.support.run_folders import LEARNING, rewrite
 from tests.support.short_runs import TIMING
 
 SCENARIO = TIMING.replace(
     {
-        "learning": {
-            "model": {"kind": "mlp", "hidden": [8]},
-            "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
-        },
+        "learning": LEARNING,
         "privacy": {
             "budget": {"kind": "geometric", "epsilon": 50.0},
             "mechanism": {"kind": "laplace-l1", "clip": 1.0},
@@ -56,9 +53,7 @@ def test_a_finished_run_holds_everything(tmp_path):
     for table in ("participations", "rounds", "evaluations"):
         assert pq.read_table(tmp_path / "run" / f"{table}.parquet").schema.equals(SCHEMAS[table].arrow)
     again = read_run(tmp_path / "run")
-    assert again.participations.equals(history.participations)
-    assert again.rounds.equals(history.rounds)
-    assert again.evaluations.equals(history.evaluations)
+    assert all(table.equals(again.tables()[name]) for name, table in history.tables().items())
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["final_accuracy"] == history.column("evaluations", "accuracy")[-1]
     assert summary["simulated_s"] == pytest.approx(history.column("rounds", "duration_s").sum())

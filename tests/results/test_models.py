@@ -12,20 +12,12 @@ from fedsim import Component, load_model, read_run, run, simulate
 from fedsim.errors import RunError
 from fedsim.learning import DATASETS, MODELS
 from fedsim.results import models
-from tests.support.run_folders import stopped
+from tests.support.run_folders import LEARNING, stopped
 from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 
-SCENARIO = TIMING.replace(
-    {
-        "learning": {
-            "model": {"kind": "mlp", "hidden": [8]},
-            "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
-        },
-        "rounds.count": 4,
-    }
-)
+SCENARIO = TIMING.replace({"learning": LEARNING, "rounds.count": 4})
 
 
 class Wide(Component):

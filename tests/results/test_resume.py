@@ -21,7 +21,8 @@ from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
 from tests.support.interrupts import heard
 from tests.support.kills import Warmed
-from tests.support.run_folders import files_of, rewrite, state_of, stopped
+from tests.support.run_folders import LEARNING as SGD
+from tests.support.run_folders import BrokenError, files_of, rewrite, state_of, stopped
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 
@@ -35,10 +36,7 @@ TABLES = {
     "devices": {"compute": "zero"},
     "selector": {"kind": "uniform", "cohort": 4},
 }
-LEARNING = {
-    "model": {"kind": "mlp", "hidden": [8]},
-    "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20, "keep_optimizer_state": True},
-}
+LEARNING = {**SGD, "local": {**SGD["local"], "keep_optimizer_state": True}}
 LAW = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.7}
 LATENCY = {"kind": "latency", "downlink": LAW, "uplink": LAW}
 ROUNDS = {
@@ -195,10 +193,6 @@ def test_killed_at_random_instants_a_run_ends_in_the_same_bytes(kind, tmp_path, 
     assert all(later >= before for before, later in between if later), "finished rounds are never replaced with fewer"
     assert {-signal.SIGKILL, 130} <= set(returned)
     assert files_of(folder) == files_of(tmp_path / "whole")
-
-
-class BrokenError(Exception):
-    """What an analysis of the user's may raise."""
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,10 @@ from fedsim import read_run, run, simulate
 from fedsim.cli import app
 from fedsim.results import report
 from fedsim.results.state import shortfall
-from tests.support.run_folders import stopped
+from tests.support.run_folders import BrokenError, stopped
 from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
-
-
-class BrokenError(Exception):
-    """What an analysis of the user's may raise."""
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from fedsim.errors import SelectorError
 from fedsim.selectors import Cohort, Probe, SelectorInfo, SelectorPort
 from fedsim.testing import check_selector
 from tests.support.short_runs import TIMING
-from tests.support.views import answers_of, reports_of, view_of
+from tests.support.views import answers_of, reports_of, rng, view_of
 
 
 class First:
@@ -36,10 +36,6 @@ class First:
 
 def with_attributes(**attributes):
     return type("Odd", (First,), attributes)()
-
-
-def rng():
-    return np.random.default_rng(0)
 
 
 def test_a_port_holds_what_the_object_states():

@@ -14,7 +14,7 @@ from tests.support.views import rng, view_of
 @pytest.mark.statistical
 def test_uniform_takes_every_pair_equally_often():
     draws, generator, view = 12_000, rng(11), view_of([2, 3, 5, 7])
-    counts: dict[tuple[int, ...], int] = {}
+    counts = {}
     for _ in range(draws):
         pair = tuple(Uniform(2).select(view, generator).client.tolist())
         counts[pair] = counts.get(pair, 0) + 1

@@ -8,11 +8,7 @@ import pytest
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.selectors.cs_ucb import CsUcb, CsUcbQ
 from tests.support.short_runs import TIMING
-from tests.support.views import reports_of, view_of
-
-
-def rng():
-    return np.random.default_rng(4)
+from tests.support.views import reports_of, rng, view_of
 
 
 def test_index_by_hand():

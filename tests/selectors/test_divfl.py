@@ -33,7 +33,7 @@ def test_lazy_choice_is_greedy_and_near_the_best(rows, columns, seed, data):
     distance = rng(seed).random((rows, columns))  # from who is stood for to who may be chosen
     size = data.draw(st.integers(1, min(columns, 4)))
     chosen = facility_location(distance.T, size, rng(seed + 1)).tolist()
-    plain: list[int] = []
+    plain = []
     for _ in range(size):
         plain.append(min(set(range(columns)) - set(plain), key=lambda k: far(distance, [*plain, k])))
     # Where nothing is left to gain any column will do, so sums are compared.
@@ -70,13 +70,10 @@ def test_everybody_takes_part_first_and_then_the_representative():
     assert cohort.weights is None
 
 
-def test_those_that_are_away_are_stood_for_and_not_chosen():
+def test_the_representatives_and_their_weights():
     """Only 0 and 4 are there: all five are at 24 from 0 and at 31 from 4; by themselves the two would be equal."""
     selector = told(DivFl(1, start="zero"))
     assert {int(selector.select(view_of([0, 4], clients=5), rng(seed)).client[0]) for seed in range(20)} == {0}
-
-
-def test_weights_by_the_number_represented():
     cohort = told(DivFl(2, start="zero", weights="represented")).select(view_of(5), rng())
     assert cohort.weights.tolist() == [0.6, 0.4]
 
@@ -97,12 +94,9 @@ def test_in_turn_those_never_selected_come_first():
     assert third.size == 2
 
 
-def test_everybody_again_every_so_many_rounds():
+def test_when_everybody_or_chance_is_taken():
     selector = told(DivFl(1, start="zero", refresh_every=3))
     sizes = [selector.select(view_of(5, round=number), rng()).client.size for number in range(1, 8)]
     assert sizes == [5, 1, 1, 5, 1, 1, 5]
-
-
-def test_without_updates_it_is_chance():
     selector = DivFl(2, start="zero")
     assert len({tuple(selector.select(view_of(5), rng(seed)).client.tolist()) for seed in range(80)}) == 10

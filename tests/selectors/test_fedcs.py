@@ -24,15 +24,12 @@ def to_the_letter(work_s, upload_s, budget_s):
     return kept, theta_s
 
 
-def test_serial_uploads_worked_by_hand():
+def test_schedules_worked_by_hand():
     """Theta 0: the clients add 13, 6 and 11. Theta 6: 7 and 5. Theta 11: 3, and all is done at 14."""
     assert serial_schedule(WORK_S, UPLOAD_S, 14.1, 9).tolist() == [1, 2, 0]
     assert serial_schedule(WORK_S, UPLOAD_S, 14.0, 9).tolist() == [1, 2]
     assert serial_schedule(WORK_S, UPLOAD_S, 14.1, 1).tolist() == [1]
     assert serial_schedule(WORK_S, UPLOAD_S, 6.0, 9).tolist() == []
-
-
-def test_parallel_uploads_worked_by_hand():
     assert parallel_schedule(WORK_S, UPLOAD_S, 13.0).tolist() == [1, 2]
     assert parallel_schedule(WORK_S, UPLOAD_S, 13.1).tolist() == [1, 2, 0]
 
@@ -56,16 +53,10 @@ def test_the_selector_plans_with_what_it_is_told():
     assert FedCs(14.1, overhead_s=0.2).select(view, rng()).client.tolist() == [5, 7]
     assert FedCs(13.0, uploads="parallel").select(view, rng()).client.tolist() == [5, 7]
     assert FedCs(14.1).select(view_of(8, answers=view.answers, wanted=1), rng()).client.tolist() == [5]
-
-
-def test_where_nobody_fits_the_soonest_is_taken():
     view = view_of(8, answers=answers_of([2, 5, 7], compute_s=WORK_S, uplink_s=UPLOAD_S))
-    assert FedCs(1.0).select(view, rng()).client.tolist() == [5]
-
-
-def test_clients_that_cannot_upload_are_left_out():
+    assert FedCs(1.0).select(view, rng()).client.tolist() == [5], "where nobody fits, the soonest"
     view = view_of(8, answers=answers_of([2, 5], compute_s=[1.0, 1.0], uplink_s=[np.inf, 2.0]))
-    assert FedCs(100.0).select(view, rng()).client.tolist() == [5]
+    assert FedCs(100.0).select(view, rng()).client.tolist() == [5], "who cannot upload is left out"
 
 
 @pytest.mark.parametrize(

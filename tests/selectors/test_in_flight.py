@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.selectors import FedSuv, Oort, OortFedScale
 from fedsim.selectors.divfl import DivFl
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.oracles import Soonest
 from fedsim.selectors.refl.refl import Refl
 from fedsim.selectors.update_distances import UpdateDistances
+from tests.support.short_runs import TIMING
 from tests.support.views import measured_reports_of, replace_one_by_one, rng, view_of
 
 CLIENTS, CONCURRENCY = 60, 10
@@ -159,7 +160,7 @@ def test_refl_breaks_ties_of_equal_histories_at_random(clients):
 
 @pytest.mark.parametrize("policy", [{"kind": "fedasync", "concurrency": 3}, {"kind": "wait-for-all"}])
 def test_the_oracle_of_coming_durations_is_right(policy):
-    told: dict[int, list[float]] = {}
+    told = {}
 
     class Listening(Soonest):
         def select(self, view, rng):
@@ -168,21 +169,14 @@ def test_the_oracle_of_coming_durations_is_right(policy):
                 told.setdefault(client, []).append(coming_s[np.searchsorted(view.client, client)])
             return cohort
 
-    history = simulate(
-        Scenario(
-            name="soonest",
-            crowd={"clients": 8},
-            learning={"kind": "none", "model_bits": 1e5, "samples_per_client": 50},
-            network={
-                "kind": "latency",
-                "downlink": {"kind": "shifted-exponential", "shift_s": 0.0, "scale_s": 0.1},
-                "uplink": {"kind": "shifted-exponential", "shift_s": 0.0, "scale_s": 0.2},
-            },
-            devices={"compute": {"kind": "rate", "samples_per_s": 60.0, "jitter_sigma": 0.5}},
-            rounds={"count": 20, "policy": policy},
-            selector=Listening(cohort=3),
-        )
-    )
+    down, up = ({"kind": "shifted-exponential", "shift_s": 0.0, "scale_s": scale_s} for scale_s in (0.1, 0.2))
+    tables = {
+        "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 50},
+        "network": {"kind": "latency", "downlink": down, "uplink": up},
+        "devices.compute": {"kind": "rate", "samples_per_s": 60.0, "jitter_sigma": 0.5},
+    }
+    tables |= {"rounds.count": 20, "rounds.policy": policy, "selector": Listening(3)}
+    history = simulate(TIMING.replace(tables))
     delivered = history.column("participations", "outcome") == "delivered"
     took_s = history.column("participations", "end_s") - history.column("participations", "start_s")
     client = history.column("participations", "client")

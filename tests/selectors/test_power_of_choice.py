@@ -4,15 +4,20 @@ import numpy as np
 import pytest
 
 from fedsim.selectors.power_of_choice import CpowD, PowD, RpowD
-from tests.support.views import answers_of, rng, view_of
+from tests.support.views import answers_of, check_shares, rng, view_of
 
 
-def test_pow_d_takes_the_largest_losses_of_those_that_answered():
+def test_losses_that_were_heard_decide():
     view = view_of(10, answers=answers_of([1, 4, 6, 7], loss=[0.3, 0.9, 0.1, 0.5]))
     cohort = PowD(2, candidates=4).select(view, rng())
     assert cohort.client.tolist() == [4, 7]
     assert cohort.weights.tolist() == [0.5, 0.5]
     assert PowD(2, weights="samples").select(view, rng()).weights is None
+    view = view_of(4, answers=answers_of([0, 1, 2], loss=[np.nan, 0.1, 0.2]))
+    assert PowD(2).select(view, rng()).client.tolist() == [1, 2], "a loss that is no number comes last"
+    view = view_of(5, last_loss=[0.4, np.nan, 0.9, 0.8, 0.1])
+    assert RpowD(1, candidates=5).select(view, rng()).client.tolist() == [1], "those never heard come first"
+    assert RpowD(3, candidates=5).select(view, rng()).client.tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(("candidates", "asked"), [(None, 6), (4, 4), (50, 10)])
@@ -23,9 +28,11 @@ def test_pow_d_asks_d_candidates_for_their_loss(candidates, asked):
     assert (probe.asks, probe.down_bits, probe.up_bits, probe.samples, probe.wait_s) == ("loss", None, 64.0, None, 2.0)
 
 
-def test_cpow_d_asks_for_the_loss_on_a_mini_batch():
+def test_who_is_asked_and_for_what():
     probe = CpowD(3, samples=20).probe(view_of(10), rng())
     assert (probe.samples, probe.client.size) == (20, 6)
+    view = view_of(8, samples=[0, 5, 0, 5, 5, 0, 0, 5])
+    assert {tuple(PowD(2).probe(view, rng(seed)).client.tolist()) for seed in range(20)} == {(1, 3, 4, 7)}
 
 
 @pytest.mark.parametrize(("candidates", "there"), [(3, 10), (2, 10), (None, 3), (None, 1)])
@@ -33,11 +40,6 @@ def test_nobody_is_asked_where_losses_would_not_matter(candidates, there):
     selector = PowD(3, candidates=candidates)
     assert selector.probe(view_of(there), rng()) is None
     assert selector.select(view_of(there), rng()).client.size == min(3, there)
-
-
-def test_candidates_without_data_are_not_asked_while_there_are_others():
-    view = view_of(8, samples=[0, 5, 0, 5, 5, 0, 0, 5])
-    assert {tuple(PowD(2).probe(view, rng(seed)).client.tolist()) for seed in range(20)} == {(1, 3, 4, 7)}
 
 
 def test_places_left_over_go_to_those_not_asked_and_then_to_the_silent():
@@ -51,17 +53,6 @@ def test_places_left_over_go_to_those_not_asked_and_then_to_the_silent():
     assert chosen.size == 3
     nobody = view_of(6, answers=answers_of([], loss=[]))
     assert int(spare[0]) in selector.select(nobody, rng()).client.tolist()
-
-
-def test_a_loss_that_is_no_number_comes_last():
-    view = view_of(4, answers=answers_of([0, 1, 2], loss=[np.nan, 0.1, 0.2]))
-    assert PowD(2).select(view, rng()).client.tolist() == [1, 2]
-
-
-def test_rpow_d_takes_those_never_heard_first_and_then_the_largest_losses():
-    view = view_of(5, last_loss=[0.4, np.nan, 0.9, 0.8, 0.1])
-    assert RpowD(1, candidates=5).select(view, rng()).client.tolist() == [1]
-    assert RpowD(3, candidates=5).select(view, rng()).client.tolist() == [1, 2, 3]
 
 
 def test_rpow_d_takes_clients_that_were_tried_and_never_delivered_last():
@@ -79,10 +70,8 @@ def test_rpow_d_takes_clients_that_were_tried_and_never_delivered_last():
 @pytest.mark.statistical
 def test_rpow_d_only_looks_at_d_candidates():
     """m = 1 and d = 2 of four equal clients: the worst is among them half of the time, the best never wins."""
-    view, rounds, generator = view_of(4, last_loss=[4.0, 3.0, 2.0, 1.0]), 10_000, rng()
-    counts = np.bincount([RpowD(1, candidates=2).select(view, generator).client[0] for _ in range(rounds)], minlength=4)
-    p = np.array([3, 2, 1, 0]) / 6
-    assert np.all(np.abs(counts / rounds - p) <= 5 * np.sqrt(p * (1 - p) / rounds))
+    view, draws = view_of(4, last_loss=[4.0, 3.0, 2.0, 1.0]), rng()
+    check_shares(lambda: RpowD(1, candidates=2).select(view, draws).client, [3 / 6, 2 / 6, 1 / 6, 0.0])
 
 
 @pytest.mark.parametrize("selector", [PowD(3), RpowD(3), CpowD(3, samples=5)])
@@ -95,7 +84,5 @@ def test_wanted_takes_the_place_of_the_cohort(selector):
 @pytest.mark.statistical
 def test_rpow_d_draws_its_candidates_in_proportion_to_data():
     """One of four with 4, 3, 2 and 1 samples; with d = m = 1 losses do not matter."""
-    view, rounds, generator = view_of(4, samples=[4, 3, 2, 1], last_loss=[1.0, 9.0, 9.0, 9.0]), 10_000, rng()
-    counts = np.bincount([RpowD(1, candidates=1).select(view, generator).client[0] for _ in range(rounds)], minlength=4)
-    p = np.array([4, 3, 2, 1]) / 10
-    assert np.all(np.abs(counts / rounds - p) <= 5 * np.sqrt(p * (1 - p) / rounds))
+    view, draws = view_of(4, samples=[4, 3, 2, 1], last_loss=[1.0, 9.0, 9.0, 9.0]), rng()
+    check_shares(lambda: RpowD(1, candidates=1).select(view, draws).client, [0.4, 0.3, 0.2, 0.1])

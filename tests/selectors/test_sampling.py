@@ -13,7 +13,7 @@ from fedsim.selectors.importance import ImportanceSampling, optimal_probabilitie
 from fedsim.selectors.independent_draws import MdSampling
 from fedsim.selectors.loss_proportional import LossProportional
 from fedsim.selectors.oracles import Soonest
-from tests.support.views import reports_of, rng, view_of
+from tests.support.views import check_shares, reports_of, rng, view_of
 
 
 @pytest.mark.statistical
@@ -42,9 +42,8 @@ def test_weighted_sampling_averages_equally_unless_told_otherwise():
 
 @pytest.mark.statistical
 def test_weighted_sampling_of_one_follows_data():
-    view, rounds, generator = view_of(2, samples=[1, 3]), 10_000, rng()
-    first = sum(WeightedSampling(1).select(view, generator).client[0] == 0 for _ in range(rounds))
-    assert abs(first / rounds - 0.25) < 5 * math.sqrt(0.25 * 0.75 / rounds)
+    view, draws = view_of(2, samples=[1, 3]), rng()
+    check_shares(lambda: WeightedSampling(1).select(view, draws).client, [0.25, 0.75])
 
 
 @pytest.mark.parametrize(
@@ -149,9 +148,8 @@ def test_loss_proportional_values():
 
 @pytest.mark.statistical
 def test_loss_proportional_draws_in_proportion():
-    view, rounds, generator = view_of(2, last_loss=[1.0, 3.0]), 10_000, rng()
-    second = sum(LossProportional(1).select(view, generator).client[0] == 1 for _ in range(rounds))
-    assert abs(second / rounds - 0.75) < 5 * math.sqrt(0.25 * 0.75 / rounds)
+    view, draws = view_of(2, last_loss=[1.0, 3.0]), rng()
+    check_shares(lambda: LossProportional(1).select(view, draws).client, [0.25, 0.75])
 
 
 def test_round_robin_goes_around_and_passes_over_those_that_are_away():

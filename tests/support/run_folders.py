@@ -8,6 +8,11 @@ import pytest
 from fedsim import run
 from fedsim.results.state import STATE, seal
 
+LEARNING = {
+    "model": {"kind": "mlp", "hidden": [8]},
+    "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
+}
+
 
 def state_of(folder):
     return json.loads((folder / STATE).read_text(encoding="utf-8"))
@@ -29,6 +34,10 @@ def files_of(folder):
 def full(*_, **__):
     """Fail as a full disk does."""
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class BrokenError(Exception):
+    """What an analysis of the user's may raise."""
 
 
 def stopped(of, folder, after, error=None, **options):

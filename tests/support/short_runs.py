@@ -54,7 +54,23 @@ DIGITS: Final = Scenario(
     rounds={"count": 3},
     selector={"kind": "uniform", "cohort": 3},
 )
+
+
 """Three rounds of six clients that learn from forty digits each over links of random latency."""
+
+PRIVATE: Final = Scenario(
+    name="private",
+    crowd={"clients": 12},
+    learning={"model": {"kind": "mlp", "hidden": []}, "local": {"epochs": 1, "batch_size": 16}},
+    network={"kind": "pause-two-speed"},
+    rounds={"count": 3},
+    selector={"kind": "uniform", "cohort": 4},
+    privacy={
+        "budget": {"kind": "geometric", "epsilon": 200.0, "eta": 0.04},
+        "mechanism": {"kind": "laplace-l1", "clip": 1.0},
+    },
+)
+"""Three rounds of twelve clients that learn from all digits, with a budget of 200 epsilon."""
 
 
 def losses(scenario: Scenario) -> list[float]:

@@ -94,6 +94,21 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
+def check_shares(draw, chance, times=10_000, errors=5):
+    """Draw positions many times, and compare how often each came with its probability, to some standard errors."""
+    chance = np.asarray(chance, dtype=float)
+    counts = np.bincount(np.concatenate([np.atleast_1d(draw()) for _ in range(times)]), minlength=chance.size)
+    assert np.all(np.abs(counts / times - chance) <= errors * np.sqrt(chance * (1 - chance) / times) + 1e-12), counts
+
+
+def taught(selector, clients=10, number=1, samples=1, **reported):
+    """Return the selector after it met the crowd and was told of clients 0, 1, ...: one value each."""
+    selector.select(view_of(clients, round=number, samples=np.full(clients, samples)), rng())
+    count = max(np.size(value) for value in reported.values())
+    selector.observe(measured_reports_of(np.arange(count), number=number, **reported))
+    return selector
+
+
 def play(selector, rounds, clients, duration_s, seed=0):
     """Play rounds with a constant duration per client; return cohorts and participations."""
     participations, cohorts = np.zeros(clients, dtype=np.int64), []

@@ -140,21 +140,15 @@ def test_a_model_of_torch():
         return Message(RecordDict({"arrays": ArrayRecord(model.state_dict()), "metrics": metrics}), reply_to=message)
 
     found = []
+
+    def main(grid, context):
+        first = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(4, 1)).state_dict()
+        arrays = ArrayRecord({name: torch.zeros_like(value) for name, value in first.items()})
+        found.append(numbers(FedAvg(fraction_evaluate=0.0).start(grid, arrays, num_rounds=2)))
+
     for k in (3, 3, 2):
-        results, server = {}, ServerApp()
-
-        @server.main()
-        def main(grid, context, results=results):
-            first = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(4, 1)).state_dict()
-            arrays = ArrayRecord({name: torch.zeros_like(value) for name, value in first.items()})
-            strategy = FedAvg(fraction_evaluate=0.0)
-            results["result"] = strategy.start(grid, arrays, num_rounds=2)
-
-        grid = SimulatedGrid(
-            plain_scenario(**{"rounds.policy": {"kind": "k-fastest", "k": k}}), app, seeders=[torch.manual_seed]
-        )
-        grid.serve(server)
-        found.append(numbers(results["result"]))
+        fastest = plain_scenario(**{"rounds.policy": {"kind": "k-fastest", "k": k}})
+        SimulatedGrid(fastest, app, seeders=[torch.manual_seed]).serve(make_plain_server_app(main))
     assert found[0] == found[1] != found[2]
 
 
@@ -175,15 +169,14 @@ def test_a_run_folder_like_any_other(tmp_path):
 
 def test_an_error_of_the_server_is_its_own(tmp_path):
     """What a ServerApp raises is raised; the folder keeps the rounds before."""
-    app = ServerApp()
 
-    @app.main()
     def main(grid, context):
         FedAvg().start(grid, initial_arrays(), num_rounds=1, train_config=ConfigRecord({"lr": 0.5}))
         raise KeyError("no more")
 
+    grid = SimulatedGrid(plain_scenario(), make_client_app(), out=tmp_path / "run")
     with pytest.raises(KeyError, match="no more"):
-        SimulatedGrid(plain_scenario(), make_client_app(), out=tmp_path / "run").serve(app)
+        grid.serve(make_plain_server_app(main))
     kept = read_run(tmp_path / "run")
     assert kept.unfinished
     assert kept.rounds.num_rows == 1, "the second one, an evaluation, was not reported on"
@@ -193,16 +186,10 @@ def server_fn(context):
     return ServerAppComponents(strategy=OlderFedAvg(), config=ServerConfig(num_rounds=1))
 
 
-def with_main(main):
-    app = ServerApp()
-    app.main()(main)
-    return app
-
-
 OLDER_SERVERS = {
     "server_fn": lambda: ServerApp(server_fn=server_fn),
-    "start_grid": lambda: with_main(lambda grid, _: start_grid(grid=grid, strategy=OlderFedAvg())),
-    "workflow": lambda: with_main(
+    "start_grid": lambda: make_plain_server_app(lambda grid, _: start_grid(grid=grid, strategy=OlderFedAvg())),
+    "workflow": lambda: make_plain_server_app(
         lambda grid, context: DefaultWorkflow()(grid, LegacyContext(context=context, strategy=OlderFedAvg()))
     ),
 }
@@ -219,13 +206,12 @@ def test_older_servers_are_refused(name):
 
 def test_evaluations_of_nodes_are_the_curve_without_others():
     """Without an ``evaluate_fn`` the curve is what the strategy aggregates of its nodes."""
-    app, results = ServerApp(), {}
+    results = {}
 
-    @app.main()
     def main(grid, context):
         results["result"] = FedAvg().start(grid, initial_arrays(), num_rounds=2, train_config=ConfigRecord({"lr": 0.5}))
 
-    history = SimulatedGrid(plain_scenario(), make_client_app()).serve(app)
+    history = SimulatedGrid(plain_scenario(), make_client_app()).serve(make_plain_server_app(main))
     of_nodes = results["result"].evaluate_metrics_clientapp
     assert history.column("evaluations", "accuracy").tolist() == [of_nodes[number]["accuracy"] for number in (1, 2)]
     assert history.column("evaluations", "round").tolist() == [2, 4]

@@ -32,21 +32,29 @@ def served(scenario, do, **options):
     return grid, called, history
 
 
-def outcomes(replies, nodes):
-    """Return the outcome of each message by the place of its node: True for a reply, or the code of an error."""
+def outcomes(replies, messages):
+    """Return the outcome of each message: True for a reply, the code of an error, or None."""
     by_message = {reply.metadata.reply_to_message_id: reply for reply in replies}
-    return [
-        None if id_ not in by_message else by_message[id_].error.code if by_message[id_].has_error() else True
-        for id_ in nodes
-    ]
+    found = [by_message.get(message.metadata.message_id) for message in messages]
+    return [reply and (reply.error.code if reply.has_error() else True) for reply in found]
 
 
-def round_of(grid, clients=None, **options):
-    """Send one message to each node, and return the outcomes."""
-    nodes = list(grid.get_node_ids())
-    messages = [ask(grid, node) for node in nodes]
-    replies = grid.send_and_receive(messages, **options)
-    return outcomes(replies, [message.metadata.message_id for message in messages])
+NODES = [10_000_000_001 + client for client in range(3)]
+QUICK = {"network.down_bps": 1e12}  # downloads take next to no time
+
+
+def round_of(scenario, *, timeout=None, ttl=None, clients=3, **options):
+    """Send one message to each node; return the outcomes and the second after them, the calls, and the history."""
+    seen = {}
+
+    def do(grid):
+        messages = [ask(grid, node, ttl=ttl) for node in NODES[:clients]]
+        seen["outcomes"] = outcomes(grid.send_and_receive(messages, timeout=timeout), messages)
+        seen["now_s"] = grid.now_s
+
+    _, called, history = served(scenario, do, **options)
+    assert called == [("train", k) for k in range(clients) if seen["outcomes"][k] is True], "late apps never run"
+    return seen["outcomes"], seen["now_s"], history.participations.column("outcome").to_pylist()
 
 
 def test_a_round_ends_with_its_last_reply():
@@ -68,32 +76,33 @@ def test_a_round_ends_with_its_last_reply():
     assert grid.kinds == [(1, "train")]
 
 
-@pytest.mark.parametrize(("late", "missing"), [("cancel", LATE), ("drop", None)])
-def test_late_apps_never_run(late, missing):
-    """After 3.5 s client 0 (2 s) and client 1 (3 s) have answered, and client 2 (4 s) has not."""
-    seen = {}
-
-    def do(grid):
-        seen["first"] = round_of(grid, timeout=3.5)
-        seen["now_s"] = grid.now_s
-
-    _, called, history = served(plain_scenario(**{"rounds.late": late, "network.down_bps": 1e12}), do)
-    assert seen["first"] == [True, True, missing]
-    assert seen["now_s"] == pytest.approx(3.5)
-    assert called == [("train", 0), ("train", 1)]
-    assert [row["outcome"] for row in history.participations.to_pylist()] == ["delivered", "delivered", "late"]
+LOSING = {"rounds.policy": {"kind": "deadline", "deadline_s": 1e4}, "devices.dropout": Lost(clients=(1,))}
+DELIVERED, GONE = ["delivered"] * 2, ["delivered", "dropped", "delivered"]
 
 
-def test_the_policy_of_the_scenario_ends_rounds_too():
-    seen = {}
-
-    def do(grid):
-        seen["outcomes"], seen["now_s"] = round_of(grid, timeout=3600.0), grid.now_s
-
-    policy = {"kind": "k-fastest", "k": 2}
-    _, called, _ = served(plain_scenario(**{"rounds.policy": policy, "network.down_bps": 1e12}), do)
-    assert seen == {"outcomes": [True, True, LATE], "now_s": pytest.approx(3.0)}
-    assert called == [("train", 0), ("train", 1)]
+@pytest.mark.parametrize(
+    ("changes", "asked", "expected", "end_s", "said"),
+    [
+        ({"rounds.late": "cancel"}, {"timeout": 3.5}, [True, True, LATE], 3.5, [*DELIVERED, "late"]),
+        ({"rounds.late": "drop"}, {"timeout": 3.5}, [True, True, None], 3.5, [*DELIVERED, "late"]),
+        ({"rounds.late": "drop"}, {"ttl": 3.5}, [True, True, None], 3.5, [*DELIVERED, "late"]),
+        (
+            {"rounds.policy": {"kind": "k-fastest", "k": 2}},
+            {"timeout": 3600.0},
+            [True, True, LATE],
+            3.0,
+            [*DELIVERED, "late"],
+        ),
+        (LOSING, {}, [True, LOST, True], 7.1, GONE),
+        (LOSING, {"timeout": 8.0}, [True, LOST, True], 7.1, GONE),
+        (LOSING, {"timeout": 5.0}, [True, LATE, True], 5.0, GONE),
+    ],
+    ids=["cancel", "drop", "messages expire", "policy", "lost", "lost, long timeout", "lost, short timeout"],
+)
+def test_clients_that_are_late_or_lost(changes, asked, expected, end_s, said):
+    """Clients answer after 2, 3 and 4 s; one that vanishes after 0.1 s is given up 7 s later."""
+    found = round_of(plain_scenario(**QUICK, **changes), **asked, noticed_after_s=7.0)
+    assert found == (expected, pytest.approx(end_s), said)
 
 
 def test_a_late_reply_can_be_pulled_later():
@@ -102,19 +111,16 @@ def test_a_late_reply_can_be_pulled_later():
 
     def do(grid):
         messages = [ask(grid, node) for node in grid.get_node_ids()]
-        ids = [message.metadata.message_id for message in messages]
-        first = grid.send_and_receive(messages, timeout=3.5)
-        ids = [message.metadata.message_id for message in messages]
-        seen["first"], seen["nodes"] = outcomes(first, ids), len(list(grid.get_node_ids()))
-        seen["at once"] = list(grid.pull_messages(ids[2:]))
+        seen["first"] = outcomes(grid.send_and_receive(messages, timeout=3.5), messages)
+        ids, seen["nodes"] = [messages[2].metadata.message_id], len(list(grid.get_node_ids()))
+        seen["at once"] = list(grid.pull_messages(ids))
         time.sleep(6.5)
         seen["now_s"], seen["nodes then"] = grid.now_s, len(list(grid.get_node_ids()))
-        (reply,) = grid.pull_messages(ids[2:])
+        (reply,) = grid.pull_messages(ids)
         seen["late"] = reply.metadata.created_at, reply.has_content()
-        seen["again"] = [reply.error.code for reply in grid.pull_messages(ids[2:])]
+        seen["again"] = [reply.error.code for reply in grid.pull_messages(ids)]
 
-    scenario = plain_scenario(**{"rounds.late": "drop", "network.down_bps": 1e12})
-    _, called, _ = served(scenario, do)
+    _, called, _ = served(plain_scenario(**QUICK, **{"rounds.late": "drop"}), do)
     assert seen == {
         "first": [True, True, None],
         "nodes": 2,
@@ -125,41 +131,6 @@ def test_a_late_reply_can_be_pulled_later():
         "again": [LATE],
     }
     assert called == [("train", 0), ("train", 1), ("train", 2)]
-
-
-@pytest.mark.parametrize(
-    ("timeout", "code", "end_s"),
-    [(None, LOST, 7.1), (8.0, LOST, 7.1), (5.0, LATE, 5.0)],
-)
-def test_lost_nodes_are_known_after_their_silence(timeout, code, end_s):
-    """Client 1 vanishes after 0.1 s, which the server knows 7 s later."""
-    seen = {}
-
-    def do(grid):
-        seen["outcomes"], seen["now_s"] = round_of(grid, timeout=timeout), grid.now_s
-
-    changes = {"rounds.policy": {"kind": "deadline", "deadline_s": 1e4}, "devices.dropout": Lost(clients=(1,))}
-    scenario = plain_scenario(**changes, **{"network.down_bps": 1e12})
-    _, called, history = served(scenario, do, noticed_after_s=7.0)
-    assert seen == {"outcomes": [True, code, True], "now_s": pytest.approx(end_s)}
-    assert called == [("train", 0), ("train", 2)]
-    assert history.column("rounds", "dropped").tolist() == [1]
-
-
-def test_messages_expire():
-    """A message with 3.5 s to live ends like a timeout of 3.5 s, even where the call would wait longer."""
-    seen = {}
-
-    def do(grid):
-        messages = [ask(grid, node, ttl=3.5) for node in grid.get_node_ids()]
-        replies = grid.send_and_receive(messages)
-        seen["outcomes"] = outcomes(replies, [message.metadata.message_id for message in messages])
-        seen["now_s"] = grid.now_s
-
-    scenario = plain_scenario(**{"rounds.late": "drop", "network.down_bps": 1e12})
-    served(scenario, do)
-    assert seen["outcomes"][:2] == [True, True]
-    assert seen["now_s"] == pytest.approx(3.5)
 
 
 def test_an_app_that_raises_is_an_error_of_its_node_alone():
@@ -176,8 +147,7 @@ def test_an_app_that_raises_is_an_error_of_its_node_alone():
     def do(grid):
         messages = [ask(grid, node) for node in grid.get_node_ids()]
         replies = list(grid.send_and_receive(messages))
-        seen["codes"] = [reply.error.code if reply.has_error() else True for reply in replies]
-        seen["reason"] = replies[1].error.reason
+        seen["codes"], seen["reason"] = outcomes(replies, messages), replies[1].error.reason
 
     foresight = FromInstruction(lambda *_: 1.0)
     SimulatedGrid(plain_scenario(), app, foresight=foresight).serve(make_plain_server_app(lambda grid, _: do(grid)))
@@ -192,7 +162,7 @@ def coming_and_going(tmp_path):
     path.write_text("device,start_s,end_s\n0,0,50\n1,20,90\n2,40,100\n")
     availability = {"kind": "traces", "path": str(path), "mapping": "sequential", "period_s": 100.0}
     policy = {"kind": "deadline", "deadline_s": 1e4}
-    return plain_scenario(**{"devices.availability": availability, "rounds.policy": policy, "network.down_bps": 1e12})
+    return plain_scenario(**QUICK, **{"devices.availability": availability, "rounds.policy": policy})
 
 
 def test_nodes_come_and_go(coming_and_going):
@@ -201,7 +171,7 @@ def test_nodes_come_and_go(coming_and_going):
     def do(grid):
         for wait_s in (0, 30, 15, 15, 35):
             time.sleep(wait_s)
-            seen.append((grid.now_s, [node - 10_000_000_001 for node in grid.get_node_ids()]))
+            seen.append((grid.now_s, [NODES.index(node) for node in grid.get_node_ids()]))
 
     served(coming_and_going, do)
     assert seen == [(0.0, [0]), (30.0, [0, 1]), (45.0, [0, 1, 2]), (60.0, [1, 2]), (95.0, [2])]
@@ -220,17 +190,7 @@ def test_strategies_wait_for_nodes_in_simulated_seconds(coming_and_going):
 
 
 def test_a_message_to_a_node_that_is_away(coming_and_going):
-    seen = {}
-
-    def do(grid):
-        nodes = [10_000_000_001 + client for client in range(2)]
-        messages = [ask(grid, node) for node in nodes]
-        replies = grid.send_and_receive(messages, timeout=60.0)
-        seen["outcomes"] = outcomes(replies, [message.metadata.message_id for message in messages])
-
-    _, called, _ = served(coming_and_going, do)
-    assert seen["outcomes"] == [True, LOST]
-    assert called == [("train", 0)]
+    assert round_of(coming_and_going, timeout=60.0, clients=2)[0] == [True, LOST]
 
 
 def test_messages_to_one_node_follow_each_other():
@@ -238,12 +198,12 @@ def test_messages_to_one_node_follow_each_other():
     seen = {}
 
     def do(grid):
-        node = next(iter(grid.get_node_ids()))
-        ids = list(grid.push_messages([ask(grid, node), ask(grid, node)]))
-        seen["pulled"] = outcomes(grid.pull_messages(ids), ids)
+        messages = [ask(grid, NODES[0]), ask(grid, NODES[0])]
+        ids = list(grid.push_messages(messages))
+        seen["pulled"] = outcomes(grid.pull_messages(ids), messages)
         seen["now_s"] = grid.now_s
 
-    grid, _, _ = served(plain_scenario(**{"network.down_bps": 1e12}), do)
+    grid, _, _ = served(plain_scenario(**QUICK), do)
     assert seen == {"pulled": [True, True], "now_s": pytest.approx(4.0)}
     assert grid.kinds == [(1, "train"), (2, "train")]
 
@@ -251,9 +211,9 @@ def test_messages_to_one_node_follow_each_other():
 def test_the_scenario_can_end_the_run():
     def do(grid):
         while True:
-            round_of(grid)
+            grid.send_and_receive([ask(grid, node) for node in NODES])
 
-    _, _, history = served(plain_scenario(**{"rounds.until_s": 10.0, "network.down_bps": 1e12}), do)
+    _, _, history = served(plain_scenario(**QUICK, **{"rounds.until_s": 10.0}), do)
     assert history.column("rounds", "start_s").tolist() == pytest.approx([0.0, 4.0, 8.0])
 
 

@@ -24,6 +24,13 @@ def only(*clients, of=4):
     return np.isin(np.arange(of), clients).astype(np.int8)
 
 
+def begun(scenario=None, **options):
+    """Return an environment whose first round begins, of four clients by default."""
+    env = SelectionEnv(scenario or four(), **options)
+    env.reset(seed=1)
+    return env
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "plain")
 def test_gymnasiums_checker_accepts_it(options):
     """Warnings are errors here."""
@@ -56,8 +63,7 @@ def test_steps_by_hand():
 
 
 def test_late_clients_are_not_delivered():
-    env = SelectionEnv(four(**{"rounds.policy": {"kind": "deadline", "deadline_s": 3.5}}), action="members")
-    env.reset(seed=1)
+    env = begun(four(**{"rounds.policy": {"kind": "deadline", "deadline_s": 3.5}}), action="members")
     _, reward, *_, info = env.step(only(1, 2, 3))
     assert reward == -3.5
     assert info["delivered"].tolist() == [0, 1, 0, 0]
@@ -65,8 +71,7 @@ def test_late_clients_are_not_delivered():
 
 
 def test_an_action_without_candidates_takes_no_time_and_counts():
-    env = SelectionEnv(four(), action="members", reward=Weights(empty=-7.0))
-    env.reset(seed=1)
+    env = begun(action="members", reward=Weights(empty=-7.0))
     rewards = [env.step(only())[1:4] for _ in range(3)]
     assert rewards == [(-7, False, False), (-7, False, False), (-7, False, True)]
     assert env.last.played is None
@@ -74,8 +79,7 @@ def test_an_action_without_candidates_takes_no_time_and_counts():
 
 def test_a_target_terminates_and_a_time_limit_truncates():
     learning = QUICKSTART.replace({"rounds.target_accuracy": 0.2, "privacy": "none"})
-    env = SelectionEnv(learning, reward=Weights(second=0.0, accuracy=1.0, target=100.0))
-    env.reset(seed=2)
+    env = begun(learning, reward=Weights(second=0.0, accuracy=1.0, target=100.0))
     total, over = 0.0, False
     while not over:
         _, reward, terminated, truncated, info = env.step(np.linspace(1, -1, 30))
@@ -84,9 +88,7 @@ def test_a_target_terminates_and_a_time_limit_truncates():
     assert info["accuracy"] >= 0.2
     accuracy = env.history().column("evaluations", "accuracy")
     assert total == pytest.approx(100 + accuracy[-1] - accuracy[0])
-    env = SelectionEnv(four(**{"rounds.until_s": 4.0}))
-    env.reset()
-    assert env.step(np.array([-1, -1, 1, 1]))[2:4] == (False, True)
+    assert begun(four(**{"rounds.until_s": 4.0})).step(np.array([-1, -1, 1, 1]))[2:4] == (False, True)
 
 
 def test_spent_budgets_terminate():
@@ -95,12 +97,8 @@ def test_spent_budgets_terminate():
         "budget": {"kind": "uniform", "epsilon": 1.0, "releases": 1},
         "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.1},
     }
-    env = SelectionEnv(
-        four(**{"privacy": privacy, "rounds.count": 9}),
-        columns=("privacy_spent",),
-        reward=Weights(second=0, epsilon=-1),
-    )
-    env.reset(seed=1)
+    scenario = four(**{"privacy": privacy, "rounds.count": 9})
+    env = begun(scenario, columns=("privacy_spent",), reward=Weights(second=0, epsilon=-1))
     seen, reward, *_ = env.step(np.array([1, 1, -1, -1]))
     assert reward == -1
     assert seen["candidate"].tolist() == [0, 0, 1, 1]
@@ -168,8 +166,7 @@ def test_several_environments_at_once():
 
 
 def test_a_user_s_own_reward():
-    env = SelectionEnv(four(), reward=lambda step: step.first_deliveries - step.seconds / 10)
-    env.reset(seed=1)
+    env = begun(reward=lambda step: step.first_deliveries - step.seconds / 10)
     rewards = [env.step(np.array(scores))[1] for scores in ([1, 1, -1, -1], [1, -1, -1, 1])]
     assert rewards == pytest.approx([2 - 0.3, 1 - 0.5])
 

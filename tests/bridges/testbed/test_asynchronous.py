@@ -6,13 +6,15 @@ import pytest
 
 from fedsim import Scenario, Testbed, simulate
 from fedsim.errors import StepError
-from tests.support.hand_made import by_hand
+from tests.support.hand_made import BASE, by_hand
 from tests.support.stepped import driven, table_bytes
 
 
-def asynchronous(kind="fedbuff", count=3, **options):
+def asynchronous(kind="fedbuff", count=3, alike=False, **options):
+    """Return a testbed; clients that are alike deliver after 4 s each."""
+    network = {**BASE["network"], **({"uplink_factor": 1.0} if alike else {})}
     policy = {"kind": kind, "concurrency": 3, **options}
-    return Testbed(by_hand(rounds={"count": count, "policy": policy}))
+    return Testbed(by_hand(network=network, rounds={"count": count, "policy": policy}))
 
 
 def test_arrivals_come_in_order_and_close_rounds():
@@ -36,9 +38,7 @@ def test_arrivals_come_in_order_and_close_rounds():
 
 def test_updates_of_one_instant_come_one_by_one():
     """FedAsync: two clients that are alike arrive at once, each makes a version, and each of them is reported on."""
-    network = {**by_hand()["network"], "uplink_factor": 1.0}
-    rounds = {"count": 3, "policy": {"kind": "fedasync", "concurrency": 3}}
-    testbed = Testbed(by_hand(network=network, rounds=rounds))
+    testbed = asynchronous("fedasync", alike=True)
     testbed.send([0, 1])
     one, other = testbed.next_arrival(), testbed.next_arrival()
     assert (one.client, one.closed, other.client, other.closed.number) == (0, None, 1, 1)
@@ -51,9 +51,7 @@ def test_updates_of_one_instant_come_one_by_one():
 
 def test_a_loop_that_asks_for_the_end_reports_on_each_round():
     """FedAsync: three clients that are alike arrive at 4 s, where three rounds end; the run ends with the second."""
-    network = {**by_hand()["network"], "uplink_factor": 1.0}
-    testbed = Testbed(by_hand(network=network, rounds={"count": 2, "policy": {"kind": "fedasync", "concurrency": 3}}))
-    closed = []
+    testbed, closed = asynchronous("fedasync", 2, alike=True), []
     while not testbed.over:
         if testbed.vacant:
             testbed.send([0, 1, 2])
@@ -180,7 +178,7 @@ def test_a_question_at_an_asynchronous_server_is_refused():
 @pytest.mark.parametrize("kind", ["fedbuff", "fedasync", "pisces"])
 def test_clients_that_come_and_go(kind):
     """Where clients are away for a while, the server looks again as `simulate` does."""
-    devices = {**by_hand()["devices"], "availability": {"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 20.0}}
+    devices = {**BASE["devices"], "availability": {"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 20.0}}
     policy = {"kind": kind, "concurrency": 3, "give_up_s": 9.0}
     scenario = Scenario(**by_hand(devices=devices, rounds={"count": 4, "policy": policy}))
     assert table_bytes(driven(scenario)) == table_bytes(simulate(scenario))

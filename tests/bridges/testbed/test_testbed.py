@@ -158,21 +158,15 @@ def test_reported_accuracy_is_the_curve():
     assert not any("no number any more" in note for note in history.notes)
 
 
-def test_a_target_ends_the_run():
-    testbed = Testbed(by_hand(rounds=rounds(target_accuracy=0.5)))
+@pytest.mark.parametrize("changes", [{"target_accuracy": 0.5}, {"count": 1}])
+def test_a_target_or_the_last_round_ends_the_run(changes):
+    testbed = Testbed(by_hand(rounds=rounds(**changes)))
     testbed.round([0])
     testbed.report(accuracy=0.7)
     assert testbed.over
-    with pytest.raises(StepError, match="round: the run is over"):
-        testbed.round([0])
-
-
-def test_the_last_round_ends_the_run():
-    testbed = Testbed(by_hand(rounds=rounds(1)))
-    testbed.round([0])
-    assert testbed.over
-    with pytest.raises(StepError, match=r"rounds\.count = 1"):
-        testbed.select()
+    for name, call in (("round", lambda: testbed.round([0])), ("select", testbed.select)):
+        with pytest.raises(StepError, match=rf"{name}: the run is over \(rounds\.count = {changes.get('count', 3)}"):
+            call()
     assert testbed.finish().rounds.num_rows == 1
 
 
@@ -221,39 +215,26 @@ def test_the_selector_answers_once_a_round():
 
 
 @pytest.mark.parametrize(
-    ("cohort", "message"),
+    ("cohort", "stated", "message"),
     [
-        ([4], r"round: cohort: 4 is no client of this crowd; allowed: ids in 0\.\.3"),
-        ([-1], "round: cohort: -1 is no client of this crowd"),
-        ([1, 1], "round: cohort: client 1 stands more than once"),
-        ([], "round: cohort: it is empty, and 4 clients are candidates"),
-        ([0.5], "round: cohort: .* must be ids of clients"),
-        ([[0]], "round: cohort: .* must be ids of clients"),
+        ([4], {}, r"cohort: 4 is no client of this crowd; allowed: ids in 0\.\.3"),
+        ([-1], {}, "cohort: -1 is no client of this crowd"),
+        ([1, 1], {}, "cohort: client 1 stands more than once"),
+        ([], {}, "cohort: it is empty, and 4 clients are candidates"),
+        ([0.5], {}, "cohort: .* must be ids of clients"),
+        ([[0]], {}, "cohort: .* must be ids of clients"),
+        ([0, 1], {"up_bits": -1.0}, "up_bits: -1.0 is not allowed; it must be a finite number of at least 0"),
+        ([0, 1], {"down_bits": [1.0, math.nan]}, "down_bits: nan is not allowed"),
+        ([0, 1], {"samples": [1, 2, 3]}, r"samples: values of shape \(3,\) are not allowed; .* each of the 2 clients"),
+        ([0, 1], {"compute_s": "fast"}, "compute_s: 'fast' is not allowed; it must be numbers"),
+        ([0, 1], {"flops": 1.0, "samples": 1.0}, "samples and flops are both given"),
+        ([0, 1], {"limit_s": -1.0}, "limit_s: -1.0 is not allowed; it must be at least 0 s"),
     ],
 )
-def test_wrong_cohorts_are_refused_before_time_passes(cohort, message):
+def test_wrong_cohorts_and_numbers_are_refused_before_time_passes(cohort, stated, message):
     testbed = Testbed(by_hand())
-    with pytest.raises(StepError, match=message):
-        testbed.round(cohort)
-    assert testbed.now_s == 0.0
-    assert testbed.round([0]).end_s.tolist() == [4.0]
-
-
-@pytest.mark.parametrize(
-    ("stated", "message"),
-    [
-        ({"up_bits": -1.0}, "round: up_bits: -1.0 is not allowed; it must be a finite number of at least 0"),
-        ({"down_bits": [1.0, math.nan]}, "round: down_bits: nan is not allowed"),
-        ({"samples": [1, 2, 3]}, r"round: samples: values of shape \(3,\) are not allowed; .* each of the 2 clients"),
-        ({"compute_s": "fast"}, "round: compute_s: 'fast' is not allowed; it must be numbers"),
-        ({"flops": 1.0, "samples": 1.0}, "round: samples and flops are both given"),
-        ({"limit_s": -1.0}, "round: limit_s: -1.0 is not allowed; it must be at least 0 s"),
-    ],
-)
-def test_wrong_numbers_are_refused_before_time_passes(stated, message):
-    testbed = Testbed(by_hand())
-    with pytest.raises(StepError, match=message):
-        testbed.round([0, 1], **stated)
+    with pytest.raises(StepError, match=f"round: {message}"):
+        testbed.round(cohort, **stated)
     assert testbed.now_s == 0.0
     assert testbed.round([0, 1]).end_s.tolist() == [4.0, 5.0]
 
@@ -334,13 +315,8 @@ def test_a_crash_of_the_server_ends_a_round():
 
 def test_batteries_pay():
     """Two seconds of work at 3 W; nothing else costs energy."""
-    energy = {
-        "kind": "battery",
-        "capacity_j": 100.0,
-        "compute_w": 3.0,
-        "receive_j_per_bit": 0.0,
-        "transmit_j_per_bit": 0.0,
-    }
+    free = {"receive_j_per_bit": 0.0, "transmit_j_per_bit": 0.0}
+    energy = {"kind": "battery", "capacity_j": 100.0, "compute_w": 3.0, **free}
     devices = {**by_hand()["devices"], "energy": energy}
     testbed = Testbed(by_hand(devices=devices, rounds=rounds(policy={"kind": "deadline", "deadline_s": 9.0})))
     assert testbed.round([1, 2]).energy_j.tolist() == pytest.approx([6.0, 6.0])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from fedsim.devices import Always, Bernoulli
 from fedsim.devices.availability.on_off import Markov
-from fedsim.devices.contracts import Availability
 from fedsim.streams import Streams
 from tests.support.worlds import available_in, batteries, charged
 
@@ -19,7 +18,7 @@ def test_laws_state_their_kind():
     markov = Markov(mean_on_s=1.0, mean_off_s=1.0).build(2, Streams(0))
     assert [law.kind for law in (always, drawn, markov)] == ["timed", "per-draw", "timed"]
     assert charged(drawn, batteries([1.0, 1.0])).kind == "per-draw"
-    whole: Availability = charged(always, batteries([1.0, 1.0]))
+    whole = charged(always, batteries([1.0, 1.0]))
     assert whole.leaves_after_s(np.arange(2), 0.0, 1, np.ones(2)).tolist() == [math.inf] * 2
 
 

@@ -11,6 +11,7 @@ from validation import presence
 
 from fedsim.devices.availability.flash import FITTED, Flash, FlashSojourns, QuantileLaw, hourly_rates
 from fedsim.streams import Streams
+from tests.support.bounds import dkw
 
 DAY_S = 86400.0
 
@@ -167,8 +168,7 @@ def test_what_is_left_of_a_session_under_way():
     instants = rng.random(20_000) * ends[-1]
     left = ends[np.searchsorted(ends, instants)] - instants
     drawn = law.residual_s(np.zeros(20_000), rng.random(20_000), rng.random(20_000))
-    # Dvoretzky-Kiefer-Wolfowitz at 1e-6, for two samples.
-    assert stats.ks_2samp(left, drawn).statistic < 2 * math.sqrt(math.log(2 / 1e-6) / (2 * 20_000))
+    assert stats.ks_2samp(left, drawn).statistic < 2 * dkw(20_000), "for two samples"
 
 
 @given(st.lists(st.floats(-4, 4), min_size=1, max_size=30), st.data())

@@ -9,18 +9,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
 
-from fedsim.devices import AVAILABILITIES, Devices
+from fedsim.devices import AVAILABILITIES
 from fedsim.devices.availability import on_off
 from fedsim.devices.availability.diurnal import DailyClocks, Diurnal, arrival_rates
 from fedsim.devices.availability.flash import Flash
 from fedsim.devices.availability.on_off import Markov, count_until
 from fedsim.errors import ScenarioError
 from fedsim.streams import Streams
-
-
-def dkw(number):
-    """Return the Dvoretzky-Kiefer-Wolfowitz bound on a distribution function at 1e-6."""
-    return math.sqrt(math.log(2 / 1e-6) / (2 * number))
+from tests.support.bounds import dkw
 
 
 def walk(availability, client, until_s):
@@ -251,29 +247,6 @@ def test_bisection_counts_as_a_slow_scan_does(rows, data):
     values = np.array([value for row in rows for value in row], dtype=float)
     counted = count_until(values, offset[:-1], offset[1:], np.array(bounds, dtype=float))
     assert counted.tolist() == [sum(v <= bound for v in row) for row, bound in zip(rows, bounds, strict=True)]
-
-
-@pytest.mark.parametrize(
-    ("table", "path"),
-    [
-        ({"kind": "bernoulli", "probability": 0.0}, ("availability", "probability")),
-        ({"kind": "markov", "mean_on_s": 1.0}, ("availability", "mean_off_s")),
-        ({"kind": "diurnal", "share_by_hour": [0.1] * 23}, ("availability", "share_by_hour")),
-        ({"kind": "flash", "never_share": 1.5}, ("availability", "never_share")),
-        ("sometimes", ("availability",)),
-    ],
-)
-def test_wrong_settings_are_refused_by_path(table, path):
-    with pytest.raises(ValidationError) as caught:
-        Devices.model_validate({"availability": table})
-    assert caught.value.errors()[0]["loc"] == path
-
-
-def test_availability_survives_a_round_trip():
-    for table in ("always", {"kind": "markov", "mean_on_s": 4, "mean_off_s": 5}, "diurnal", "flash"):
-        devices = Devices(availability=table)
-        assert Devices.model_validate(devices.model_dump()) == devices
-        assert devices.may_lose_clients == (table != "always")
 
 
 def test_a_look_far_ahead_of_short_sojourns_is_refused(monkeypatch):

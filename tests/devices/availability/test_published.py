@@ -1,7 +1,6 @@
 """Generators against the samples that their parameters were estimated from, where those lie beside the checkout."""
 
 import csv
-import math
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from fedsim.devices.availability.diurnal import FLASH_SHARES
 from fedsim.devices.availability.flash import Flash
 from fedsim.devices.availability.traces import TraceAvailability, read_intervals
 from fedsim.streams import Streams
+from tests.support.bounds import dkw
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "fedscale"
 
@@ -125,5 +125,4 @@ def test_the_law_of_phones_against_the_sample():
     assert measured.size == 978
     law = COMPUTE_TIMES.make({"kind": "fedscale", "law": "phones"}).build(20_000, Streams(2))
     drawn = law.expected_s(np.ones(20_000)) * 1000 / 3
-    # Dvoretzky-Kiefer-Wolfowitz at 1e-6, for the sample; a log-normal law is beyond half of it.
-    assert stats.ks_2samp(drawn, measured).statistic < math.sqrt(math.log(2 / 1e-6) / 2 / measured.size) / 2
+    assert stats.ks_2samp(drawn, measured).statistic < dkw(measured.size) / 2, "a log-normal law is beyond it"

@@ -2,7 +2,6 @@
 
 import gc
 import weakref
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.errors import ScenarioError
-from fedsim.learning import Release
+from fedsim.learning import FedAvg, Release
 from tests.support.asking import one_update
 from tests.support.plain_learner import Doubling, Halving, half_way_learner, updates
 
@@ -18,15 +17,19 @@ from tests.support.plain_learner import Doubling, Halving, half_way_learner, upd
 TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0)]
 
 
-def one(weight: float = 1.0) -> np.ndarray:
+def one(weight=1.0):
     return np.array([weight])
 
 
-def test_fedbuff_adds_stale_differences_against_their_own_base() -> None:
-    learner, _ = half_way_learner(TARGETS)
+def after_client_0(**options):
+    """Return a learner, its first model, the one after client 0 alone, and the update of client 1 from the first."""
+    learner, _ = half_way_learner(TARGETS, **options)
     start = learner.initial()
-    stale = updates(learner, start, 1)
-    model = learner.aggregate(start, updates(learner, start, 0), one())
+    return learner, start, learner.aggregate(start, updates(learner, start, 0), one()), updates(learner, start, 1)
+
+
+def test_fedbuff_adds_stale_differences_against_their_own_base():
+    learner, _, model, stale = after_client_0()
     np.testing.assert_array_equal(learner.vector(model), [2, 0, 1])
     fresh = updates(learner, model, 2)  # half of (-6, 2) - (2, 0)
     following = learner.aggregate(model, stale + fresh, np.array([0.25, 0.75]))
@@ -35,11 +38,8 @@ def test_fedbuff_adds_stale_differences_against_their_own_base() -> None:
     np.testing.assert_array_equal(learner.vector(learner.aggregate(following, [], np.array([]))), following.vector)
 
 
-def test_fedasync_mixes_the_stale_clients_whole_model() -> None:
-    learner, _ = half_way_learner(TARGETS)
-    start = learner.initial()
-    stale = updates(learner, start, 1)
-    model = learner.aggregate(start, updates(learner, start, 0), one(), of="model")
+def test_fedasync_mixes_the_stale_clients_whole_model():
+    learner, _, model, stale = after_client_0()
     # 0.75 (2, 0, 1) + 0.25 ((0, 0, 0) + (0, 4, 1))
     mixed = learner.aggregate(model, stale, one(0.25), of="model")
     np.testing.assert_array_equal(learner.vector(mixed), [1.5, 1, 1])
@@ -48,34 +48,26 @@ def test_fedasync_mixes_the_stale_clients_whole_model() -> None:
     assert mixed.digest != added.digest
 
 
-def test_weights_of_sum_one_average_the_cached_models_alone() -> None:
-    learner, _ = half_way_learner(TARGETS)
-    start = learner.initial()
-    first = updates(learner, start, 0)
-    model = learner.aggregate(start, first, one())
+def test_weights_of_sum_one_average_the_cached_models_alone():
+    learner, start, model, _ = after_client_0()
     later = learner.aggregate(model, updates(learner, model, 0), one())
-    cached = [*first, *updates(learner, model, 1)]  # whole models (2, 0, 1) and (2, 0, 1) + (-1, 4, 1)
-    expected = [0.25 * 2 + 0.75 * 1, 3, 0.25 + 1.5]
+    # Whole models (2, 0, 1) and (2, 0, 1) + (-1, 4, 1).
+    cached = [*updates(learner, start, 0), *updates(learner, model, 1)]
     for current in (start, model, later):
         found = learner.aggregate(current, cached, np.array([0.25, 0.75]), of="model")
-        np.testing.assert_array_equal(learner.vector(found), expected)
+        np.testing.assert_array_equal(learner.vector(found), [0.25 * 2 + 0.75 * 1, 3, 0.25 + 1.5])
 
 
-def test_whole_models_use_what_was_sent_after_privacy() -> None:
-    learner, _ = half_way_learner(TARGETS, mechanism=Doubling())
-    start = learner.initial()
-    model = learner.aggregate(start, updates(learner, start, 0), one())
+def test_whole_models_use_what_was_sent_after_privacy():
+    learner, start, model, _ = after_client_0(mechanism=Doubling())
     private = learner.updates(start, np.array([2, 1]), {1: Release(0.5, 1)})
     found = learner.aggregate(model, private, np.array([0.0, 0.5]), of="model")
     # 0.5 (2, 0, 1) + 0.5 ((0, 0, 0) + (0, 8, 1))
     np.testing.assert_array_equal(learner.vector(found), [1, 4, 1])
 
 
-def test_another_servers_rule_is_applied_to_differences_from_the_model() -> None:
-    learner, _ = half_way_learner(TARGETS, server=Halving())
-    start = learner.initial()
-    stale = updates(learner, start, 1)
-    model = learner.aggregate(start, updates(learner, start, 0), one())
+def test_another_servers_rule_is_applied_to_differences_from_the_model():
+    learner, _, model, stale = after_client_0(server=Halving())
     np.testing.assert_array_equal(learner.vector(model), [1, 0, 1])
     # The client's model (0, 4, 1) is (-1, 4, 0) from the server's; of parameters half is taken, buffers are averaged.
     found = learner.aggregate(model, stale, one(), of="model")
@@ -86,9 +78,9 @@ WEIGHTS = st.lists(st.floats(-2, 2), min_size=3, max_size=3).map(np.array)
 
 
 @settings(deadline=None)
-@given(weights=WEIGHTS, server=st.sampled_from([None, Halving()]))
-def test_both_ways_agree_where_every_base_is_the_model(weights: np.ndarray, server: Any) -> None:
-    learner, _ = half_way_learner(TARGETS, **({} if server is None else {"server": server}))
+@given(weights=WEIGHTS, server=st.sampled_from([FedAvg(), Halving()]))
+def test_both_ways_agree_where_every_base_is_the_model(weights, server):
+    learner, _ = half_way_learner(TARGETS, server=server)
     model = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
     cohort = updates(learner, model, 0, 1, 2)
     ways = [learner.aggregate(model, cohort, weights), learner.aggregate(model, cohort, weights, of="model")]
@@ -96,7 +88,7 @@ def test_both_ways_agree_where_every_base_is_the_model(weights: np.ndarray, serv
     assert learner.vector(ways[0]).tobytes() == learner.vector(ways[1]).tobytes()
 
 
-def test_cloud_averages_its_edges_models() -> None:
+def test_cloud_averages_its_edges_models():
     learner, _ = half_way_learner(TARGETS)
     start = learner.initial()
     edge = learner.aggregate(start, updates(learner, start, 0), one())
@@ -115,17 +107,17 @@ def test_cloud_averages_its_edges_models() -> None:
 
 
 @pytest.mark.parametrize("weights", [[0.5, 0.4], [1.5, -0.5], [1.0], [np.nan, 1.0], []])
-def test_merging_takes_the_weights_of_a_mean(weights: list[float]) -> None:
+def test_merging_takes_the_weights_of_a_mean(weights):
     learner, _ = half_way_learner(TARGETS)
     models = [learner.initial(), learner.initial()]
     with pytest.raises(ValueError, match="weights"):
         learner.merge(models, np.array(weights))
 
 
-def test_wrong_ways_to_aggregate_are_refused() -> None:
+def test_wrong_ways_to_aggregate_are_refused():
     learner, _ = half_way_learner(TARGETS)
     start = learner.initial()
-    way: Any = "gradient"
+    way = "gradient"
     with pytest.raises(ValueError, match=r"of: 'gradient'.*difference, model"):
         learner.aggregate(start, updates(learner, start, 0), one(), of=way)
     with pytest.raises(ValueError, match="weights"):
@@ -134,26 +126,22 @@ def test_wrong_ways_to_aggregate_are_refused() -> None:
         learner.updates(start, np.array([0, 1]), {1: Release(0.5, 1)})
 
 
-def test_updates_of_a_cohort_are_those_of_its_members() -> None:
+def test_updates_of_a_cohort_are_those_of_its_members():
     learner, _ = half_way_learner(TARGETS, mechanism=Doubling())
     start, release = learner.initial(), Release(0.5, 3)
     cohort = learner.updates(start, np.array([2, 0, 1]), {1: release}, np.array([1.0, 0.5, 0.25]))
-    singly = [
-        one_update(learner, start, 2),
-        one_update(learner, start, 0, release, 0.5),
-        one_update(learner, start, 1, None, 0.25),
-    ]
-    assert [update.digest for update in cohort] == [update.digest for update in singly]
+    asked = [(2, None, 1.0), (0, release, 0.5), (1, None, 0.25)]
+    assert [one.digest for one in cohort] == [one_update(learner, start, *each).digest for each in asked]
     # Half of the work goes half as far, and is then doubled on its way.
     np.testing.assert_array_equal(learner.measure(cohort, ("update",))["update"], [[-3, 1], [2, 0], [0, 1]])
     assert one_update(learner, start, 0, None, 1).digest == one_update(learner, start, 0).digest
 
 
 @pytest.mark.slow
-def test_bases_live_as_long_as_an_update_and_no_longer() -> None:
+def test_bases_live_as_long_as_an_update_and_no_longer():
     learner, _ = half_way_learner(TARGETS, store=None)
     model = learner.initial()
-    late: list[Any] = []
+    late = []
     bases = []
     for k in range(6):
         model = learner.aggregate(model, updates(learner, model, 0, 1), np.array([0.5, 0.5]))
@@ -173,7 +161,7 @@ def test_bases_live_as_long_as_an_update_and_no_longer() -> None:
     assert [base() is None for base in bases] == [True] * 6
 
 
-def test_the_same_client_and_version_in_two_branches_share_luck_but_not_digests() -> None:
+def test_the_same_client_and_version_in_two_branches_share_luck_but_not_digests():
     learner, executor = half_way_learner(TARGETS)
     start = learner.initial()
     edges = [learner.aggregate(start, updates(learner, start, client), one()) for client in (0, 1)]

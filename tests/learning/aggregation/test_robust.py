@@ -1,8 +1,5 @@
 """Robust rules against small cases worked by hand, and against loops over numbers."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,24 +7,23 @@ from hypothesis import strategies as st
 
 from fedsim.learning import AGGREGATIONS
 from fedsim.learning.aggregation import coordinates
-from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.aggregation.coordinates import Median, TrimmedMean
 from fedsim.learning.aggregation.krum import Krum, MultiKrum
 from fedsim.learning.aggregation.mean import Mean
 
 
-def combined(rule: Aggregator, rows: Sequence[Sequence[float]], parameters: int | None = None) -> list[float]:
+def combined(rule, rows, parameters=None):
     updates = np.array(rows, np.float32)
     weights = np.full(len(rows), 1 / len(rows))
     return rule.combine(updates, weights, updates.shape[1] if parameters is None else parameters).tolist()
 
 
-def test_the_median_of_an_even_number_is_the_mean_of_the_two_in_the_middle() -> None:
+def test_the_median_of_an_even_number_is_the_mean_of_the_two_in_the_middle():
     assert combined(Median(), [[1, -9], [2, 4], [50, 8]]) == [2, 4]
     assert combined(Median(), [[1, -9], [2, 4], [50, 8], [4, 6]]) == [3, 5]
 
 
-def test_a_trimmed_mean_leaves_out_the_same_number_at_each_end() -> None:
+def test_a_trimmed_mean_leaves_out_the_same_number_at_each_end():
     rows = [[9], [-100], [1], [2], [3], [4], [5], [6], [7], [1000]]
     assert combined(TrimmedMean(share=0.1), rows) == [pytest.approx(37 / 8)]
     assert combined(TrimmedMean(share=0.29), rows) == [pytest.approx((2 + 3 + 4 + 5 + 6 + 7) / 6)]
@@ -38,7 +34,7 @@ def test_a_trimmed_mean_leaves_out_the_same_number_at_each_end() -> None:
     assert [TrimmedMean(share=share).least_updates for share in (0.1, 0.3, 0.2, 0.49)] == [10, 4, 5, 3]
 
 
-def test_krum_takes_the_update_with_the_nearest_neighbours() -> None:
+def test_krum_takes_the_update_with_the_nearest_neighbours():
     """Five on a line, one may be wrong: two neighbours each, with squares 1 + 4, 1 + 1, 1 + 4, 4 + 9 and far more."""
     rows = [[0], [1], [2], [4], [90]]
     assert Krum(byzantine=1).least_updates == 5
@@ -53,7 +49,7 @@ def test_krum_takes_the_update_with_the_nearest_neighbours() -> None:
     assert combined(Krum(byzantine=0), [[5], [5], [5]]) == [5]
 
 
-def test_one_update_that_is_no_number_is_not_the_winner() -> None:
+def test_one_update_that_is_no_number_is_not_the_winner():
     assert combined(Krum(byzantine=1), [[np.nan], [1], [2], [4], [3]]) in ([2], [3])
     assert combined(Median(), [[np.inf], [1], [2]]) == [2]
 
@@ -63,7 +59,7 @@ NUMBERS = st.integers(-9, 9).map(float)
 ROWS = st.integers(5, 9).flatmap(lambda n: st.lists(st.lists(NUMBERS, min_size=3, max_size=3), min_size=n, max_size=n))
 
 
-def plain(rule: Any, rows: list[list[float]]) -> list[float]:
+def plain(rule, rows):
     """Return the same by loops over Python's numbers."""
     if isinstance(rule, Median | TrimmedMean):
         cut = (len(rows) - 1) // 2 if isinstance(rule, Median) else int(rule.share * len(rows) + 1e-9)
@@ -94,11 +90,11 @@ def plain(rule: Any, rows: list[list[float]]) -> list[float]:
         ]
     ),
 )
-def test_the_rules_do_what_loops_do(rows: list[list[float]], rule: Aggregator) -> None:
+def test_the_rules_do_what_loops_do(rows, rule):
     np.testing.assert_allclose(combined(rule, rows), plain(rule, rows), rtol=1e-6)
 
 
-def test_columns_are_taken_in_pieces_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_are_taken_in_pieces_with_the_same_result(monkeypatch):
     rows = np.random.default_rng(0).standard_normal((7, 50)).astype(np.float32)
     whole = combined(Median(), rows.tolist())
     monkeypatch.setattr(coordinates, "_AT_ONCE", 20)
@@ -107,7 +103,7 @@ def test_columns_are_taken_in_pieces_with_the_same_result(monkeypatch: pytest.Mo
 
 @settings(max_examples=30)
 @given(rows=ROWS, wrong=st.sampled_from([-np.inf, -1e30, -5.0, 0.0, 1e30, np.inf]))
-def test_one_wrong_update_cannot_move_the_result_out_of_the_others(rows: list[list[float]], wrong: float) -> None:
+def test_one_wrong_update_cannot_move_the_result_out_of_the_others(rows, wrong):
     attacked = [*rows[1:], [wrong] * 3]
     low, high = np.min(rows[1:], axis=0), np.max(rows[1:], axis=0)
     for rule in (Median(), TrimmedMean(share=0.2)):
@@ -118,7 +114,7 @@ def test_one_wrong_update_cannot_move_the_result_out_of_the_others(rows: list[li
         assert combined(Krum(byzantine=1), attacked) in rows[1:]
 
 
-def test_the_mean_of_the_contract_is_the_weighted_mean() -> None:
+def test_the_mean_of_the_contract_is_the_weighted_mean():
     found = Mean().combine(np.array([[1.0, 2.0], [3.0, 6.0]], np.float32), np.array([0.25, 0.75]), 2)
     assert found.tolist() == [2.5, 5.0]
     assert AGGREGATIONS.make("mean") == Mean()

@@ -8,7 +8,7 @@ from tests.support.plain_learner import half_way_learner, updates
 TARGETS = [(4.0, 0.0), (0.0, 8.0)]
 
 
-def test_two_rounds_by_hand() -> None:
+def test_two_rounds_by_hand():
     """The pull is zero in the only step of a training."""
     learner, _ = half_way_learner(TARGETS, LocalTraining(learning_rate=1.0), FedDyn(alpha=0.5))
     start = learner.initial()

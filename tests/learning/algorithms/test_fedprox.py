@@ -1,8 +1,5 @@
 """FedProx is the proximal term of local training, and with mu 0 plain training, bit by bit."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -19,7 +16,7 @@ LOCAL = {"epochs": 2, "batch_size": 5, "learning_rate": 0.3}
     ],
     ids=["mu 0 is plain", "the proximal term"],
 )
-def test_the_same_bits(make_learner: Callable[..., Any], one: Any, other: Any) -> None:
+def test_the_same_bits(make_learner, one, other):
     learners = [make_learner(**settings) for settings in (one, other)]
     models = [learner.vector(next_model(learner, learner.initial(), [0, 1])) for learner in learners]
     assert np.array_equal(*models)

@@ -1,14 +1,14 @@
 """HeteroFL: sub-models of the first channels train as models of that width of their own, and are averaged by count."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
-from fedsim.learning import MLP, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import CNN3, MLP, ExecutorChoice, LocalTraining, Supervised, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.models.channels import held
+from fedsim.learning.models.flat_module import build_flat
+from fedsim.learning.models.narrowing import narrow_models
+from fedsim.streams import Streams
 from tests.support.asking import next_model
 from tests.support.tiny_images import Tiny
 
@@ -17,11 +17,11 @@ HETEROFL = {"kind": "heterofl", "widths": [1.0, 0.5, 0.25]}
 MODEL = {"hidden": [8]}
 
 
-def make(make_learner: Callable[..., Any], **settings: Any) -> Any:
+def make(make_learner, **settings):
     return make_learner(local=LOCAL, model=MODEL, algorithm=HETEROFL, **settings)
 
 
-def test_width_one_is_plain_to_the_bit(make_learner: Callable[..., Any]) -> None:
+def test_width_one_is_plain_to_the_bit(make_learner):
     own, plain = make(make_learner), make_learner(local=LOCAL, model=MODEL)
     level = np.zeros(3, dtype=np.int64)
     models = [
@@ -32,10 +32,7 @@ def test_width_one_is_plain_to_the_bit(make_learner: Callable[..., Any]) -> None
 
 
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])
-def test_a_sub_model_trains_as_a_model_of_that_width(make_learner: Callable[..., Any], executor: str) -> None:
-    from fedsim.learning import ExecutorChoice, Supervised
-    from fedsim.streams import Streams
-
+def test_a_sub_model_trains_as_a_model_of_that_width(make_learner, executor):
     table = {"data": Tiny(), "model": MODEL, "local": LOCAL, "algorithm": HETEROFL}
     learner = Supervised.model_validate(table).build(6, Streams(3), executor=ExecutorChoice(executor))
     start, client = learner.initial(), 1
@@ -45,14 +42,9 @@ def test_a_sub_model_trains_as_a_model_of_that_width(make_learner: Callable[...,
     data, local = Tiny().load(), LocalTraining(**LOCAL)
     narrow = SequentialExecutor(TrainingSetup(MLP(hidden=(4,)), data, local, 0))
     whole = learner.vector(start)
-    places = np.concatenate(
-        [
-            np.arange(4 * 16),
-            8 * 16 + np.arange(4),
-            8 * 17 + (np.arange(3)[:, None] * 8 + np.arange(4)).ravel(),
-            8 * 17 + 3 * 8 + np.arange(3),
-        ]
-    )
+    four, three = np.arange(4), np.arange(3)
+    last = 8 * 17 + (three[:, None] * 8 + four).ravel()
+    places = np.concatenate([np.arange(4 * 16), 8 * 16 + four, last, 8 * 17 + 3 * 8 + three])
     rows = learner._rows[client]
     rng = Streams(3).generator("training", client, 0)
     (expected,) = narrow.train([TrainingJob(whole[places], rows, 1.0, rng)])
@@ -60,7 +52,7 @@ def test_a_sub_model_trains_as_a_model_of_that_width(make_learner: Callable[...,
     assert not np.delete(sent, places).any()
 
 
-def test_bits_and_operations_of_each_width_by_hand(make_learner: Callable[..., Any]) -> None:
+def test_bits_and_operations_of_each_width_by_hand(make_learner):
     widths = make(make_learner).widths
     numbers = [16 * hidden + hidden + hidden * 3 + 3 for hidden in (8, 4, 2)]
     assert widths.ratio.tolist() == [1.0, 0.5, 0.25]
@@ -72,21 +64,17 @@ def test_bits_and_operations_of_each_width_by_hand(make_learner: Callable[..., A
     )
 
 
-def test_cnn3_has_the_counts_of_its_layers() -> None:
+def test_cnn3_has_the_counts_of_its_layers():
     """At half the width on CIFAR-10: convolutions 3-16-32-64, dense 256-64-32-16-10, each with normalisation."""
-    from fedsim.learning import CNN3
-    from fedsim.learning.models.flat_module import build_flat
-    from fedsim.learning.models.narrowing import narrow_models
-
     shape = (3, 32, 32)
     layout = build_flat(CNN3(), shape, 10, 0).layout
     whole, half = narrow_models(CNN3(), layout, shape, 10, 0, (1.0, 0.5))
 
-    def operations(a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+    def operations(a, b, c, d, e, f):
         convolutions = 30 * 30 * 27 * a + 13 * 13 * 9 * a * b + 4 * 4 * 9 * b * c
         return 2 * (convolutions + 4 * c * d + d * e + e * f + f * 10)
 
-    def parameters(a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+    def parameters(a, b, c, d, e, f):
         layers = 28 * a + (9 * a + 1) * b + (9 * b + 1) * c + (4 * c + 1) * d + (d + 1) * e + (e + 1) * f
         return layers + (f + 1) * 10 + 2 * (a + b + c + d + e + f)
 
@@ -98,7 +86,7 @@ def test_cnn3_has_the_counts_of_its_layers() -> None:
     assert (mask.sum(), mask[: layout.parameters].sum()) == (half.numbers, half.parameters)
 
 
-def test_each_number_is_the_mean_of_those_that_hold_it(make_learner: Callable[..., Any]) -> None:
+def test_each_number_is_the_mean_of_those_that_hold_it(make_learner):
     learner = make(make_learner)
     start, client, level = learner.initial(), np.array([0, 1, 2]), np.array([0, 1, 1])
     updates = learner.updates(start, client, level=level)

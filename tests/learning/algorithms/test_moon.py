@@ -1,16 +1,11 @@
-"""MOON's contrast by hand and by autograd of the formula, and where it is refused."""
-
-from collections.abc import Callable
-from typing import Any
+"""MOON's contrast by hand, and where it is refused; `test_plain_loop.py` has the formula in autograd."""
 
 import numpy as np
 import pytest
 import torch
 
 from fedsim.errors import FedsimError
-from fedsim.learning import Batch, ExecutorChoice, LocalTraining, Moon, Supervised, TrainingJob, TrainingSetup
-from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.models.settings import MLP
+from fedsim.learning import Batch, ExecutorChoice, Moon, Supervised
 from fedsim.streams import Streams
 from tests.support.asking import next_model
 from tests.support.tiny_images import Tiny
@@ -18,7 +13,7 @@ from tests.support.tiny_images import Tiny
 LOCAL = {"epochs": 2, "batch_size": 5, "learning_rate": 0.3}
 
 
-def test_the_contrast_by_hand() -> None:
+def test_the_contrast_by_hand():
     """Cosines 1 and 0 at temperature 0.5: -log(e^2 / (e^2 + 1)); and 0 and 1: -log(1 / (1 + e^2))."""
     z = torch.tensor([[3.0, 0.0], [0.0, 2.0]])
     anchors = {"server": torch.tensor([[5.0, 0.0], [1.0, 0.0]]), "last": torch.tensor([[0.0, 1.0], [0.0, 4.0]])}
@@ -27,36 +22,7 @@ def test_the_contrast_by_hand() -> None:
     assert float(found) == pytest.approx(0.25 + 2.0 * by_hand)
 
 
-def test_one_step_is_that_of_the_formula_in_autograd() -> None:
-    """The perceptron 16-4-3: its representation is what leaves the hidden layer."""
-    data, rows, mu = Tiny().load(), np.arange(8), 3.0
-    setup = TrainingSetup(MLP(hidden=(4,)), data, LocalTraining(learning_rate=0.5, batch_size=8), 0)
-    executor = SequentialExecutor(
-        TrainingSetup(setup.model, data, setup.local, 0, algorithm=Moon(mu=mu, temperature=0.5))
-    )
-    base, rng = executor.flat.layout.initial, np.random.default_rng(1)
-    other = (base + rng.normal(0, 0.3, base.size)).astype(np.float32)
-    near = (base + rng.normal(0, 0.3, base.size)).astype(np.float32)
-    job = TrainingJob(base, rows, 1.0, np.random.default_rng(0), anchors={"server": near, "last": other})
-    (found,) = executor.train([job])
-
-    def hidden(vector: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
-        return torch.relu(images @ vector[:64].view(4, 16).T + vector[64:68])
-
-    images = torch.tensor(data.train_x[rows].reshape(8, 16) / data.pixel_max * 2 - 1, dtype=torch.float64)
-    weights = torch.tensor(base, dtype=torch.float64, requires_grad=True)
-    z, z_s, z_p = (hidden(one, images) for one in (weights, torch.tensor(near).double(), torch.tensor(other).double()))
-    cosine = torch.nn.functional.cosine_similarity
-    near_, far = cosine(z, z_s) / 0.5, cosine(z, z_p) / 0.5
-    contrast = -torch.log(near_.exp() / (near_.exp() + far.exp())).mean()
-    scores = z @ weights[68:80].view(3, 4).T + weights[80:]
-    loss = torch.nn.functional.cross_entropy(scores, torch.tensor(data.train_y[rows])) + mu * contrast
-    loss.backward()
-    assert weights.grad is not None
-    assert found.difference == pytest.approx(-0.5 * weights.grad.numpy(), abs=2e-6)
-
-
-def test_the_first_training_is_plain_and_the_second_is_not(make_learner: Callable[..., Any]) -> None:
+def test_the_first_training_is_plain_and_the_second_is_not(make_learner):
     models = []
     for algorithm in ("plain", {"kind": "moon", "mu": 0.0}, {"kind": "moon", "mu": 5.0}):
         learner = make_learner(local=LOCAL, algorithm=algorithm)
@@ -69,15 +35,10 @@ def test_the_first_training_is_plain_and_the_second_is_not(make_learner: Callabl
     assert np.array_equal(plain[1], without[1])
 
 
-@pytest.mark.parametrize("executor", ["stacked", "stacked-compiled"])
-def test_executors_of_whole_cohorts_refuse_a_loss_of_its_own(executor: str) -> None:
+def test_executors_of_whole_cohorts_refuse_a_loss_of_its_own_and_auto_takes_one_that_can():
     settings = Supervised.model_validate({"data": Tiny(), "model": {"hidden": [5]}, "algorithm": "moon"})
-    with pytest.raises(FedsimError, match="Moon has a loss of its own, which the executor 'stacked"):
-        settings.build(6, Streams(3), executor=ExecutorChoice(executor))
-
-
-def test_auto_takes_one_that_can() -> None:
-    settings = Supervised.model_validate({"data": Tiny(), "model": {"hidden": [5]}, "algorithm": "moon"})
+    for executor in ("stacked", "stacked-compiled"):
+        with pytest.raises(FedsimError, match="Moon has a loss of its own, which the executor 'stacked"):
+            settings.build(6, Streams(3), executor=ExecutorChoice(executor))
     learner = settings.build(6, Streams(3), executor=ExecutorChoice("auto", rounds=2))
-    assert learner.executor_used is not None
     assert learner.executor_used.kind == "sequential"

@@ -1,7 +1,5 @@
 """The last layer is the one that is executed last, wherever a module of the user's own registers it."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -29,10 +27,9 @@ class Headed(nn.Module):
         for name, layer in (("head", head), ("body", body)) if head_first else (("body", body), ("head", head)):
             self.add_module(name, layer)
 
-    def forward(self, samples: torch.Tensor) -> torch.Tensor:
+    def forward(self, samples):
         body, head = self.get_submodule("body"), self.get_submodule("head")
-        found: torch.Tensor = head(torch.tanh(body(samples)))
-        return found
+        return head(torch.tanh(body(samples)))
 
 
 class Bare(nn.Module):
@@ -42,11 +39,11 @@ class Bare(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(5, 3))
 
-    def forward(self, samples: torch.Tensor) -> torch.Tensor:
+    def forward(self, samples):
         return samples @ self.weight
 
 
-def run(model: nn.Module, algorithm: Any, rounds: int = 3) -> Any:
+def run(model, algorithm, rounds=3):
     learning = {
         "data": TinyTargets(of="labels"),
         "model": model,
@@ -59,7 +56,7 @@ def run(model: nn.Module, algorithm: Any, rounds: int = 3) -> Any:
 
 @pytest.mark.parametrize("normed", [False, True])
 @pytest.mark.parametrize("algorithm", [{"kind": "moon", "mu": 5.0}, {"kind": "fedper"}, {"kind": "plain"}])
-def test_the_order_of_registration_changes_nothing(algorithm: dict[str, Any], normed: bool) -> None:
+def test_the_order_of_registration_changes_nothing(algorithm, normed):
     one, other = (run(Headed(head_first=first, normed=normed), algorithm) for first in (False, True))
     losses = [found.evaluations.column("loss").to_numpy() for found in (one, other)]
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
@@ -68,7 +65,7 @@ def test_the_order_of_registration_changes_nothing(algorithm: dict[str, Any], no
     assert np.allclose(plain, losses[0]) is (algorithm["kind"] == "plain")
 
 
-def test_the_head_stays_with_the_client() -> None:
+def test_the_head_stays_with_the_client():
     layout = build_flat(MODELS.make(Headed(head_first=True)), (5,), 3, 0).layout
     shared = layout.named(FedPer().part(layout).astype(np.float32))
     assert {name: bool(values.all()) for name, values in shared.items()} == {
@@ -80,6 +77,6 @@ def test_the_head_stays_with_the_client() -> None:
 
 
 @pytest.mark.parametrize("kind", ["moon", "fedper"])
-def test_a_model_without_a_layer_to_tell_apart_is_refused_in_the_first_round(kind: str) -> None:
+def test_a_model_without_a_layer_to_tell_apart_is_refused_in_the_first_round(kind):
     with pytest.raises(ScenarioError, match=r"learning.algorithm"):
         run(Bare(), kind, rounds=1)

@@ -2,13 +2,11 @@
 
 import copy
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 from fedsim.learning import Supervised
@@ -30,7 +28,7 @@ X, Y = torch.from_numpy(DATA.train_x.astype(np.float64)), torch.from_numpy(DATA.
 ROWS = assigned(EqualPartition(), DATA, CLIENTS, Streams(3))
 
 
-def network() -> nn.Sequential:
+def network():
     with torch.random.fork_rng():
         torch.manual_seed(1)
         return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 3))
@@ -46,9 +44,9 @@ class Loop:
         self.kind, self.options, self.factor = kind, options, factor
         self.zero = torch.zeros_like(self.model)
         self.common, self.h = self.zero, self.zero
-        self.kept: dict[int, Tensor] = {}
+        self.kept = {}
 
-    def models(self) -> Iterator[Tensor]:
+    def models(self):
         """Yield the model after each round."""
         for clients, work in ROUNDS:
             model, update, changes, drift = self.model, self.zero, self.zero, self.zero
@@ -72,7 +70,7 @@ class Loop:
                 self.model = self.model - self.h / self.options["alpha"]
             yield self.model
 
-    def trained(self, client: int, rates: np.ndarray) -> Tensor:
+    def trained(self, client, rates):
         """Return a client's model after full batches."""
         weights, kept = self.model.clone(), self.kept.get(client)
         for rate in rates.tolist():
@@ -94,7 +92,7 @@ class Loop:
             weights = weights - rate * gradient
         return weights
 
-    def hidden(self, weights: Tensor, client: int) -> Tensor:
+    def hidden(self, weights, client):
         """Return what enters the last layer of another model."""
         other = copy.deepcopy(self.net)
         nn.utils.vector_to_parameters(weights, other.parameters())
@@ -106,13 +104,11 @@ class Loop:
     ("kind", "options"),
     [("plain", {}), ("scaffold", {}), ("feddyn", {"alpha": 0.3}), ("moon", {"mu": 5.0, "temperature": 0.5})],
 )
-def test_four_rounds_are_those_of_a_plain_loop(kind: str, options: dict[str, float], factor: float) -> None:
+def test_four_rounds_are_those_of_a_plain_loop(kind, options, factor):
     schedule = {"kind": "decay", "by": "step", "every": 1, "factor": factor}
-    local: dict[str, Any] = {"learning_rate": RATE, "batch_size": 1000, "steps": STEPS, "schedule": schedule}
+    local = {"learning_rate": RATE, "batch_size": 1000, "steps": STEPS, "schedule": schedule}
     table = {"data": TinyTargets(of="labels"), "split": "equal", "model": network(), "local": local}
-    learner: Any = Supervised.model_validate({**table, "algorithm": {"kind": kind, **options}}).build(
-        CLIENTS, Streams(3)
-    )
+    learner = Supervised.model_validate({**table, "algorithm": {"kind": kind, **options}}).build(CLIENTS, Streams(3))
     model = learner.initial()
     for (clients, work), wanted in zip(ROUNDS, Loop(kind, options, factor).models(), strict=True):
         updates = learner.updates(model, np.array(clients), work=np.array(work))

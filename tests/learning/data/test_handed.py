@@ -150,12 +150,17 @@ def test_the_digest_is_that_of_the_content():
     assert one.content == same.content != other.content
 
 
-def test_files_name_classes_and_functions():
+def test_files_name_classes_and_functions_and_these_stand_for_themselves():
     place = f"{__name__}:Texts"
     both = DATASETS.make({"kind": place, "count": 8}).load()
     assert (len(both.train_y), len(both.test_y)) == (8, 5)  # made twice, as the class has a parameter "train"
     assert DATASETS.describe(DATASETS.make({"kind": place, "count": 8})) == {"kind": place, "count": 8}
     assert len(DATASETS.make({"kind": f"{__name__}:pair", "rows": 10}).load().train_y) == 8
+    for found in (Texts, pair):
+        part = DATASETS.make(found)
+        assert part == DATASETS.make(f"{__name__}:{found.__name__}")
+        assert DATASETS.describe(part) == {"kind": f"{__name__}:{found.__name__}"}
+    assert len(DATASETS.make(Texts).load().train_y) == 20
 
 
 @pytest.mark.parametrize(
@@ -170,14 +175,6 @@ def test_files_name_classes_and_functions():
 def test_what_is_no_data_set_is_refused(given, words):
     with pytest.raises((DataError, ScenarioError), match=words):
         of_learning({"data": given})
-
-
-def test_a_class_or_a_function_itself_is_what_a_file_would_name():
-    for found in (Texts, pair):
-        part = DATASETS.make(found)
-        assert part == DATASETS.make(f"{__name__}:{found.__name__}")
-        assert DATASETS.describe(part) == {"kind": f"{__name__}:{found.__name__}"}
-    assert len(DATASETS.make(Texts).load().train_y) == 20
 
 
 @pytest.mark.parametrize("made", [lambda: (X, Y), partial(lambda rows: (X[:rows], Y[:rows]), 20)])

@@ -1,7 +1,5 @@
 """Parameters that need no gradient stay as they are under every executor, as a plain loop of torch leaves them."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -23,7 +21,7 @@ LOCALS = {
 class HalfFrozen(Component):
     """A convolution that stays as it is, a layer that learns, and one whose weight alone stays."""
 
-    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+    def build(self, shape, classes):
         channels, height, width = shape
         module = nn.Sequential(
             nn.Conv2d(channels, 3, 3), nn.Flatten(), nn.Linear(3 * (height - 2) * (width - 2), 4), nn.Tanh(),
@@ -34,7 +32,7 @@ class HalfFrozen(Component):
         return module
 
 
-def plain(setup: TrainingSetup, base: np.ndarray, rows: np.ndarray, offset: np.ndarray) -> np.ndarray:
+def plain(setup, base, rows, offset):
     """Return the difference after full batches by an optimiser of torch, which skips what needs no gradient."""
     module, local = setup.model.build(DATA.shape, DATA.classes), setup.local
     nn.utils.vector_to_parameters(torch.from_numpy(base.copy()), module.parameters())
@@ -62,13 +60,12 @@ def plain(setup: TrainingSetup, base: np.ndarray, rows: np.ndarray, offset: np.n
 
 @pytest.mark.parametrize("local", LOCALS.values(), ids=LOCALS)
 @pytest.mark.parametrize("kind", ["sequential", "stacked", pytest.param("processes", marks=pytest.mark.slow)])
-def test_a_training_is_that_of_a_plain_loop(kind: str, local: dict[str, Any]) -> None:
+def test_a_training_is_that_of_a_plain_loop(kind, local):
     """With offsets too, which an algorithm gives for all parameters alike."""
     table = {"learning_rate": 0.1, "batch_size": 40, "steps": 4, **local}
     setup = TrainingSetup(HalfFrozen(), DATA, LocalTraining.model_validate(table), seed=1, algorithm=Scaffold())
     layout = FlatModule(setup.model.build(DATA.shape, DATA.classes)).layout
     base, offset = layout.initial, np.linspace(-0.2, 0.3, layout.parameters, dtype=np.float32)
-    assert layout.trained is not None
     assert layout.trained.sum() == layout.parameters - 3 * (9 * DATA.shape[0] + 1) - 4 * DATA.classes
     jobs = [
         TrainingJob(base, np.arange(first, first + 30), 1.0, np.random.default_rng(first), offset=offset)

@@ -11,7 +11,7 @@ from fedsim.learning.models.flat_module import FlatModule
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_sgd_makes_the_steps_of_torch(momentum: float) -> None:
+def test_sgd_makes_the_steps_of_torch(momentum):
     flat = FlatModule(nn.Linear(7, 5))
     reference = nn.Parameter(flat.parameters.detach().clone())
     torchs = torch.optim.SGD([reference], lr=0.3, momentum=momentum)
@@ -31,7 +31,7 @@ def test_sgd_makes_the_steps_of_torch(momentum: float) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_states_have_the_order_of_the_model(optimizer: str) -> None:
+def test_states_have_the_order_of_the_model(optimizer):
     """Two flat modules, one with its channels last, keep one and the same state."""
     momentum = {"momentum": 0.5} if optimizer == "sgd" else {}
     local = LocalTraining.model_validate({"optimizer": optimizer, "learning_rate": 0.1, **momentum})

@@ -15,7 +15,7 @@ import pytest
 from torch import nn
 
 from fedsim.errors import FedsimError
-from fedsim.learning import MLP, Dataset, EvaluationJob, LocalTraining, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.executors.processes import ProcessesExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.registry import Component
@@ -31,7 +31,7 @@ ADAM = LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=8, keep_op
 class Drawn(Component):
     """A class in a function, which no other process can import, with dropout and batch normalisation."""
 
-    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+    def build(self, shape, classes):
         class Net(nn.Sequential):
             pass
 
@@ -41,7 +41,7 @@ class Drawn(Component):
         )
 
 
-def jobs(base: np.ndarray, states: Any = None) -> list[TrainingJob]:
+def jobs(base, states=None):
     """Return 9 jobs of different lengths; the last starts from a model of its own."""
     bases = [base] * 8 + [base * np.float32(0.5)]
     rows = [np.arange(5 * i, 5 * i + 3 + 9 * (i % 3)) for i in range(9)]
@@ -51,20 +51,14 @@ def jobs(base: np.ndarray, states: Any = None) -> list[TrainingJob]:
     ]
 
 
-def many(base: np.ndarray) -> list[TrainingJob]:
-    return [job for _ in range(5) for job in jobs(base)]
-
-
-def bits(results: Any) -> list[Any]:
+def bits(results):
     return [
         (one.difference.tobytes(), one.loss, one.loss_rms, {name: a.tobytes() for name, a in one.state.items()})
         for one in results
     ]
 
 
-def compare(
-    data: Dataset, model: Any, local: LocalTraining, numbers: tuple[int, ...], patch: Any, precision: Any = "float32"
-) -> None:
+def compare(data, model, local, numbers, patch, precision="float32"):
     setup = TrainingSetup(model, data, local, 4, precision)
     reference = SequentialExecutor(setup)
     base = reference.flat.layout.initial
@@ -85,24 +79,23 @@ def compare(
         assert list(executor.train([])) == []
 
 
-def overlap(data: Dataset) -> None:
+def overlap(data):
     """Evaluate in one thread while another trains, and leave a training half read."""
-    executor = ProcessesExecutor(TrainingSetup(MLP(hidden=(9,)), data, LocalTraining(epochs=3), seed=4))
-    reference = SequentialExecutor(TrainingSetup(MLP(hidden=(9,)), data, LocalTraining(epochs=3), seed=4))
+    setup = TrainingSetup(MLP(hidden=(9,)), data, LocalTraining(epochs=3), seed=4)
+    executor, reference = ProcessesExecutor(setup), SequentialExecutor(setup)
     base = reference.flat.layout.initial
-    trained: list[TrainingResult] = []
-    thread = threading.Thread(target=lambda: trained.extend(executor.train(many(base))))
+    many = [job for _ in range(5) for job in jobs(base)]
+    trained = []
+    thread = threading.Thread(target=lambda: trained.extend(executor.train(many)))
     thread.start()
     scores = [executor.evaluate([EvaluationJob(base)]) for _ in range(4)]
     thread.join()
-    half = iter(executor.train(jobs(base)))
-    next(half)
-    del half
+    next(iter(executor.train(jobs(base))))
     assert scores == [reference.evaluate([EvaluationJob(base)])] * 4
-    assert bits(trained) == bits(reference.train(many(base)))
+    assert bits(trained) == bits(reference.train([job for _ in range(5) for job in jobs(base)]))
 
 
-def test_bits_are_those_of_the_sequential_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_are_those_of_the_sequential_executor(monkeypatch):
     """One test, since every process that tests pays two seconds for each worker."""
     data = Tiny(samples=500).load()
     compare(data, Drawn(), MOMENTUM, (2, 1), monkeypatch)
@@ -115,19 +108,19 @@ def test_bits_are_those_of_the_sequential_executor(monkeypatch: pytest.MonkeyPat
 
 
 class Broken(Component):
-    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+    def build(self, shape, classes):
         np.result_type()
         return nn.Identity()
 
 
 @pytest.mark.slow
-def test_three_workers_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_workers_give_the_same_bits(monkeypatch):
     compare(Tiny(samples=500).load(), Drawn(), ADAM, (3, 2), monkeypatch)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [None, Drawn()])
-def test_the_contract_is_kept(model: Any) -> None:
+def test_the_contract_is_kept(model):
     check_executor("processes", model=model)
 
 
@@ -136,11 +129,11 @@ class Held(Component):
 
     held: Any = None
 
-    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+    def build(self, shape, classes):
         return nn.Identity()
 
 
-def test_what_cannot_be_done_is_refused_in_words(tiny: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_done_is_refused_in_words(tiny, monkeypatch):
     setup = TrainingSetup(MLP(), tiny, LocalTraining(), seed=0)
     with pytest.raises(FedsimError, match="device: 'cuda' is not allowed with the executor 'processes'"):
         ProcessesExecutor(setup, "cuda")
@@ -181,7 +174,7 @@ print("same", flush=True)
 """
 
 
-def started(tmp_path: Path, rounds: int) -> "subprocess.Popen[str]":
+def started(tmp_path, rounds):
     """Start a script without a guard that defines its model itself."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
@@ -200,7 +193,7 @@ PATIENCE_S = 600.0
 """Longest wait for another process, on a machine with much else to do; a test that passes waits some seconds."""
 
 
-def workers_of(parent: int) -> list[int]:
+def workers_of(parent):
     """Return the workers of a process, by what the system knows of it."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
@@ -214,7 +207,7 @@ def workers_of(parent: int) -> list[int]:
     return found
 
 
-def busy_workers(parent: int) -> list[int]:
+def busy_workers(parent):
     """Wait for two workers that have both computed for a while, and return them."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
@@ -225,12 +218,12 @@ def busy_workers(parent: int) -> list[int]:
     raise AssertionError(f"two busy workers expected, {found} found")
 
 
-def cpu_s(process: int) -> float:
+def cpu_s(process):
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def gone(processes: list[int]) -> bool:
+def gone(processes):
     end = time.monotonic() + PATIENCE_S
     while any(Path(f"/proc/{one}").exists() for one in processes):
         if time.monotonic() > end:
@@ -239,13 +232,13 @@ def gone(processes: list[int]) -> bool:
     return True
 
 
-def shared_memory() -> set[Path]:
+def shared_memory():
     """Return what has a name in shared memory."""
     return set(Path("/dev/shm").glob("*"))  # noqa: S108
 
 
 @pytest.mark.slow
-def test_a_script_without_a_guard_may_define_the_model(tmp_path: Path) -> None:
+def test_a_script_without_a_guard_may_define_the_model(tmp_path):
     before = shared_memory()
     script = started(tmp_path, 3)
     out, error = script.communicate(timeout=PATIENCE_S)
@@ -257,7 +250,7 @@ def test_a_script_without_a_guard_may_define_the_model(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_workers_end_with_their_parent(tmp_path: Path, number: int) -> None:
+def test_workers_end_with_their_parent(tmp_path, number):
     script = started(tmp_path, 10**6)
     workers = busy_workers(script.pid)
     script.send_signal(number)
@@ -269,7 +262,7 @@ def test_workers_end_with_their_parent(tmp_path: Path, number: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
-def test_a_worker_that_is_killed_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_is_an_error_that_says_so(tmp_path):
     script = started(tmp_path, 10**6)
     workers = busy_workers(script.pid)
     os.kill(workers[0], signal.SIGKILL)

@@ -1,14 +1,13 @@
 """The step of the sequential executor against plain PyTorch, in both precisions, and from several threads."""
 
-import threading
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from fedsim.learning import MLP, Dataset, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.registry import Component
 from tests.support.plain_loop import trained
@@ -18,7 +17,7 @@ from tests.support.tiny_images import Tiny
 class Convolutions(Component):
     """ReLU before pooling, an odd side to pool, and a layer that is no sequence."""
 
-    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+    def build(self, shape, classes):
         channels, height, width = shape
         return nn.Sequential(
             nn.Sequential(nn.Conv2d(channels, 4, 3), nn.ReLU(inplace=True), nn.MaxPool2d(2)),
@@ -37,13 +36,13 @@ class Convolutions(Component):
         LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=8, epochs=2, keep_optimizer_state=True),
     ],
 )
-def test_convolutions_agree_with_an_ordinary_loop(local: LocalTraining) -> None:
+def test_convolutions_agree_with_an_ordinary_loop(local):
     """Weights that lie with their channels last come back in the order of the model, and so do states."""
     data, rows = Tiny(samples=60, side=9).load(), np.arange(3, 43)
     setup = TrainingSetup(Convolutions(), data, local, seed=2)
     executor = SequentialExecutor(setup)
     base = executor.flat.layout.initial
-    state: Any = {}
+    state = {}
     for _ in range(2):  # the second training goes on from the state of the first one
         found = next(executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5), state)]))
         difference, loss, loss_rms, wanted = trained(
@@ -58,13 +57,13 @@ def test_convolutions_agree_with_an_ordinary_loop(local: LocalTraining) -> None:
 
 
 @pytest.mark.parametrize("model", [Convolutions(), MLP(hidden=(20,))])
-def test_bfloat16_is_near_float32_under_a_name_of_its_own(model: Any) -> None:
+def test_bfloat16_is_near_float32_under_a_name_of_its_own(model):
     """bfloat16 keeps 8 bits: products miss by up to 2**-8, and a few steps by little more, seen from the change."""
     data, rows = Tiny(samples=60, side=9).load(), np.arange(40)
     local = LocalTraining(learning_rate=0.05, momentum=0.5, batch_size=8, keep_optimizer_state=True)
     found = []
     for precision in ("float32", "bfloat16", "bfloat16"):
-        executor = SequentialExecutor(TrainingSetup(model, data, local, 2, precision))  # type: ignore[arg-type]
+        executor = SequentialExecutor(TrainingSetup(model, data, local, 2, precision))
         base = executor.flat.layout.initial
         (result,) = executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5))])
         assert result.difference.dtype == np.float32
@@ -80,21 +79,19 @@ def test_bfloat16_is_near_float32_under_a_name_of_its_own(model: Any) -> None:
     assert near_score.loss == pytest.approx(score.loss, rel=0.02)
 
 
-def test_calls_from_several_threads_do_not_mix(tiny: Dataset) -> None:
+def test_calls_from_several_threads_do_not_mix(tiny):
     executor = SequentialExecutor(TrainingSetup(MLP(hidden=(8,)), tiny, LocalTraining(epochs=4), seed=1))
     base, threads = executor.flat.layout.initial, torch.get_num_threads()
 
-    def train() -> bytes:
+    def train():
         (result,) = executor.train([TrainingJob(base, np.arange(90), 1.0, np.random.default_rng(0))])
         return result.difference.tobytes()
 
     alone, score, seen = train(), executor.evaluate([EvaluationJob(base)]), []
-    helpers = [threading.Thread(target=lambda: seen.extend(train() for _ in range(10))) for _ in range(2)]
-    for helper in helpers:
-        helper.start()
-    scores = [executor.evaluate([EvaluationJob(base)]) for _ in range(10)]
-    for helper in helpers:
-        helper.join()
-    assert set(seen) == {alone}
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(2):
+            pool.submit(lambda: seen.extend(train() for _ in range(10)))
+        scores = [executor.evaluate([EvaluationJob(base)]) for _ in range(10)]
+    assert seen == [alone] * 20
     assert scores == [score] * 10
     assert torch.get_num_threads() == threads

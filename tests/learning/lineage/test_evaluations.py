@@ -2,13 +2,10 @@
 
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 
-from fedsim.learning import Evaluation
-from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingResult
 from fedsim.learning.lineage.evaluations import Evaluator
 from tests.support.plain_learner import HalfWay, half_way_learner, updates
 
@@ -24,12 +21,12 @@ class Together(HalfWay):
         self.waits, self.fails_at = True, fails_at
         self.trained, self.alone = threading.Semaphore(0), threading.Lock()
 
-    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+    def train(self, jobs):
         found = super().train(jobs)
         self.trained.release()
         return found
 
-    def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
+    def evaluate(self, jobs):
         assert self.alone.acquire(blocking=False), "two calls of evaluate at once"
         try:
             if self.waits:
@@ -41,19 +38,19 @@ class Together(HalfWay):
             self.alone.release()
 
 
-def together(fails_at: float | None = None) -> tuple[Any, Together]:
+def together(fails_at=None):
     executor = Together(TARGETS, fails_at)
     return half_way_learner(TARGETS, executor=executor)[0], executor
 
 
-def after_rounds(learner: Any, rounds: int) -> list[Any]:
+def after_rounds(learner, rounds):
     models = [learner.initial()]
     for k in range(rounds):
         models.append(learner.aggregate(models[-1], updates(learner, models[-1], k % 2), np.ones(1)))
     return models[1:]
 
 
-def test_an_evaluation_runs_while_the_next_round_trains() -> None:
+def test_an_evaluation_runs_while_the_next_round_trains():
     learner, executor = together()
     models = after_rounds(learner, 3)
     learner.vector(models[0])
@@ -66,7 +63,7 @@ def test_an_evaluation_runs_while_the_next_round_trains() -> None:
     assert learner.start_evaluation(models[0]) is first
 
 
-def test_at_most_two_evaluations_are_under_way() -> None:
+def test_at_most_two_evaluations_are_under_way():
     learner, executor = together()
     models = after_rounds(learner, 6)
     learner.vector(models[-1])
@@ -83,7 +80,7 @@ def test_at_most_two_evaluations_are_under_way() -> None:
     assert learner.work.evaluated == 3
 
 
-def test_a_failed_evaluation_raises_where_it_is_read() -> None:
+def test_a_failed_evaluation_raises_where_it_is_read():
     learner, executor = together(fails_at=2.0)
     executor.waits = False
     models = after_rounds(learner, 2)

@@ -1,7 +1,5 @@
 """What a part of the user's own that fails is told with: the one client, and the round that its work belongs to."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -21,31 +19,31 @@ class Failing(LocalAlgorithm):
     call: int = 5
     remembers = server_keeps = personal = True
 
-    def model_post_init(self, context: Any) -> None:
-        self._calls: dict[str, int] = {}
+    def model_post_init(self, context):
+        self._calls = {}
 
-    def _count(self, member: str) -> None:
+    def _count(self, member):
         self._calls[member] = self._calls.get(member, 0) + 1
         if (member, self._calls[member]) == (self.member, self.call):
             raise ValueError("no more")
 
-    def begin(self, task: Any) -> Start:
+    def begin(self, task):
         self._count("begin")
         return Start(task.model)
 
-    def end(self, task: Any, difference: Any) -> Any:
+    def end(self, task, difference):
         self._count("end")
         return {"n": np.zeros(1)}
 
-    def drift_weight(self, steps: int, learning_rate: float) -> float:
+    def drift_weight(self, steps, learning_rate):
         self._count("drift_weight")
         return 1.0
 
-    def step(self, gathered: Any) -> Any:
+    def step(self, gathered):
         self._count("step")
         return super().step(gathered)
 
-    def own_model(self, layout: Any, model: Any, memory: Any) -> Any:
+    def own_model(self, layout, model, memory):
         self._count("own_model")
         return model
 
@@ -53,7 +51,7 @@ class Failing(LocalAlgorithm):
 class Negative(Schedule):
     """Its third step of round 2 has a negative factor."""
 
-    def factors(self, version: int, steps: int) -> Any:
+    def factors(self, version, steps):
         return np.where((np.arange(steps) == 2) & (version == 1), -1.0, 1.0)
 
 
@@ -62,69 +60,61 @@ class Losing(Compressor):
 
     keeps: bool = False
 
-    def model_post_init(self, context: Any) -> None:
+    def model_post_init(self, context):
         self._calls = 0
 
     @property
-    def remembers(self) -> bool:
+    def remembers(self):
         return self.keeps
 
-    def bits(self, tensors: Any) -> float:
+    def bits(self, tensors):
         return 32.0
 
-    def compress(self, update: Any, tensors: Any, rng: Any) -> Any:
+    def compress(self, update, tensors, rng):
         self._calls += 1
         if self._calls == 5:
             raise ValueError("no more")
         return update
 
 
-def second_model(**table: Any) -> tuple[Any, Any]:
+def second_model(**table):
     """Return a learner and its model after two rounds, whose numbers are worked out when they are asked for."""
     local = {"steps": 4, "batch_size": 2, **table.pop("local", {})}
     whole = {"data": Tiny(), "model": {"hidden": [3]}, "local": local, **table}
-    learner: Any = Supervised.model_validate(whole).build(6, Streams(3))
+    learner = Supervised.model_validate(whole).build(6, Streams(3))
     model = learner.initial()
     for cohort in COHORTS:
         model = next_model(learner, model, cohort)
     return learner, model
 
 
-def numbers_of(learner: Any, model: Any) -> Any:
+def numbers_of(**table):
+    learner, model = second_model(**table)
     return learner.vector(model)
 
 
-def fault_of(**table: Any) -> PartError:
+@pytest.mark.parametrize(
+    ("table", "said", "client"),
+    [
+        *(
+            ({"algorithm": Failing(member=one)}, f"{one} failed with ValueError: no more", 3)
+            for one in ("begin", "end")
+        ),
+        ({"algorithm": Failing(member="drift_weight")}, "Failing.drift_weight failed with ValueError: no more", 3),
+        ({"algorithm": Failing(member="step", call=2)}, "Failing.step failed with ValueError: no more", None),
+        ({"local": {"schedule": Negative()}}, "Negative.factors returned -1.0", COHORTS[1][0]),
+        *(({"compression": Losing(keeps=keeps)}, "Losing.compress failed", 3) for keeps in (False, True)),
+    ],
+    ids=["begin", "end", "drift weight", "step", "schedule", "compressor", "compressor with a memory"],
+)
+def test_a_part_that_fails_names_its_round_and_its_client_if_it_works_for_one(table, said, client):
     with pytest.raises(PartError) as failed:
-        numbers_of(*second_model(**table))
-    return failed.value
+        numbers_of(**table)
+    assert said in failed.value.what
+    assert (failed.value.client, failed.value.clients, failed.value.round) == (client, (), 2)
 
 
-@pytest.mark.parametrize("member", ["begin", "end", "drift_weight"])
-def test_an_algorithm_that_fails_for_one_client_names_it(member: str) -> None:
-    fault = fault_of(algorithm=Failing(member=member))
-    assert f"Failing.{member} failed with ValueError: no more" in fault.what
-    assert (fault.client, fault.clients, fault.round) == (3, (), 2)
-
-
-def test_a_step_of_the_server_names_its_round_and_no_client() -> None:
-    fault = fault_of(algorithm=Failing(member="step", call=2))
-    assert (fault.client, fault.clients, fault.round) == (None, (), 2)
-
-
-def test_a_schedule_names_the_client_and_not_the_number_of_the_step() -> None:
-    fault = fault_of(local={"schedule": Negative()})
-    assert "Negative.factors returned -1.0" in fault.what
-    assert (fault.client, fault.round) == (COHORTS[1][0], 2)
-
-
-@pytest.mark.parametrize("keeps", [False, True])
-def test_a_compressor_names_the_client(keeps: bool) -> None:
-    fault = fault_of(compression=Losing(keeps=keeps))
-    assert (fault.client, fault.round) == (3, 2)
-
-
-def test_a_model_of_a_client_names_it() -> None:
+def test_a_model_of_a_client_names_it():
     learner, model = second_model(algorithm=Failing(member="own_model", call=2))
     with pytest.raises(PartError) as failed:
         learner.evaluate_clients(model)

@@ -1,8 +1,6 @@
 """What is looked up instead of computed, what is re-made of what is left, and which models stay."""
 
 import gc
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,31 +8,29 @@ import pytest
 from fedsim.learning import FedAvgM, Keeping, LocalTraining, MemoryStore, Work
 from fedsim.learning.lineage import kept
 from fedsim.learning.lineage.handles import Training
-from fedsim.learning.supervised import SupervisedLearner
 from tests.support.asking import even, losses
 from tests.support.plain_learner import half_way_learner, updates
 
-Maker = Callable[..., SupervisedLearner]
 ADAM = {"optimizer": "adam", "learning_rate": 0.01, "keep_optimizer_state": True}
 TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0)]
 
 
 @pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_waiting(monkeypatch):
     """Every record and every model goes to the store at once."""
     monkeypatch.setattr(kept, "_SHARE_OF_TIME", np.inf)
 
 
-def chain(learner: SupervisedLearner, rounds: int, clients: int = 4) -> list[Any]:
+def chain(learner, rounds, clients=4):
     """Return models of rounds in which two clients train, the first one included."""
-    models: list[Any] = [learner.initial()]
+    models = [learner.initial()]
     for k in range(rounds):
         cohort = np.array([k % clients, (k + 1) % clients])
         models.append(learner.aggregate(models[-1], learner.updates(models[-1], cohort), even(2)))
     return models
 
 
-def test_a_run_that_finds_all_of_its_evaluations_works_out_no_model() -> None:
+def test_a_run_that_finds_all_of_its_evaluations_works_out_no_model():
     store = MemoryStore()
     (first, _), (again, idle) = (half_way_learner(TARGETS, store=store) for _ in range(2))
     expected = [first.evaluate(model) for model in chain(first, 5)]
@@ -47,12 +43,12 @@ def test_a_run_that_finds_all_of_its_evaluations_works_out_no_model() -> None:
     assert again.work == Work(trainings_found=10, evaluations_found=6)
 
 
-def test_measures_are_found_without_any_training(make_learner: Maker) -> None:
+def test_measures_are_found_without_any_training(make_learner):
     store = MemoryStore()
     needs = ("loss", "loss_rms", "accuracy_gain", "update_norm", "update")
     first, again, part = (make_learner(store=store) for _ in range(3))
 
-    def measured(learner: SupervisedLearner, *names: str) -> dict[str, bytes]:
+    def measured(learner, *names):
         base = learner.aggregate(learner.initial(), learner.updates(learner.initial(), np.arange(2)), even(2))
         fresh, stale = learner.updates(base, np.arange(4)), learner.updates(learner.initial(), np.array([4, 5]))
         found = learner.measure(fresh, names)
@@ -70,7 +66,7 @@ def test_measures_are_found_without_any_training(make_learner: Maker) -> None:
 
 @pytest.mark.parametrize(("left", "trained"), [({3, 5}, 2), ({2, 4}, 4), ({1}, 10), (set(), 12)])
 @pytest.mark.parametrize("options", [{}, {"server": FedAvgM(momentum=0.5)}])
-def test_a_missing_model_is_made_of_its_nearest_kept_ancestor(left: set[int], trained: int, options: Any) -> None:
+def test_a_missing_model_is_made_of_its_nearest_kept_ancestor(left, trained, options):
     """Two trainings make a round; of six rounds' models some are left."""
     store = MemoryStore()
     first, _ = half_way_learner(TARGETS, store=store, **options)
@@ -85,7 +81,7 @@ def test_a_missing_model_is_made_of_its_nearest_kept_ancestor(left: set[int], tr
 
 
 @pytest.mark.parametrize("states_left", [True, False])
-def test_optimiser_states_go_on_from_where_they_were_kept(make_learner: Maker, states_left: bool) -> None:
+def test_optimiser_states_go_on_from_where_they_were_kept(make_learner, states_left):
     store = MemoryStore()
     first, whole, again = (
         make_learner(store=store, local=ADAM),
@@ -106,7 +102,7 @@ def test_optimiser_states_go_on_from_where_they_were_kept(make_learner: Maker, s
 
 
 @pytest.mark.parametrize(("keeping", "stay"), [("all", range(1, 8)), ("last", {7}), ("every 3", {3, 6, 7})])
-def test_superseded_models_go_unless_a_rule_or_a_handle_wants_them(keeping: str, stay: Any) -> None:
+def test_superseded_models_go_unless_a_rule_or_a_handle_wants_them(keeping, stay):
     store = MemoryStore()
     learner, _ = half_way_learner(TARGETS, store=store, keeping=Keeping.parse(keeping))
     model, digests = learner.initial(), {}
@@ -119,7 +115,7 @@ def test_superseded_models_go_unless_a_rule_or_a_handle_wants_them(keeping: str,
     assert digests[7] in store._arrays
 
 
-def test_the_base_of_a_stale_update_stays_as_long_as_the_update() -> None:
+def test_the_base_of_a_stale_update_stays_as_long_as_the_update():
     store = MemoryStore()
     learner, _ = half_way_learner(TARGETS, store=store, keeping=Keeping.parse("last"))
     models = chain(learner, 2)
@@ -136,7 +132,7 @@ def test_the_base_of_a_stale_update_stays_as_long_as_the_update() -> None:
             learner.vector(learner.aggregate(models[-1], updates(learner, models[-1], 1), np.ones(1)))
 
 
-def test_records_wait_for_the_store_and_are_found_while_they_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_wait_for_the_store_and_are_found_while_they_wait(monkeypatch):
     monkeypatch.setattr(kept, "_SHARE_OF_TIME", 1e-12)
     store = MemoryStore()
     learner, executor = half_way_learner(TARGETS, store=store)
@@ -155,7 +151,7 @@ def test_records_wait_for_the_store_and_are_found_while_they_wait(monkeypatch: p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("local", [LocalTraining(), LocalTraining(keep_optimizer_state=True)])
-def test_a_long_replay_holds_few_handles(local: LocalTraining) -> None:
+def test_a_long_replay_holds_few_handles(local):
     store = MemoryStore()
     first, again = (half_way_learner(TARGETS, store=store, local=local)[0] for _ in range(2))
     for model in chain(first, 300):
@@ -175,7 +171,7 @@ def test_a_long_replay_holds_few_handles(local: LocalTraining) -> None:
     assert max(held) <= 2 * 272, held
 
 
-def test_a_very_long_line_that_is_not_kept_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_long_line_that_is_not_kept_is_worked_out(monkeypatch):
     monkeypatch.setattr("fedsim.learning.lineage.computation._FEW_WAITING", 0)
     monkeypatch.setattr("fedsim.learning.lineage.computation._MOST_WAITING", 150)
     learner, executor = half_way_learner(TARGETS, store=MemoryStore(0))

@@ -1,7 +1,5 @@
 """What algorithms make of trainings: executors agree, states stay with their models, and sums over parts by hand."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -15,13 +13,13 @@ from tests.support.tiny_images import Tiny
 KINDS = ("fedprox", "scaffold", "feddyn", "fedper", "heterofl", "fedrolex")
 
 
-def learner_of(algorithm: Any, executor: str = "sequential", mechanism: Any = None) -> Any:
+def learner_of(algorithm, executor="sequential", mechanism=None):
     local = {"epochs": 2, "batch_size": 5, "learning_rate": 0.3, "clip_norm": 1.0, "weight_decay": 0.01}
     table = {"data": Tiny(), "model": {"hidden": [8]}, "local": local, "algorithm": algorithm}
     return Supervised.model_validate(table).build(6, Streams(3), mechanism, executor=ExecutorChoice(executor))
 
 
-def third_model(learner: Any) -> np.ndarray:
+def third_model(learner):
     """Return the model after three rounds; with widths the clients have different ones."""
     model = learner.initial()
     for number in range(3):
@@ -33,7 +31,7 @@ def third_model(learner: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_executors_agree(kind: str) -> None:
+def test_executors_agree(kind):
     expected = third_model(learner_of(kind))
     assert np.array_equal(third_model(learner_of(kind, "processes")), expected)
     assert third_model(learner_of(kind, "stacked")) == pytest.approx(expected, abs=1e-4)
@@ -41,7 +39,7 @@ def test_executors_agree(kind: str) -> None:
 
 
 @pytest.mark.parametrize("schedule", ["decay", "cosine"])
-def test_executors_agree_on_schedules(schedule: str) -> None:
+def test_executors_agree_on_schedules(schedule):
     found = []
     for executor in ("sequential", "stacked"):
         local = {"batch_size": 5, "schedule": {"kind": schedule, "by": "step"}, "optimizer": "adam", "steps": 9}
@@ -51,7 +49,7 @@ def test_executors_agree_on_schedules(schedule: str) -> None:
     assert found[0] == pytest.approx(found[1], abs=2e-3)
 
 
-def test_states_belong_to_their_line_of_models() -> None:
+def test_states_belong_to_their_line_of_models():
     """Two second rounds from one first round: neither sees what the other has done at the server."""
     learner = learner_of("scaffold")
     first = next_model(learner, learner.initial(), [0, 1])
@@ -65,7 +63,7 @@ def test_states_belong_to_their_line_of_models() -> None:
 
 
 @pytest.mark.parametrize(("server", "expected"), [(FedAvg(), [4.25, 2, 1, 1]), (FedAvgM(), [4.25, 2, 1, 1])])
-def test_a_sum_over_parts_by_hand(server: Any, expected: list[float]) -> None:
+def test_a_sum_over_parts_by_hand(server, expected):
     """Weights 0.25 and 0.75: the first number is held by both, the second by the first update, the others by none."""
     total = OverlappingSum(server, np.ones(4, np.float32), [np.array([1, 1, 0, 0], bool), np.array([1, 0, 0, 0], bool)])
     total.add(np.array([1, 1, 0, 0], np.float32), 0.25)
@@ -73,7 +71,7 @@ def test_a_sum_over_parts_by_hand(server: Any, expected: list[float]) -> None:
     assert total.stepped(4, np.ones(4, np.float32), None)[0].tolist() == expected
 
 
-def test_a_release_is_that_of_the_part_which_is_sent() -> None:
+def test_a_release_is_that_of_the_part_which_is_sent():
     learner = learner_of("heterofl", mechanism=Doubling())
     start, level = learner.initial(), np.array([1])
     plain, released = (

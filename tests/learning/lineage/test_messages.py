@@ -1,22 +1,19 @@
 """What clients send, and what they remember of it, against loops by hand over a learner without torch."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.learning import QSGD, Compressor, MemoryStore, RandomK, Release, TopK
-from fedsim.learning.lineage.handles import LEFT_OUT, Training
-from fedsim.learning.supervised import SupervisedLearner
+from fedsim.learning.lineage.handles import LEFT_OUT
 from tests.support.asking import even
 from tests.support.plain_learner import Doubling, half_way_learner, updates
 
 TARGETS = [(1, 2), (3, -5), (-2, 0.5)]
 
 
-def run(learner: SupervisedLearner, cohorts: list[list[int]]) -> tuple[list[Any], list[Training]]:
+def run(learner, cohorts):
     """Return the models and updates of rounds."""
     models, sent = [learner.initial()], []
     for cohort in cohorts:
@@ -25,10 +22,8 @@ def run(learner: SupervisedLearner, cohorts: list[list[int]]) -> tuple[list[Any]
     return models, sent
 
 
-def memory_after(update: Training) -> np.ndarray:
+def memory_after(update):
     state = update.state
-    assert state is not None
-    assert state.value is not None
     return state.value[LEFT_OUT]
 
 
@@ -36,13 +31,13 @@ class Half(Compressor):
     """Sends half of each number."""
 
     @property
-    def remembers(self) -> bool:
+    def remembers(self):
         return True
 
-    def bits(self, tensors: Any) -> float:
+    def bits(self, tensors):
         return 16.0 * sum(tensors)
 
-    def compress(self, update: np.ndarray, tensors: Any, rng: np.random.Generator) -> np.ndarray:
+    def compress(self, update, tensors, rng):
         return (update / 2).astype(np.float32)
 
 
@@ -50,9 +45,7 @@ COHORTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=Tr
 
 
 @given(COHORTS, st.sampled_from([TopK(share=0.5), RandomK(share=0.5), Half()]), st.sampled_from([1, 256]))
-def test_what_was_sent_and_what_is_left_add_up_to_all_updates(
-    cohorts: list[list[int]], compressor: Compressor, batch: int
-) -> None:
+def test_what_was_sent_and_what_is_left_add_up_to_all_updates(cohorts, compressor, batch):
     learner, executor = half_way_learner(TARGETS, compressor=compressor)
     executor.max_batch = batch
     _, handles = run(learner, cohorts)
@@ -65,7 +58,7 @@ def test_what_was_sent_and_what_is_left_add_up_to_all_updates(
         np.testing.assert_allclose(total, np.sum(exact, axis=0), rtol=1e-5, atol=1e-5)
 
 
-def test_top_1_of_two_by_hand() -> None:
+def test_top_1_of_two_by_hand():
     """Client 1 goes from (0, 0, 0) half the way to (3, -5); the buffer counts in clear."""
     learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
     models, handles = run(learner, [[1], [1], [1]])
@@ -75,7 +68,7 @@ def test_top_1_of_two_by_hand() -> None:
     assert [memory_after(update).tolist() for update in handles] == [[1.5, 0], [0, -1.25], [0, 0]]
 
 
-def test_an_update_that_arrived_and_is_not_used_counts_as_sent() -> None:
+def test_an_update_that_arrived_and_is_not_used_counts_as_sent():
     learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
     start = learner.initial()
     updates(learner, start, 1)  # arrives, and the server discards it
@@ -85,14 +78,14 @@ def test_an_update_that_arrived_and_is_not_used_counts_as_sent() -> None:
     assert learner.trainings == 2
 
 
-def test_two_updates_of_a_client_in_one_aggregation_follow_one_another() -> None:
+def test_two_updates_of_a_client_in_one_aggregation_follow_one_another():
     learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
     start = learner.initial()
     both = updates(learner, start, 1) + updates(learner, start, 1)
     assert learner.vector(learner.aggregate(start, both, np.ones(2)))[:2].tolist() == [3, -2.5]
 
 
-def test_a_release_is_made_before_it_is_compressed_and_the_memory_holds_what_it_left() -> None:
+def test_a_release_is_made_before_it_is_compressed_and_the_memory_holds_what_it_left():
     learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5), mechanism=Doubling())
     (update,) = learner.updates(learner.initial(), np.array([1]), {0: Release(1.0, 1)})
     found = learner.measure([update], ("update",))["update"]
@@ -101,8 +94,8 @@ def test_a_release_is_made_before_it_is_compressed_and_the_memory_holds_what_it_
 
 
 @pytest.mark.parametrize("compressor", [QSGD(levels=3), TopK(share=0.5), RandomK(share=0.5, error_feedback=False)])
-def test_digests_know_the_compressor_and_the_client_s_memory(compressor: Compressor) -> None:
-    def digests(chosen: Compressor | None, cohorts: list[list[int]]) -> list[str]:
+def test_digests_know_the_compressor_and_the_client_s_memory(compressor):
+    def digests(chosen, cohorts):
         return [update.digest for update in run(half_way_learner(TARGETS, compressor=chosen)[0], cohorts)[1]]
 
     once = digests(compressor, [[1]])
@@ -117,7 +110,7 @@ def test_digests_know_the_compressor_and_the_client_s_memory(compressor: Compres
 
 
 @pytest.mark.parametrize("left", ["all", "models", "last model", "nothing"])
-def test_memories_go_on_from_where_they_were_kept(left: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memories_go_on_from_where_they_were_kept(left, monkeypatch):
     monkeypatch.setattr("fedsim.learning.lineage.kept._LONGEST_S", 0.0)
     cohorts = [[0, 1], [1, 2], [0, 2], [1, 2]]
     store = MemoryStore()
@@ -139,7 +132,7 @@ def test_memories_go_on_from_where_they_were_kept(left: str, monkeypatch: pytest
     assert (again.work.trained == 3) == (left == "all")
 
 
-def test_sizes_are_those_of_the_message_and_the_buffers_are_sent_whole() -> None:
+def test_sizes_are_those_of_the_message_and_the_buffers_are_sent_whole():
     plain, _ = half_way_learner(TARGETS)
     assert (plain.model_bits, plain.update_bits, plain.remembers) == (96, 96, False)
     # One of two parameters with a place of one bit, and a buffer of 32.

@@ -1,16 +1,13 @@
 """The order in which handles get their numbers: nothing twice, ready trainings together, little kept."""
 
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.learning import MemoryStore
-from fedsim.learning.executors.contracts import TrainingResult
-from fedsim.learning.supervised import SupervisedLearner
 from tests.support.asking import even
 from tests.support.plain_learner import HalfWay, half_way_learner, updates
 
@@ -18,7 +15,7 @@ TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0), (3.0, -5.0), (2.0, 2
 PAIRS = [(0, 1), (2, 3), (4, 5)]
 
 
-def two_edge_rounds(learner: SupervisedLearner) -> Any:
+def two_edge_rounds(learner):
     edges = []
     for cell in PAIRS:
         model = learner.initial()
@@ -28,13 +25,13 @@ def two_edge_rounds(learner: SupervisedLearner) -> Any:
     return learner.merge(edges, even(3))
 
 
-def test_ready_trainings_of_all_edges_go_together() -> None:
+def test_ready_trainings_of_all_edges_go_together():
     learner, executor = half_way_learner(TARGETS)
     learner.vector(two_edge_rounds(learner))
     assert executor.batches == [[0, 1, 2, 3, 4, 5]] * 2
 
 
-def test_trainings_of_a_cohort_are_measured_in_one_batch() -> None:
+def test_trainings_of_a_cohort_are_measured_in_one_batch():
     learner, executor = half_way_learner(TARGETS)
     start = learner.initial()
     model = learner.aggregate(start, updates(learner, start, 3), np.ones(1))
@@ -47,17 +44,17 @@ class Watched(HalfWay):
 
     def __init__(self, targets: Sequence[Sequence[float]]) -> None:
         super().__init__(targets)
-        self.results: list[weakref.ref[np.ndarray]] = []
-        self.alive: list[int] = []
+        self.results = []
+        self.alive = []
 
-    def train(self, tasks: Any) -> list[TrainingResult]:
+    def train(self, tasks):
         self.alive.append(sum(result() is not None for result in self.results))
         results = super().train(tasks)
         self.results += [weakref.ref(result.difference) for result in results]
         return results
 
 
-def test_what_is_needed_first_is_trained_first_and_soon_forgotten() -> None:
+def test_what_is_needed_first_is_trained_first_and_soon_forgotten():
     executor = Watched(TARGETS)
     learner, _ = half_way_learner(TARGETS, executor=executor, store=MemoryStore(limit_bytes=0))
     executor.max_batch = 4
@@ -73,11 +70,11 @@ def test_what_is_needed_first_is_trained_first_and_soon_forgotten() -> None:
     assert max(executor.alive) <= 4
 
 
-def test_cohorts_one_after_the_other_are_trained_in_their_order_and_let_go_of() -> None:
+def test_cohorts_one_after_the_other_are_trained_in_their_order_and_let_go_of():
     executor = Watched(TARGETS)
     learner, _ = half_way_learner(TARGETS, executor=executor, store=MemoryStore(limit_bytes=0))
     executor.max_batch = 2
-    models: list[Any] = [learner.initial()]
+    models = [learner.initial()]
     for _ in range(4):
         models.append(learner.aggregate(models[-1], updates(learner, models[-1], 0, 1, 2), even(3)))
     learner.vector(models[-1])
@@ -88,7 +85,6 @@ def test_cohorts_one_after_the_other_are_trained_in_their_order_and_let_go_of() 
     assert np.allclose(models[-1].vector[:2], (1 - 0.5**4) * mean)
 
 
-Step = tuple[str, list[tuple[int, int]], int]
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["difference", "model", "merge"]),
@@ -100,12 +96,10 @@ STEPS = st.lists(
 )
 
 
-def grow(
-    learner: SupervisedLearner, steps: list[Step], after_each: Callable[[Any], object]
-) -> tuple[list[Any], set[str]]:
+def grow(learner, steps, after_each):
     """Build models by random steps from any earlier ones, stale and branches included; and updates' digests."""
-    models: list[Any] = [learner.initial()]
-    used: set[str] = set()
+    models = [learner.initial()]
+    used = set()
     for kind, members, choice in steps:
         current = models[choice % len(models)]
         if kind == "merge":
@@ -114,13 +108,13 @@ def grow(
         else:
             sent = [updates(learner, models[where % len(models)], client)[0] for client, where in members]
             used.update(update.digest for update in sent)
-            way: Any = kind
+            way = kind
             models.append(learner.aggregate(current, sent, even(len(sent)) * 0.75, of=way))
         after_each(models[-1])
     return models, used
 
 
-def by_hand(steps: list[Step]) -> list[np.ndarray]:
+def by_hand(steps):
     """Return what `grow` must give, in float64 and from the formulas."""
     targets = np.array(TARGETS)
     models = [np.zeros(3)]
@@ -140,7 +134,7 @@ def by_hand(steps: list[Step]) -> list[np.ndarray]:
 
 @settings(deadline=None, max_examples=150)
 @given(steps=STEPS, order=st.randoms(use_true_random=False))
-def test_any_lineage_gives_the_formulas_numbers_in_any_order(steps: list[Step], order: Any) -> None:
+def test_any_lineage_gives_the_formulas_numbers_in_any_order(steps, order):
     eager, stepwise = half_way_learner(TARGETS)
     first, used = grow(eager, steps, eager.vector)
     lazy, at_once = half_way_learner(TARGETS)

@@ -1,16 +1,13 @@
 """Updates are added up as they come, in their order, and let go of: memory does not grow with the cohort."""
 
 import weakref
-from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 
 from fedsim.learning import FedAvg, FedAvgM, Release
-from fedsim.learning.executors.contracts import TrainingJob, TrainingResult
+from fedsim.learning.executors.contracts import TrainingResult
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.learning.supervised import SupervisedLearner
 from tests.support.asking import aggregated, even
 from tests.support.plain_learner import Doubling, HalfWay, half_way_learner, updates
 
@@ -23,10 +20,10 @@ class OneByOne(HalfWay):
     def __init__(self, clients: int, numbers: int) -> None:
         super().__init__([(0.0, 0.0)] * clients)
         self._numbers = numbers
-        self._given: list[weakref.ref[Any]] = []
-        self.alive: list[int] = []
+        self._given = []
+        self.alive = []
 
-    def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:  # type: ignore[override]
+    def train(self, jobs):
         for job in jobs:
             self.alive.append(sum(given() is not None for given in self._given))
             difference = np.full(self._numbers, float(job.rng.random()), dtype=np.float32)
@@ -35,7 +32,7 @@ class OneByOne(HalfWay):
             del difference
 
 
-def big_learner(**options: Any) -> tuple[SupervisedLearner, OneByOne]:
+def big_learner(**options):
     executor = OneByOne(COHORT, NUMBERS)
     layout = ModelLayout(np.zeros(NUMBERS, dtype=np.float32), NUMBERS, np.zeros(NUMBERS, dtype=bool), 1)
     targets = [(0.0, 0.0)] * COHORT
@@ -44,7 +41,7 @@ def big_learner(**options: Any) -> tuple[SupervisedLearner, OneByOne]:
 
 @pytest.mark.parametrize("server", [FedAvg(), FedAvgM()])
 @pytest.mark.parametrize("needs", [(), ("loss", "update_norm")])
-def test_two_differences_of_a_cohort_of_two_hundred_are_in_memory(server: Any, needs: tuple[str, ...]) -> None:
+def test_two_differences_of_a_cohort_of_two_hundred_are_in_memory(server, needs):
     learner, executor = big_learner(server=server)
     model = learner.initial()
     for _ in range(2):
@@ -59,7 +56,7 @@ def test_two_differences_of_a_cohort_of_two_hundred_are_in_memory(server: Any, n
     assert max(executor.alive) <= 2
 
 
-def test_what_is_measured_before_it_is_aggregated_is_held_until_then() -> None:
+def test_what_is_measured_before_it_is_aggregated_is_held_until_then():
     learner, executor = big_learner()
     start = learner.initial()
     cohort = learner.updates(start, np.arange(5))
@@ -76,7 +73,7 @@ TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0)]
 
 @pytest.mark.parametrize("of", ["difference", "model"])
 @pytest.mark.parametrize("batch", [1, 2, 256])
-def test_the_order_of_the_updates_counts_and_not_that_of_the_trainings(of: Any, batch: int) -> None:
+def test_the_order_of_the_updates_counts_and_not_that_of_the_trainings(of, batch):
     """The first update's base is trained last; the oracle is a plain loop in float64."""
     weights = np.array([0.3, 1e-9, 0.1, 0.7])
     learner, executor = half_way_learner(TARGETS, mechanism=Doubling())
@@ -98,7 +95,7 @@ def test_the_order_of_the_updates_counts_and_not_that_of_the_trainings(of: Any, 
     assert found.tobytes() == aggregated(FedAvg(), learner.vector(model), sent, weights).tobytes()
 
 
-def test_a_difference_that_is_needed_again_is_trained_again() -> None:
+def test_a_difference_that_is_needed_again_is_trained_again():
     learner, executor = half_way_learner(TARGETS)
     start = learner.initial()
     cohort = updates(learner, start, 0, 1)
@@ -111,7 +108,7 @@ def test_a_difference_that_is_needed_again_is_trained_again() -> None:
     assert learner.trainings == 4
 
 
-def test_one_difference_serves_all_models_that_wait_for_it() -> None:
+def test_one_difference_serves_all_models_that_wait_for_it():
     learner, executor = half_way_learner(TARGETS)
     start = learner.initial()
     (update,) = updates(learner, start, 0)

@@ -1,7 +1,5 @@
 """The names of a module's state in the flat vector."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -21,12 +19,11 @@ class Tied(nn.Module):
         self.second.weight = self.first.weight
         self.register_buffer("order", torch.tensor([2, 0, 1]))
 
-    def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.second(self.norm(self.first(x[:, self.order])))
-        return found
+    def forward(self, x):
+        return self.second(self.norm(self.first(x[:, self.order])))
 
 
-def test_named_arrays_are_the_modules_own_state() -> None:
+def test_named_arrays_are_the_modules_own_state():
     torch.manual_seed(1)
     module, plain = Tied(), Tied()
     plain.load_state_dict(module.state_dict())
@@ -45,10 +42,10 @@ def test_named_arrays_are_the_modules_own_state() -> None:
     assert int(named["norm.num_batches_tracked"]) == 1
 
 
-def test_an_exported_model_loads_into_a_fresh_module() -> None:
+def test_an_exported_model_loads_into_a_fresh_module():
     flat = build_flat(CNN3(), (3, 32, 32), 10, seed=5)
     fresh = Architecture(CNN3(), (3, 32, 32), 10).build()
-    named: dict[str, Any] = flat.layout.named(flat.layout.initial)
+    named = flat.layout.named(flat.layout.initial)
     fresh.load_state_dict({name: torch.from_numpy(values) for name, values in named.items()}, strict=True)
     image = torch.ones(1, 3, 32, 32)
     torch.testing.assert_close(fresh.eval()(image), flat.module.eval()(image))

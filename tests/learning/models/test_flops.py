@@ -1,6 +1,7 @@
 """Operations counted on the model itself, against sums by hand."""
 
 import numpy as np
+import pytest
 import torch
 
 from fedsim.learning.data.shapes import TokenShape
@@ -9,18 +10,6 @@ from fedsim.learning.models.images import MobileNetV2
 from fedsim.learning.models.sequences import CharLSTM, TextAttention, TextCNN
 from fedsim.learning.models.settings import CNN3, MLP
 from fedsim.registry import Component
-
-
-def test_a_perceptron_by_hand():
-    multiply_adds = 784 * 32 + 32 * 16 + 16 * 10
-    assert training_flops(MLP(), (1, 28, 28), 10) == 3 * 2 * multiply_adds
-
-
-def test_a_convolutional_network_by_hand():
-    """32 x 32 to 30, pooled 15, to 13, pooled 6, to 4, pooled 2; then 512-128-64-32-10."""
-    convolutions = 30**2 * 32 * 3 * 9 + 13**2 * 64 * 32 * 9 + 4**2 * 128 * 64 * 9
-    dense = 512 * 128 + 128 * 64 + 64 * 32 + 32 * 10
-    assert training_flops(CNN3(), (3, 32, 32), 10) == 3 * 2 * (convolutions + dense)
 
 
 def test_counting_costs_no_luck():
@@ -45,29 +34,32 @@ class Attended(Component):
         return Module()
 
 
-def test_attention_by_hand():
-    """Four products of a width of 8 for 5 words, and two between all pairs of words."""
-    assert training_flops(Attended(), (5, 8), 8) == 6 * (4 * 5 * 8 * 8 + 2 * 5 * 5 * 8)
+# 32 x 32 to 30, pooled 15, to 13, pooled 6, to 4, pooled 2; then 512-128-64-32-10.
+CONVOLUTIONS = 30**2 * 32 * 3 * 9 + 13**2 * 64 * 32 * 9 + 4**2 * 128 * 64 * 9
+DENSE = 512 * 128 + 128 * 64 + 64 * 32 + 32 * 10
+# Pooling of 3 words from 10 numbers to 7, and three dense layers.
+POOLED = 3 * (10 * 7 + 7) + 10 * 6 + 6 * 6 + 6 * 9
+OVER_WORDS = TextCNN(filters=10, window=3, hidden=6, pooling=7, embedding=4)
 
 
-def test_self_attention_for_text_by_hand():
-    """Vectors of 3 words of width 4: three products to 2 heads of 5, two between words, pooling, three dense layers."""
-    model = TextAttention(heads=2, head_width=5, hidden=6, pooling=7)
-    attention = 3 * 3 * 4 * 10 + 2 * 3 * 3 * 10
-    assert training_flops(model, (3, 4), 9) == 6 * (attention + 3 * (10 * 7 + 7) + 10 * 6 + 6 * 6 + 6 * 9)
-
-
-def test_a_convolution_over_words_by_hand_and_looking_words_up_costs_nothing():
-    model = TextCNN(filters=10, window=3, hidden=6, pooling=7, embedding=4)
-    expected = 6 * (3 * 10 * 4 * 3 + 3 * (10 * 7 + 7) + 10 * 6 + 6 * 6 + 6 * 9)
-    assert training_flops(model, (3, 4), 9) == expected
-    assert training_flops(model, TokenShape(3, 1000), 9) == expected
-
-
-def test_a_recurrent_network_by_hand():
-    """Four gates of 6 units for each of 5 characters, from inputs and states; two layers; a dense layer at the end."""
-    model = CharLSTM(embedding=3, hidden=6, layers=2)
-    assert training_flops(model, TokenShape(5, 11), 11) == 6 * (5 * 4 * 6 * (3 + 6) + 5 * 4 * 6 * (6 + 6) + 6 * 11)
+@pytest.mark.parametrize(
+    ("model", "shape", "classes", "multiply_adds"),
+    [
+        (MLP(), (1, 28, 28), 10, 784 * 32 + 32 * 16 + 16 * 10),
+        (CNN3(), (3, 32, 32), 10, CONVOLUTIONS + DENSE),
+        # Four products of a width of 8 for 5 words, and two between all pairs of words.
+        (Attended(), (5, 8), 8, 4 * 5 * 8 * 8 + 2 * 5 * 5 * 8),
+        # Vectors of 3 words of width 4: three products to 2 heads of 5, and two between words.
+        (TextAttention(heads=2, head_width=5, hidden=6, pooling=7), (3, 4), 9, 3 * 3 * 4 * 10 + 2 * 9 * 10 + POOLED),
+        (OVER_WORDS, (3, 4), 9, 3 * 10 * 4 * 3 + POOLED),
+        # Looking words up costs nothing.
+        (OVER_WORDS, TokenShape(3, 1000), 9, 3 * 10 * 4 * 3 + POOLED),
+        # Four gates of 6 units for each of 5 characters, from inputs and states; two layers; a dense layer at the end.
+        (CharLSTM(embedding=3, hidden=6, layers=2), TokenShape(5, 11), 11, 20 * 6 * 9 + 20 * 6 * 12 + 6 * 11),
+    ],
+)
+def test_operations_by_hand(model, shape, classes, multiply_adds):
+    assert training_flops(model, shape, classes) == 3 * 2 * multiply_adds
 
 
 def test_grouped_convolutions_of_mobilenet_by_hand():

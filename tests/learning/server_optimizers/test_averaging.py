@@ -1,16 +1,14 @@
 """Server optimisers against numbers worked out by hand: flat, buffered, at edge servers, at a cloud, under SAFA."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.arrays import Vector
 from fedsim.errors import ContractError
-from fedsim.learning import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer, ServerState
-from fedsim.learning.lineage.handles import ModelHandle
+from fedsim.learning import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer
 from tests.support.asking import aggregated
 from tests.support.plain_learner import half_way_learner, updates
 
@@ -19,33 +17,26 @@ TARGETS = [(4.0, 0.0), (0.0, 8.0)]
 HALF = FedAvgM(momentum=0.5)
 
 
-def one(weight: float = 1.0) -> np.ndarray:
+def one(weight=1.0):
     return np.array([weight])
 
 
-def velocity(model: Any) -> list[float]:
-    assert isinstance(model, ModelHandle)
-    assert model.server_state is not None
+def velocity(model):
     return model.server_state["velocity"].tolist()
 
 
-def test_momentum_over_three_rounds_by_hand() -> None:
+def test_momentum_over_three_rounds_by_hand():
     learner, _ = half_way_learner(TARGETS, server=HALF)
     model = learner.initial()
-    expected = [
-        # client 0: w + v with v <- v / 2 + (4 - w) / 2; the buffer is averaged, and counts 1 a round
-        ([2.0, 0, 1], [2.0, 0]),
-        ([4.0, 0, 2], [2.0, 0]),
-        ([5.0, 0, 3], [1.0, 0]),
-    ]
-    for vector, state in expected:
+    # Client 0: w + v with v <- v / 2 + (4 - w) / 2; the buffer is averaged, and counts 1 a round.
+    for vector, state in ([2.0, 0, 1], [2.0, 0]), ([4.0, 0, 2], [2.0, 0]), ([5.0, 0, 3], [1.0, 0]):
         model = learner.aggregate(model, updates(learner, model, 0), one())
         assert learner.vector(model).tolist() == vector
         assert velocity(model) == state
 
 
 @pytest.mark.parametrize("kind", SERVER_OPTIMIZERS.builtin)
-def test_a_long_model_steps_as_its_pieces_do(kind: str) -> None:
+def test_a_long_model_steps_as_its_pieces_do(kind):
     """A step has no sum over parameters; a piece here is shorter than any block that a rule works through."""
     rule, rng, size, piece = SERVER_OPTIMIZERS.make({"kind": kind}), np.random.default_rng(0), 40_000, 1_000
     first, model, update = rng.normal(size=(3, size)).astype(np.float32)
@@ -59,15 +50,15 @@ def test_a_long_model_steps_as_its_pieces_do(kind: str) -> None:
         assert all(np.array_equal(own_after[name], values[at]) for name, values in after.items() if values.size == size)
 
 
-def test_the_rate_multiplies_the_velocity() -> None:
-    learner, _ = half_way_learner(TARGETS, server=FedAvgM(momentum=0.5, learning_rate=0.5))
+def test_the_rate_multiplies_the_velocity():
+    learner, _ = half_way_learner(TARGETS, server=FedAvgM(momentum=0.25, learning_rate=0.5))
     model = learner.initial()
-    for vector in ([1.0, 0, 1], [2.25, 0, 2]):  # v is 2, then 2 / 2 + 3 / 2
+    for vector in ([1.0, 0, 1], [2.0, 0, 2]):  # v is 2, then 2 / 4 + 3 / 2
         model = learner.aggregate(model, updates(learner, model, 0), one())
         assert learner.vector(model).tolist() == vector
 
 
-def test_weights_of_a_buffer_scale_the_update_before_it_enters_the_velocity() -> None:
+def test_weights_of_a_buffer_scale_the_update_before_it_enters_the_velocity():
     """Two updates at a server rate of 0.5 over a buffer of 2 weigh a quarter each."""
     learner, _ = half_way_learner(TARGETS, server=HALF)
     start = learner.initial()
@@ -82,7 +73,7 @@ def test_weights_of_a_buffer_scale_the_update_before_it_enters_the_velocity() ->
     assert learner.vector(mixed).tolist() == [0.5 + 0.25 - 0.125, 1 + 0.5 + 0.75, 0.625]
 
 
-def test_a_model_that_is_aggregated_twice_gives_two_states() -> None:
+def test_a_model_that_is_aggregated_twice_gives_two_states():
     learner, _ = half_way_learner(TARGETS, server=HALF)
     start = learner.initial()
     model = learner.aggregate(start, updates(learner, start, 0), one())
@@ -91,7 +82,7 @@ def test_a_model_that_is_aggregated_twice_gives_two_states() -> None:
     assert [velocity(each) for each in (model, left, right)] == [[2, 0], [2, 0], [0, 4]]
 
 
-def test_an_edge_server_goes_on_from_its_own_state_on_the_clouds_model() -> None:
+def test_an_edge_server_goes_on_from_its_own_state_on_the_clouds_model():
     learner, _ = half_way_learner(TARGETS, server=HALF)
     start = learner.initial()
     edges = [learner.aggregate(start, updates(learner, start, client), one()) for client in (0, 1)]
@@ -105,7 +96,7 @@ def test_an_edge_server_goes_on_from_its_own_state_on_the_clouds_model() -> None
     assert velocity(following) == [2.5, -1]
 
 
-def test_the_clouds_own_rule_steps_from_its_model_towards_the_mean() -> None:
+def test_the_clouds_own_rule_steps_from_its_model_towards_the_mean():
     learner, _ = half_way_learner(TARGETS)
     cloud = learner.initial()
     for number, (vector, state) in enumerate([([1, 2, 1], [1, 2]), ([2, 4, 2], [1, 2])], start=1):
@@ -119,7 +110,7 @@ def test_the_clouds_own_rule_steps_from_its_model_towards_the_mean() -> None:
         assert learner.with_state_of(cloud, edges[0]) is cloud
 
 
-def test_safas_cache_holds_models_as_clients_trained_them() -> None:
+def test_safas_cache_holds_models_as_clients_trained_them():
     learner, _ = half_way_learner(TARGETS, server=HALF)
     start = learner.initial()
     cached = [learner.trained(start, update) for update in updates(learner, start, 0, 1)]
@@ -130,17 +121,13 @@ def test_safas_cache_holds_models_as_clients_trained_them() -> None:
         model = learner.server_step(model, mean)
         assert learner.vector(model).tolist() == vector
     assert model.version == 2
+    plain, _ = half_way_learner(TARGETS)
+    mean = plain.merge([plain.trained(start, update) for update in updates(plain, start, 0, 1)], np.full(2, 0.5))
+    assert plain.server_step(start, mean) is mean, "with federated averaging the step is the mean itself"
 
 
-def test_with_federated_averaging_the_step_is_the_mean_itself() -> None:
-    learner, _ = half_way_learner(TARGETS)
-    start = learner.initial()
-    mean = learner.merge([learner.trained(start, update) for update in updates(learner, start, 0, 1)], np.full(2, 0.5))
-    assert learner.server_step(start, mean) is mean
-
-
-def test_whatever_is_computed_when_the_numbers_are_the_same() -> None:
-    def grown(each: Any) -> list[list[float]]:
+def test_whatever_is_computed_when_the_numbers_are_the_same():
+    def grown(each):
         learner, _ = half_way_learner(TARGETS, server=HALF)
         models = [learner.initial()]
         for client in (0, 1, 0, 1):
@@ -155,13 +142,12 @@ VALUES = st.lists(st.floats(-100, 100, width=32), min_size=4, max_size=4)
 
 
 @given(model=VALUES, sent=st.lists(VALUES, min_size=1, max_size=3))
-def test_without_momentum_it_is_federated_averaging(model: list[float], sent: list[list[float]]) -> None:
+def test_without_momentum_it_is_federated_averaging(model, sent):
     start, differences = np.array(model, np.float32), [np.array(each, np.float32) for each in sent]
     weights = np.full(len(sent), 1 / len(sent))
     found, expected = (aggregated(rule, start, differences, weights) for rule in (FedAvgM(momentum=0.0), FedAvg()))
     # The update is rounded to float32 once more.
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5)
-    assert found[3] == pytest.approx(expected[3], rel=1e-6, abs=1e-5)
 
 
 class Writes(ServerOptimizer):
@@ -169,34 +155,34 @@ class Writes(ServerOptimizer):
 
     kept: ClassVar[dict[str, np.ndarray]] = {"steps": np.zeros(())}
 
-    def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+    def step(self, model, update, state):
         self.kept["steps"] += 1
         return model + update, self.kept
 
 
 class Shortened(FedAvgM):
-    def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+    def step(self, model, update, state):
         return model[:1], state
 
 
 class InPlace(FedAvgM):
-    def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+    def step(self, model, update, state):
         model += update
         return model, state
 
 
-def test_a_state_is_kept_as_it_was_returned() -> None:
+def test_a_state_is_kept_as_it_was_returned():
     learner, _ = half_way_learner(TARGETS, server=Writes())
     first = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
-    second: Any = learner.aggregate(first, updates(learner, first, 0), one())
+    second = learner.aggregate(first, updates(learner, first, 0), one())
     learner.vector(second)
-    before: Any = first
+    before = first
     assert (before.server_state["steps"], second.server_state["steps"]) == (1, 2)
     with pytest.raises(ValueError, match="read-only"):
         second.server_state["steps"][...] = 0
 
 
-def test_steps_that_break_the_contract_are_refused() -> None:
+def test_steps_that_break_the_contract_are_refused():
     for rule, error, message in (
         (Shortened(), ContractError, r"Shortened\.step returned .* of shape \(1,\)\n  allowed: .* of shape \(2,\)"),
         (InPlace(), ContractError, "failed with ValueError: .*read-only"),
@@ -205,8 +191,3 @@ def test_steps_that_break_the_contract_are_refused() -> None:
         model = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
         with pytest.raises(error, match=message):
             learner.vector(model)
-
-
-def test_rules_are_named_in_scenarios() -> None:
-    assert SERVER_OPTIMIZERS.make({"kind": "fedavgm", "momentum": 0.5}) == HALF
-    assert SERVER_OPTIMIZERS.make("fedavg") == FedAvg()

@@ -39,16 +39,12 @@ def test_none_is_a_store_of_this_run_alone(asked, monkeypatch):
     assert default_folder() is None
 
 
-def test_a_store_is_itself():
-    store = MemoryStore()
-    assert open_store(store) is store
-
-
-def test_a_folder_has_one_store_in_a_process(monkeypatch, tmp_path):
+def test_a_folder_has_one_store_in_a_process_and_a_store_is_itself(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    store = open_store("kept")
+    store, memory = open_store("kept"), MemoryStore()
     assert open_store(tmp_path / "kept") is store
     assert open_store(tmp_path / "other") is not store
+    assert open_store(memory) is memory
 
 
 def test_a_folder_that_was_removed_is_made_again(tmp_path):

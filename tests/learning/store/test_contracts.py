@@ -1,5 +1,6 @@
 """What holds for every store: records for ever, arrays bit by bit as long as there is room."""
 
+import functools
 import struct
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from fedsim.errors import StoreError
 from fedsim.learning.store.disk import DiskStore
 from fedsim.learning.store.memory import MemoryStore
 
@@ -80,3 +82,41 @@ def test_many_records_at_once(store):
     batch = {f"{number:032x}": {"number": float(number)} for number in range(1700)}
     store.put_records(batch)
     assert store.records(list(batch)) == batch
+
+
+@pytest.mark.parametrize("kind", [MemoryStore, DiskStore])
+def test_no_room_for_arrays_leaves_room_for_records(kind, tmp_path):
+    made = functools.partial(kind, *([tmp_path] if kind is DiskStore else []))
+    store = made(limit_bytes=0)
+    store.put_arrays("a", {"model": np.zeros(1)})
+    store.put_records({"a": {"loss": 1.0}})
+    assert store.arrays("a") is None
+    assert store.records(["a"]) == {"a": {"loss": 1.0}}
+    with pytest.raises((ValueError, StoreError), match="limit_bytes: -1 is not allowed"):
+        made(limit_bytes=-1)
+
+
+def test_memory_counts_what_it_finds_and_keeps_arrays_as_they_were_given():
+    store, given_arrays = MemoryStore(), {"model": np.arange(4, dtype=np.float32)}
+    store.put_records({"a": {"loss": 0.5, "worst": float("nan")}, "b": {}})
+    assert store.records(["b", "c"]) == {"b": {}}
+    assert (store.hits, store.misses) == (1, 1)
+    store.put_arrays("a", given_arrays)
+    given_arrays["model"][0] = 9
+    assert store.arrays("a")["model"].tolist() == [0, 1, 2, 3]
+
+
+def test_arrays_in_memory_used_longest_ago_go_first():
+    arrays = {"model": np.zeros(10, dtype=np.float32)}
+    store = MemoryStore(limit_bytes=3 * 40 + 39)
+    for digest in "abc":
+        store.put_arrays(digest, arrays)
+    assert store.arrays("a") is not None
+    store.put_arrays("d", arrays)
+    store.put_arrays("c", arrays)
+    assert [digest for digest in "abcd" if store.arrays(digest) is not None] == ["a", "c", "d"]
+    assert store.array_bytes == 120
+    store.remove_arrays("c")
+    store.remove_arrays("nothing")
+    assert store.arrays("c") is None
+    assert store.array_bytes == 80

@@ -73,15 +73,6 @@ def test_arrays_above_the_limit_are_not_kept_and_push_nothing_out(store):
     assert kept(store, "ab") == "a"
 
 
-def test_records_do_not_count(tmp_path):
-    store = DiskStore(tmp_path, limit_bytes=0)
-    store.put_arrays("a", floats())
-    store.put_records({"a": {"loss": 0.5}})
-    again = DiskStore(tmp_path)
-    assert again.arrays("a") is None
-    assert again.records(["a"]) == {"a": {"loss": 0.5}}
-
-
 def test_arrays_removed_by_another_process_are_missing(store, tmp_path):
     store.put_arrays("a", floats())
     DiskStore(tmp_path / "store").remove_arrays("a")
@@ -208,11 +199,6 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(StoreError, match="cannot be used"):
         DiskStore(tmp_path)
-
-
-def test_a_limit_below_zero_is_an_error(tmp_path):
-    with pytest.raises(StoreError, match="limit_bytes: -1 is not allowed"):
-        DiskStore(tmp_path, limit_bytes=-1)
 
 
 FILLS = """

@@ -21,7 +21,7 @@ from fedsim.learning.tasks.scores import Scores
 from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(3)
-LABELS, TEXTS, SETS = RNG.integers(0, 4, 30), RNG.integers(0, 5, (30, 6)), RNG.integers(0, 2, (30, 4))
+LABELS, TEXTS = RNG.integers(0, 4, 30), RNG.integers(0, 5, (30, 6))
 OF_CLASSES, OF_TEXTS = (RNG.normal(size=shape).astype(np.float32) for shape in ((30, 4), (30, 6, 5)))
 NUMBERS = RNG.normal(size=(30, 4)).astype(np.float32)
 LAWS = {
@@ -77,13 +77,6 @@ def test_regression_agrees_with_scikit_learn():
     assert np.isnan(found.accuracy)
 
 
-@pytest.mark.parametrize(("loss", "law"), LAWS.items())
-def test_other_losses_of_regression_are_their_formulas(loss, law):
-    task = TASKS.make({"kind": "regression", "loss": loss})
-    found = task.losses(torch.from_numpy(3 * OF_CLASSES), torch.from_numpy(NUMBERS)).numpy()
-    assert found == pytest.approx(law(3 * OF_CLASSES - NUMBERS).mean(1), rel=1e-6)
-
-
 @pytest.mark.parametrize("padding", [0, 3, -100, -1, None, "none"])
 def test_next_tokens_count_but_those_that_are_ignored(padding):
     texts = TEXTS
@@ -128,29 +121,34 @@ def test_background_counts_unless_it_is_ignored(ignore, noted):
     assert [note.removeprefix("learning.data: ") for note in history.notes] == noted
 
 
-def test_sets_of_labels_agree_with_scikit_learn():
-    task = TASKS.make("multi-label")
-    found = pieces_of(task, OF_CLASSES, SETS.astype(np.uint8), 4)
-    said = OF_CLASSES > 0
-    assert found.accuracy == pytest.approx(accuracy_score(SETS, said), abs=1e-12)
-    assert found.metrics["micro-f1"] == pytest.approx(f1_score(SETS, said, average="micro"), abs=1e-12)
-    assert found.metrics["macro-f1"] == pytest.approx(f1_score(SETS, said, average="macro"), abs=1e-12)
-    chance = 1 / (1 + np.exp(-OF_CLASSES.astype(float)))
-    assert found.loss == pytest.approx(-np.mean(np.where(SETS, np.log(chance), np.log(1 - chance))), rel=1e-6)
+@pytest.mark.parametrize("places", [(), (5,)], ids=["a set", "a set at each place"])
+def test_sets_of_labels_agree_with_scikit_learn(places):
+    scores = RNG.normal(size=(30, *places, 4)).astype(np.float32)
+    sets = RNG.integers(0, 2, scores.shape).astype(np.uint8)
+    found = pieces_of(TASKS.make("multi-label"), scores, sets, 4)
+    true, given = sets.reshape(-1, 4), scores.reshape(-1, 4).astype(float)
+    assert found.accuracy == pytest.approx(accuracy_score(true, given > 0), abs=1e-6)
+    for average in ("micro", "macro"):
+        wanted = f1_score(true, given > 0, average=average)
+        assert found.metrics[f"{average}-f1"] == pytest.approx(wanted, abs=1e-12)
+    chance = 1 / (1 + np.exp(-given))
+    assert found.loss == pytest.approx(-np.mean(np.where(true, np.log(chance), np.log(1 - chance))), rel=1e-6)
 
 
-@pytest.mark.parametrize("padding", [-7.5, 0.1, 1e12])
+@pytest.mark.parametrize("padding", [None, -7.5, 0.1, 1e12])
 @pytest.mark.parametrize(("loss", "law"), LAWS.items())
-def test_numbers_that_are_padding_count_for_nothing(padding, loss, law):
+def test_losses_of_regression_are_their_formulas_and_padding_counts_for_nothing(padding, loss, law):
     scores = RNG.normal(size=(30, 5, 2)).astype(np.float32)
     ends = np.arange(5) >= RNG.integers(1, 6, 30)[:, None]
     ends[:2] = True
-    targets = np.where(ends[..., None], padding, RNG.normal(size=(30, 5, 2))).astype(np.float32)
-    targets[7, 0, 1] = padding  # one of two numbers of a place
-    real = targets != np.float32(padding)
-    task = TASKS.make({"kind": "regression", "loss": loss, "ignore": padding})
-    found = pieces_of(task, scores, targets, 2)
-    error = np.where(real, scores.astype(float) - targets, 0.0)
+    targets = RNG.normal(size=(30, 5, 2)).astype(np.float32)
+    if padding is not None:
+        targets[ends] = padding
+        targets[7, 0, 1] = padding  # one of two numbers of a place
+    real = targets != np.float32(np.nan if padding is None else padding)
+    task = TASKS.make({"kind": "regression", "loss": loss, "ignore": [] if padding is None else padding})
+    found = pieces_of(task, 3 * scores, targets, 2)
+    error = np.where(real, 3 * scores.astype(float) - targets, 0.0)
     each = [law(row)[kept].mean() if kept.any() else 0.0 for row, kept in zip(error, real, strict=True)]
     assert found.loss == pytest.approx(np.mean(each), rel=1e-6)
     assert found.metrics["mean-squared-error"] == pytest.approx(np.square(error[real]).mean(), rel=1e-6)
@@ -174,15 +172,6 @@ def test_labels_that_are_padding_count_for_nothing():
     assert found.metrics["micro-f1"] == pytest.approx(f1_score(flat_true, flat_said), abs=1e-12)
     of_labels = [f1_score((targets == 1)[..., k][real[..., k]], said[..., k][real[..., k]]) for k in range(3)]
     assert found.metrics["macro-f1"] == pytest.approx(np.mean(of_labels), abs=1e-12)
-
-
-def test_sets_of_labels_at_each_place_all_count_without_padding():
-    scores = RNG.normal(size=(30, 5, 3)).astype(np.float32)
-    targets = RNG.integers(0, 2, (30, 5, 3)).astype(np.uint8)
-    found = pieces_of(TASKS.make("multi-label"), scores, targets, 3)
-    assert found.accuracy == pytest.approx(((scores > 0) == targets).all(2).mean(), abs=1e-6)
-    rows, said = targets.reshape(-1, 3), (scores > 0).reshape(-1, 3)
-    assert found.metrics["macro-f1"] == pytest.approx(f1_score(rows, said, average="macro"), abs=1e-12)
 
 
 @pytest.mark.parametrize(("kind", "padding"), [("regression", -1.0), ("multi-label", 255), ("next-token", -100)])

@@ -2,13 +2,12 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from fedsim import Scenario, run, simulate
+from fedsim import run, simulate
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning import MLP, TASKS, Digits, LocalTraining, Metric, TrainingSetup
 from fedsim.learning.executors.first_look import check_fit
@@ -18,32 +17,39 @@ from tests.support.short_runs import of_learning
 class Constant(Metric):
     """What each sample adds is 0."""
 
-    def sums(self, scores: Any, targets: Any) -> Any:
+    def sums(self, scores, targets):
         return scores[:, :1] * 0
 
 
-class Text(Constant):
-    def value(self, sums: Any, samples: int) -> Any:
-        return "high"
+class Valued(Constant):
+    said: str | None = None
 
-
-class Nothing(Constant):
-    def value(self, sums: Any, samples: int) -> Any:
-        return None
+    def value(self, sums, samples):
+        return self.said
 
 
 class Several(Constant):
-    def value(self, sums: Any, samples: int) -> Any:
+    def value(self, sums, samples):
         return np.ones(2)
 
 
+class NoNumber(Constant):
+    def value(self, sums, samples):
+        return math.nan
+
+
+class Endless(Constant):
+    def value(self, sums, samples):
+        return np.float32(np.inf)
+
+
 class Wide(Metric):
-    def sums(self, scores: Any, targets: Any) -> Any:
+    def sums(self, scores, targets):
         return scores
 
 
 class Raising(Constant):
-    def value(self, sums: Any, samples: int) -> Any:
+    def value(self, sums, samples):
         return 1 / 0
 
 
@@ -55,17 +61,7 @@ class Unnamed(Constant):
     name: ClassVar = ""
 
 
-class NoNumber(Constant):
-    def value(self, sums: Any, samples: int) -> Any:
-        return math.nan
-
-
-class Endless(Constant):
-    def value(self, sums: Any, samples: int) -> Any:
-        return np.float32(np.inf)
-
-
-def scenario(*metrics: Any) -> Scenario:
+def scenario(*metrics):
     learning = {
         "data": {"kind": "digits", "train_limit": 60},
         "model": {"kind": "mlp", "hidden": [3]},
@@ -77,53 +73,44 @@ def scenario(*metrics: Any) -> Scenario:
 @pytest.mark.parametrize(
     ("metric", "words"),
     [
-        (Text(), r"Text\.value returned 'high'.*a number; nan where there is none"),
-        (Nothing(), r"Nothing\.value returned None.*a number; nan where there is none"),
+        (Valued(said="high"), r"Valued\.value returned 'high'.*a number; nan where there is none"),
+        (Valued(said=None), r"Valued\.value returned None.*a number; nan where there is none"),
         (Several(), r"Several\.value returned .*a number; nan where there is none"),
         (Wide(), r"metrics: Wide: sums of 10 numbers for each sample are not allowed; allowed: 1, as its width says"),
         (Loss(), r"Loss\.name .*'loss'.*a text, neither empty nor 'loss'"),
         (Unnamed(), r"Unnamed\.name .*''.*a text, neither empty nor 'loss'"),
     ],
 )
-def test_what_is_no_metric_is_refused_by_name(metric: Metric, words: str) -> None:
+def test_what_is_no_metric_is_refused_by_name(metric, words):
     with pytest.raises(FedsimError, match=f"(?s){words}"):
         simulate(scenario(metric), store=False)
 
 
-def test_a_name_that_two_metrics_have_is_refused_once() -> None:
+def test_a_name_that_two_metrics_have_is_refused_once():
     """Before any executor is built, of which ``auto`` would try several."""
-    setup = TrainingSetup(
-        MLP(hidden=(3,)),
-        Digits(train_limit=60).load(),
-        LocalTraining(),
-        seed=0,
-        task=TASKS.make({"kind": "classification", "metrics": ["accuracy", "accuracy"]}),
-    )
+    task = TASKS.make({"kind": "classification", "metrics": ["accuracy", "accuracy"]})
+    setup = TrainingSetup(MLP(hidden=(3,)), Digits(train_limit=60).load(), LocalTraining(), seed=0, task=task)
     with pytest.raises(FedsimError, match=r"^learning.task.metrics: the names accuracy, accuracy are not allowed"):
         check_fit(setup)
 
 
-def test_what_fails_at_time_0_fails_before_the_first_round() -> None:
+def test_what_fails_at_time_0_fails_before_the_first_round():
     with pytest.raises(PartError) as failed:
         simulate(scenario(Raising()).replace({"results.evaluate_clients": "never"}), store=False)
     assert (failed.value.round, failed.value.time_s) == (0, 0.0)
     assert "round: before the first" in str(failed.value)
 
 
-def test_what_is_no_number_is_null_in_tables_and_in_the_summary(tmp_path: Path) -> None:
+def test_what_is_no_number_is_null_in_tables_and_in_the_summary(tmp_path):
     history = run(scenario("accuracy", NoNumber(), Endless()), tmp_path / "run", store=False)
     for table in (history.evaluations, history.client_evaluations):
-        assert table is not None
         rows = [dict(row) for row in table.column("metrics").to_pylist()]
         assert {row["NoNumber"] for row in rows} == {None}
         assert {row["Endless"] for row in rows} == {math.inf}
     assert np.isnan(history.metric("NoNumber")).all()
 
-    def refused(word: str) -> None:
+    def refused(word):
         raise AssertionError(f"{word} is no JSON")
 
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(), parse_constant=refused)
-    assert {name: summary["final_metrics"][name] for name in ("NoNumber", "Endless")} == {
-        "NoNumber": None,
-        "Endless": None,
-    }
+    assert [summary["final_metrics"][name] for name in ("NoNumber", "Endless")] == [None, None]

@@ -99,14 +99,11 @@ def test_a_table_without_a_kind_changes_single_options():
     assert (network.rate.attempts, network.rate.table) == (1, "64qam")
 
 
-def test_a_table_with_a_kind_stands_alone():
+def test_a_table_with_a_kind_stands_alone_and_one_without_changes_the_preset():
     network = NETWORKS.make({"kind": "indoor-office", "fading": {"kind": "rician"}, "path_loss": {"kind": "uma"}})
     assert network.fading == Rician()
     assert network.path_loss == UrbanMacro()
     assert NETWORKS.make({"kind": "indoor-office", "fading": "rayleigh"}).fading == Rayleigh()
-
-
-def test_fading_follows_a_speed_given_to_a_preset():
     network = NETWORKS.make({"kind": "5g-midband", "fading": {"speed_m_per_s": 10.0, "carrier_hz": 3.5e9}})
     assert network.fading.coherence_s == pytest.approx(0.423 * 299_792_458 / 35e9)
 

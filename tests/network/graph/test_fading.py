@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import simpy
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.network import Cell, NoFading, Rayleigh, UrbanMacro
 from fedsim.network.graph.fading import AccessFading, FadingLaw, WayFading
 from fedsim.network.graph.graph import Graph
@@ -17,11 +17,10 @@ from fedsim.selectors.contracts import Cohort
 from fedsim.streams import Streams
 from fedsim.testing import check_network
 from tests.support.lies import HonestSelector
-from tests.support.media import opened
+from tests.support.media import FREE, STAR, opened, played
+from tests.support.short_runs import TIMING
 from tests.support.step_by_step import filled
 
-WIDE = {"capacity_bps": 1e12, "delay_s": 0.0}
-STAR = {"kind": "star", "backhaul": WIDE}
 SLOW_FADING = {"kind": "rayleigh", "coherence_s": 0.05}
 BOTH = ("dedicated", "shared")
 
@@ -103,10 +102,8 @@ def test_many_transfers_go_as_a_plain_loop_over_the_blocks_says(spectrum, backha
     cell = Cell(access="none", uplink={"transmit_power_dbm": -7.0}, fading=SLOW_FADING, shadowing_sigma_db=0.0)
     rng = np.random.default_rng(4)
     places = rng.uniform(0, 300, (8, 2)) / (1.0, 5.0)
-    ways = {
-        "fronthaul": {"capacity_bps": 5e6, "delay_s": 0.0},
-        "backhaul": {"capacity_bps": backhaul_bps, "delay_s": 0.0},
-    }
+    bps = {"fronthaul": 5e6, "backhaul": backhaul_bps}
+    ways = {name: {"capacity_bps": capacity, "delay_s": 0.0} for name, capacity in bps.items()}
     network = graph(cell, spectrum, {"kind": "two-tier", "cells": 2, "site_distance_m": 300.0, **ways})
     links = network.build(places, Streams(7))
     station = links.access.first.station.tolist()
@@ -117,17 +114,10 @@ def test_many_transfers_go_as_a_plain_loop_over_the_blocks_says(spectrum, backha
     theory = ends_in_blocks(
         transfers, channel, links.access.first.uplink_bps, station, wires, shared=spectrum == "shared"
     )
-    env, found = simpy.Environment(), {}
+    env = simpy.Environment()
     medium = links.open(env)
-
-    def upload(start_s, client, bits):
-        yield env.timeout(start_s)
-        yield medium.uplink(client, bits).done
-        found[client] = env.now
-
-    for transfer in transfers:
-        env.process(upload(*transfer))
-    env.run(until=100.0)
+    lines = [(client, start_s, (client, bits), None) for start_s, client, bits in transfers]
+    found, _ = played(env, medium.uplink, lines, 100.0)
     assert found == pytest.approx(theory, rel=1e-9)
     # Events are those of transfers, not of blocks.
     assert medium.fluid.recomputed < 40
@@ -226,7 +216,7 @@ def test_a_client_that_walks_fades_at_the_snr_of_its_place():
 
 def test_a_handover_keeps_the_draws_of_client_and_block():
     points = [[0, 0.0, 10.0, 0.0], [0, 10.0, 290.0, 0.0], [0, 11.0, 290.0, 0.0]]
-    topology = {"kind": "two-tier", "cells": 2, "site_distance_m": 300.0, "fronthaul": WIDE, "backhaul": WIDE}
+    topology = {"kind": "two-tier", "cells": 2, "site_distance_m": 300.0, "fronthaul": FREE, "backhaul": FREE}
     cell = Cell(access="none", fading=SLOW_FADING, shadowing_sigma_db=0.0)
     network = graph(cell, "shared", topology, mobility={"kind": "trace", "points": points})
     medium, env = opened(network, [[0.0, 0.0]], 5)
@@ -298,16 +288,9 @@ def test_a_selector_reads_what_base_stations_measured_at_the_last_reports():
             return Cohort(np.array([0]))
 
     walk = {"kind": "trace", "points": [[0, 0.0, 100.0, 0.0], [0, 40.0, 500.0, 0.0], [1, 0.0, 200.0, 0.0]]}
-    scenario = Scenario(
-        name="reports",
-        crowd={"clients": 2},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 1},
-        network=graph(Cell(access="none", shadowing_sigma_db=0.0), "shared", mobility=walk),
-        rounds={"count": 4},
-        selector=Watching(),
-        results={"audit": True},
-    )
-    history = simulate(scenario)
+    network = graph(Cell(access="none", shadowing_sigma_db=0.0), "shared", mobility=walk)
+    tables = {"crowd.clients": 2, "learning.model_bits": 1e6, "rounds.count": 4, "results.audit": True}
+    history = simulate(TIMING.replace({**tables, "network": network, "selector": Watching()}))
     ends_s = history.column("rounds", "end_s")
     assert [reports[1] for reports in seen] == [seen[0][1]] * 4
     for reports, time_s in zip(seen, [0.0, *ends_s], strict=False):

@@ -18,7 +18,8 @@ from fedsim.network.topology.generators import Given, TwoTier, hexagonal_sites
 from fedsim.network.topology.topology import Topology, read_graph
 from fedsim.scenario import Scenario
 from fedsim.streams import Streams
-from tests.support.media import opened
+from tests.support.media import finish, opened
+from tests.support.short_runs import TIMING
 
 ACCESS = {"downlink_bps": 8e6, "uplink_bps": 2e6, "delay_s": 0.01}
 STAR = {"kind": "star", "backhaul": {"capacity_bps": 1e7, "delay_s": 0.02}}
@@ -27,16 +28,7 @@ NOWHERE = np.zeros((3, 2))
 
 def times(air, env, transfers):
     """Start transfers (way, client, bits) now and return when each has arrived."""
-    ends = [None] * len(transfers)
-
-    def watch(i, flow):
-        yield flow.done
-        ends[i] = env.now
-
-    for i, (way, client, bits) in enumerate(transfers):
-        env.process(watch(i, getattr(air, way)(client, bits)))
-    env.run(until=1e6)
-    return ends
+    return finish(env, *(getattr(air, way)(client, bits) for way, client, bits in transfers))
 
 
 def wire(capacity_bps=1e6, delay_s=0.0, **more):
@@ -66,13 +58,8 @@ def test_a_radio_is_shared_by_both_ways_of_the_cell():
     assert ends == pytest.approx([1 / 1.5 + 0.03] * 2)
 
 
-TWO_TIER = {
-    "kind": "two-tier",
-    "cells": 2,
-    "site_distance_m": 100.0,
-    "fronthaul": {"capacity_bps": 5e6, "delay_s": 0.001},
-    "backhaul": {"capacity_bps": 1e6, "delay_s": 0.1},
-}
+TIERS = {"cells": 2, "site_distance_m": 100.0, "fronthaul": wire(5e6, 0.001), "backhaul": wire(1e6, 0.1)}
+TWO_TIER = {"kind": "two-tier", **TIERS}
 
 
 def test_two_tiers_by_hand():
@@ -109,15 +96,8 @@ def test_routes_have_the_least_delay_and_ties_go_to_fewer_hops_then_lower_number
     graph.add_node("cloud", kind="cloud")
     graph.add_node("c", kind="client", client=0)
     graph.add_nodes_from("pqr", kind="router")
-    for one, other, delay_s in (
-        ("c", "q", 1.0),
-        ("q", "cloud", 1.0),
-        ("c", "p", 1.0),
-        ("p", "cloud", 1.0),
-        ("c", "r", 0.5),
-        ("r", "p", 0.5),
-    ):
-        graph.add_edge(one, other, **wire(delay_s=delay_s))
+    for delay_s, way in ((1.0, ("c", "q", "cloud")), (1.0, ("c", "p", "cloud")), (0.5, ("c", "r", "p"))):
+        nx.add_path(graph, way, **wire(delay_s=delay_s))
     topology = Topology()
     read_graph(graph, topology)
     for source, target in (("c", "cloud"), ("cloud", "c")):
@@ -325,24 +305,15 @@ def test_hexagonal_sites_are_as_far_apart_as_said():
 
 
 def test_a_scenario_with_a_graph_survives_toml():
-    scenario = Scenario(
-        name="graph",
-        crowd={"clients": 3},
-        learning={"kind": "none", "model_bits": 8e6, "samples_per_client": 1},
-        network={
-            "kind": "graph",
-            "topology": small_graph(),
-            "trouble": [{"kind": "loss", "edge": ["bs", "cloud"], "from_s": 1.0, "duration_s": 2.0}],
-        },
-        rounds={"count": 1},
-        selector="all",
-    )
+    loss = {"kind": "loss", "edge": ["bs", "cloud"], "from_s": 1.0, "duration_s": 2.0}
+    network = {"kind": "graph", "topology": small_graph(), "trouble": [loss]}
+    scenario = TIMING.replace({"crowd.clients": 3, "learning.model_bits": 8e6, "network": network})
     again = Scenario.from_toml(scenario.to_toml())
     assert again.digest() == scenario.digest()
     assert again.network.build(NOWHERE, Streams(0)).expected_uplink_s(8e6).tolist() == pytest.approx([1.03] * 3)
 
 
 def test_builders_say_all_that_a_graph_must():
-    graph = TwoTier.model_validate({k: v for k, v in TWO_TIER.items() if k != "kind"}).graph(NOWHERE)
+    graph = TwoTier.model_validate(TIERS).graph(NOWHERE)
     assert Given.of(graph).graph(NOWHERE).adj == graph.adj
     assert sorted(graph) == ["bs-0", "bs-1", "cloud", "edge-0", "edge-1"]

@@ -12,15 +12,10 @@ from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS, Cell, NoFading, UrbanMacro
 from fedsim.network.graph.graph import Graph
 from fedsim.streams import Streams
-from tests.support.media import finish, opened
+from tests.support.media import ACCESS, FREE, LOST, STAR, TWO_CELLS, WALK, finish, opened
+from tests.support.short_runs import TIMING
 
-ACCESS = {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0}
-FREE = {"capacity_bps": 1e9, "delay_s": 0.0}
-TWO_CELLS = {"kind": "two-tier", "cells": 2, "site_distance_m": 100.0, "fronthaul": FREE, "backhaul": FREE}
-STAR = {"kind": "star", "backhaul": FREE}
-WALK = {"kind": "trace", "points": [[0, 0.0, 0.0, 0.0], [0, 10.0, 100.0, 0.0], [0, 20.0, 0.0, 0.0]]}
 PLAIN = {"fading": "none", "shadowing_sigma_db": 0.0, "rate": {"kind": "shannon", "snr_gap_db": 0.0, "ceiling": "none"}}
-LOST = {"kind": "loss", "node": "bs-0", "from_s": 1.0, "duration_s": 10.0}
 
 
 def radio(cell=None, **more):
@@ -190,22 +185,9 @@ def test_shadowing_that_is_no_function_of_the_place_is_refused_where_clients_mov
 
 
 def test_a_scenario_with_radio_access_survives_toml_and_takes_overrides():
-    scenario = Scenario(
-        name="radio-graph",
-        crowd={"clients": 3},
-        learning={"kind": "none", "model_bits": 8e6, "samples_per_client": 1},
-        network={
-            "kind": "graph",
-            "topology": TWO_CELLS,
-            "access": {
-                "kind": "radio",
-                "cell": {"kind": "urban-macro", "uplink": {"transmit_power_dbm": 30.0}},
-                "delay_s": 0.0,
-            },
-        },
-        rounds={"count": 1},
-        selector="all",
-    )
+    cell = {"kind": "urban-macro", "uplink": {"transmit_power_dbm": 30.0}}
+    network = {"kind": "graph", "topology": TWO_CELLS, "access": {"kind": "radio", "cell": cell, "delay_s": 0.0}}
+    scenario = TIMING.replace({"learning.model_bits": 8e6, "network": network})
     assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
     changed = scenario.replace(
         {"network.access.cell.uplink.transmit_power_dbm": 20.0, "network.handover.hysteresis_db": 1.0}

@@ -7,7 +7,7 @@ from fedsim.network import Cell
 from fedsim.network.medium.cell import SHARINGS
 from fedsim.network.medium.delayed import Delay
 from fedsim.network.medium.disciplines import FirstCome
-from tests.support.media import opened
+from tests.support.media import ends_of, opened
 
 
 class Slow(FirstCome):
@@ -75,12 +75,7 @@ def test_a_transfer_that_waits_joins_as_late_as_one_that_is_sent_later_and_not_a
         else:
             env.run(until=0.5)
             sent = {client: medium.uplink(client, 1e6) for client in (0, 2)}
-        found = {}
-        for client, transfer in sent.items():
-            transfer.done.callbacks.append(
-                lambda _, client=client, found=found, env=env: found.update({client: env.now})
-            )
+        ends.append(ends_of(env, sent))
         env.run()
-        ends.append(found)
     assert ends[0] == ends[1]
     assert set(ends[0]) == {0, 2}

@@ -17,6 +17,7 @@ from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.radio.shares.multiuser_diversity import Window
 from fedsim.rounds.audit.audit import check_book
+from tests.support.media import ends_of, finish, played
 
 PRIMES = (97, 101, 103, 107, 109, 113, 127, 131)
 
@@ -64,20 +65,9 @@ RULES = {"equal": EqualSharing, "fair": without_gain, "first-come": FirstCome, "
 def play(make, script):
     """Send (name, start, work, when cancelled) over a medium of 1 Hz; return ends, bits sent, queueing, medium."""
     env = simpy.Environment()
-    medium = Multicast(env, 1.0) if make is Multicast else SharedSpectrum(env, 1.0, make())
-    ends, flows = {}, {}
-
-    def run(name, start, work, cancel):
-        yield env.timeout(start)
-        flows[name] = flow = medium.send(work, 1.0)
-        flow.done.callbacks.append(lambda _: ends.setdefault(name, env.now))
-        if cancel is not None:
-            yield env.timeout(cancel - start)
-            flow.cancel()
-
-    for line in script:
-        env.process(run(*line))
-    env.run(until=1000.0)
+    medium = SharedSpectrum(env, 1.0, make())
+    lines = [(name, start, (work, 1.0), cancel) for name, start, work, cancel in script]
+    ends, flows = played(env, medium.send, lines, 1000.0)
     return ends, {k: f.sent_bits() for k, f in flows.items()}, {k: f.queued_s() for k, f in flows.items()}, medium
 
 
@@ -192,9 +182,7 @@ def test_gains_differ_by_user_by_hand():
     """
     env = simpy.Environment()
     medium = SharedSpectrum(env, 1.0, Gained(Kinds({2: [1.0, 1.5, *[1.0] * 7]})))
-    ends = {}
-    for name, bits, efficiency in (("a", 3.0, 1.0), ("b", 12.0, 4.0)):
-        medium.send(bits, efficiency).done.callbacks.append(lambda _, name=name: ends.setdefault(name, env.now))
+    ends = ends_of(env, {"a": medium.send(3.0, 1.0), "b": medium.send(12.0, 4.0)})
     env.run(until=2.0)
     assert medium.book().under_way == pytest.approx(1.5 + 1.0)
     env.run()
@@ -215,13 +203,10 @@ def test_gains_lie_between_those_of_two_numbers_of_users_by_hand():
     gains = {2: [1.0, 2.0, 3.0, *[1.0] * 6], 3: [1.0, 3.0, 5.0, *[1.0] * 6]}
     env = simpy.Environment()
     medium = SharedSpectrum(env, 1.0, Gained(Between(gains)))
-    ends = {}
-    medium.send(4.0, 1.0).done.callbacks.append(lambda _: ends.update(a=env.now))
+    first = medium.send(4.0, 1.0)
     env.run(until=2.0)
     assert medium.book().under_way == pytest.approx(3.0)
-    medium.send(8.0, 2.0).done.callbacks.append(lambda _: ends.update(b=env.now))
-    env.run()
-    assert ends == {"a": pytest.approx(2.8), "b": pytest.approx(4.0)}
+    assert finish(env, first, medium.send(8.0, 2.0)) == pytest.approx([2.8, 4.0])
     assert medium.book().carried == pytest.approx(8.0)
 
 
@@ -261,15 +246,11 @@ def test_nothing_takes_no_time_and_a_dead_link_holds_nobody_up(make):
 @pytest.mark.parametrize("make", RULES.values(), ids=RULES)
 def test_a_message_arrives_after_its_delay_and_the_medium_is_free_meanwhile(make):
     env = simpy.Environment()
-    medium = Multicast(env, 1.0) if make is Multicast else SharedSpectrum(env, 1.0, make())
-    ends = []
-    medium.send(2.0, 1.0, 10.0).done.callbacks.append(lambda _: ends.append(env.now))
-    lost = medium.send(0.0, 1.0, 10.0)
+    medium = SharedSpectrum(env, 1.0, make())
+    late, lost = medium.send(2.0, 1.0, 10.0), medium.send(0.0, 1.0, 10.0)
     env.run(until=2.0)
-    medium.send(2.0, 1.0).done.callbacks.append(lambda _: ends.append(env.now))
     lost.cancel()
-    env.run(until=100.0)
-    assert ends == [4.0, 12.0]
+    assert finish(env, late, medium.send(2.0, 1.0)) == [12.0, 4.0]
     assert not lost.done.triggered
 
 
@@ -347,7 +328,7 @@ def test_ends_are_those_of_exact_arithmetic_and_nothing_gets_lost(rule, lines):
 def test_bits_on_their_way_are_on_the_books():
     env = simpy.Environment()
     for make in RULES.values():
-        medium = Multicast(env, 1.0) if make is Multicast else SharedSpectrum(env, 1.0, make())
+        medium = SharedSpectrum(env, 1.0, make())
         flows = [medium.send(4.0, 1.0), medium.send(8.0, 1.0)]
         env.run(until=env.now + 3.0)
         assert medium.book().under_way == pytest.approx(3.0)
@@ -375,16 +356,6 @@ def test_books_know_how_far_they_are_rounded(rule, work):
         check_book("uplink", replace(book, lost=book.lost + 1e-2 + 2 * book.rounding))
 
 
-def test_last_end_of_together_is_the_least_possible():
-    """No rule ends earlier than the work that comes from some instant on allows; constant shares end later.
-
-    Works 3 at 0 s and 1 at 2 s over 1 Hz: least 4 s. Constant shares solve 3/T + 1/(T - 2) = 1, T = 3 + sqrt(3).
-    """
-    ends, *_ = play(MinimumMakespan, [("a", 0, 3, None), ("b", 2, 1, None)])
-    assert ends == {"a": pytest.approx(4.0), "b": pytest.approx(4.0)}
-    assert 3 + 3**0.5 > 4
-
-
 def test_together_gives_shares_in_proportion_to_work():
     env = simpy.Environment()
     medium = SharedSpectrum(env, 6.0, MinimumMakespan())
@@ -410,37 +381,6 @@ def test_together_survives_a_scale_that_shrinks_again_and_again():
     env.run()
     assert ends == pytest.approx([120.0] * 120)
     assert medium.book().received == pytest.approx(120.0)
-
-
-def test_multicast_sends_one_message_at_the_rate_of_the_weakest():
-    env = simpy.Environment()
-    medium = Multicast(env, 2.0)
-    ends = {}
-    copies = {name: medium.send(12.0, e, d) for name, e, d in (("a", 3.0, 0.0), ("b", 1.0, 0.5), ("c", 2.0, 0.0))}
-    for name, copy in copies.items():
-        copy.done.callbacks.append(lambda _, name=name: ends.setdefault(name, env.now))
-    env.run(until=2.0)
-    copies["c"].cancel()
-    later = medium.send(12.0, 6.0)
-    env.run(until=20.0)
-    assert ends == {"a": 6.0, "b": 6.5}
-    assert copies["c"].sent_bits() == 4.0
-    assert not copies["c"].done.triggered
-    assert (later.queued_s(), later.done.processed) == (4.0, True)
-    assert medium.medium.book().carried == pytest.approx(12.0 + 2.0)
-
-
-def test_multicast_ends_when_all_have_left():
-    env = simpy.Environment()
-    medium = Multicast(env, 1.0)
-    copies = [medium.send(10.0, 1.0) for _ in range(2)]
-    env.run(until=3.0)
-    for copy in copies:
-        copy.cancel()
-        copy.cancel()
-    env.run(until=50.0)
-    assert medium.medium.book().lost == 3.0
-    assert not any(copy.done.triggered for copy in copies)
 
 
 class Unpaired(FirstCome):

@@ -18,6 +18,7 @@ from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.fading import NoFading
 from fedsim.rounds.audit.audit import check_book
 from fedsim.streams import Streams
+from tests.support.media import ends_of, finish, played
 
 BAND_HZ, BLOCK_S = 1e6, 0.02
 SNR = np.array([10.0, 1.0, 100.0, 0.1, 3.0])
@@ -48,38 +49,20 @@ def play(channel, make, script):
     """Send (client, start, bits, when cancelled or None); return ends and bits by number of line, and the medium."""
     env = simpy.Environment()
     medium = DrawnSpectrum(env, channel, make(channel))
-    ends, flows = {}, {}
-
-    def run(line, client, start_s, bits, cancel_s):
-        yield env.timeout(start_s)
-        flows[line] = flow = medium.send(client, bits)
-        flow.done.callbacks.append(lambda _: ends.setdefault(line, env.now))
-        if cancel_s is not None:
-            yield env.timeout(cancel_s - start_s)
-            flow.cancel()
-
-    for line, sent in enumerate(script):
-        env.process(run(line, *sent))
-    env.run()
+    lines = [(line, start_s, (client, bits), cancel_s) for line, (client, start_s, bits, cancel_s) in enumerate(script)]
+    ends, flows = played(env, medium.send, lines)
     return ends, {line: flow.sent_bits() for line, flow in flows.items()}, medium
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("bits", [1e2, 1e5, 5e6])
-def test_a_client_alone_takes_as_long_as_with_dedicated_bandwidth(rule, bits):
-    channel, start_s = radio(), 1.2345
+@pytest.mark.parametrize(("bits", "spread_s"), [(1e2, 0.0), (1e5, 0.0), (5e6, 0.0), (2e7, 1e-6)])
+def test_a_client_alone_takes_as_long_as_with_dedicated_bandwidth(rule, bits, spread_s):
+    channel, start_s = replace(radio(), delay_spread_s=spread_s, bandwidth_hz=5e6 if spread_s else BAND_HZ), 1.2345
     ends, _, medium = play(channel, RULES[rule], [(2, start_s, bits, None)])
     alone_s = channel.transfer_s(np.array([2]), np.array([start_s]), bits)[0]
     assert ends[0] - start_s == pytest.approx(alone_s, rel=1e-11, abs=1e-12)
-    assert medium.book().received == pytest.approx(BAND_HZ * alone_s)
+    assert medium.book().received == pytest.approx(channel.bandwidth_hz * alone_s)
     check_book("uplink", medium.book())
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_a_client_alone_takes_as_long_as_with_dedicated_bandwidth_that_fades_in_parts(rule):
-    channel = replace(radio(), delay_spread_s=1e-6, bandwidth_hz=5e6)
-    ends, *_ = play(channel, RULES[rule], [(0, 0.111, 4e6, None)])
-    assert ends[0] - 0.111 == pytest.approx(channel.transfer_s(np.array([0]), np.array([0.111]), 4e6)[0], rel=1e-11)
 
 
 def test_a_narrow_share_of_a_band_that_fades_in_parts_varies_as_a_band_of_its_width():
@@ -222,12 +205,10 @@ def test_books_balance_and_questions_change_nothing(rule, lines, until_s):
     """Bits and books are asked for at some instant of one of two runs."""
     channel, ends = radio(), []
     for asked in (False, True):
-        env, done = simpy.Environment(), {}
+        env = simpy.Environment()
         medium = DrawnSpectrum(env, channel, RULES[rule](channel))
-        flows = []
-        for line, (client, _, bits, _) in enumerate(lines):
-            flows.append(medium.send(client, bits))
-            flows[-1].done.callbacks.append(lambda _, line=line, env=env, done=done: done.update({line: env.now}))
+        flows = [medium.send(client, bits) for client, _, bits, _ in lines]
+        done = ends_of(env, dict(enumerate(flows)))
         env.run(until=until_s)
         if asked:
             book, sent = medium.book(), [flow.sent_bits() for flow in flows]
@@ -325,11 +306,7 @@ def test_a_share_has_the_draws_of_its_own_client_whatever_the_mean_reading_says(
         air = links.open(env)
         for _ in range(10):
             began_s = env.now
-            for flow in [air.uplink(client, 1e6) for client in range(5)]:
-                flow.done.callbacks.append(
-                    lambda _, began_s=began_s, took=took, env=env: took.append(env.now - began_s)
-                )
-            env.run()
+            took += [end - began_s for end in finish(env, *(air.uplink(client, 1e6) for client in range(5)))]
         times[read] = np.array(took)
     assert times["mean"].std() < 1e-9
     assert times["drawn"].std() > 0.05 * times["drawn"].mean()

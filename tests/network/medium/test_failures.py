@@ -14,17 +14,7 @@ from fedsim.network.medium import failures
 from fedsim.network.medium.failures import Outage, OutageBursts
 from fedsim.network.topology.mobility import Leg, RandomWaypoint, Trace, Walk, standing
 from fedsim.streams import Streams
-from tests.support.media import finish, opened
-
-ACCESS = {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0}
-STAR = {"kind": "star", "backhaul": {"capacity_bps": 1e7, "delay_s": 0.0}}
-TWO_CELLS = {
-    "kind": "two-tier",
-    "cells": 2,
-    "site_distance_m": 100.0,
-    "fronthaul": {"capacity_bps": 1e7, "delay_s": 0.0},
-    "backhaul": {"capacity_bps": 1e7, "delay_s": 0.0},
-}
+from tests.support.media import ACCESS, LOST, STAR, TWO_CELLS, finish, opened
 
 
 @pytest.mark.parametrize(
@@ -66,13 +56,18 @@ def test_a_flow_that_has_another_way_takes_it_and_comes_back():
     assert finish(env, air.uplink(0, 8.0)) == pytest.approx([3.3])
 
 
-def test_losses_may_overlap():
-    losses = [
-        {"kind": "loss", "node": "bs-0", "from_s": 0.5, "duration_s": 1.0},
-        {"kind": "loss", "node": "bs-0", "from_s": 1.0, "duration_s": 2.0},
-    ]
+def test_causes_of_trouble_overlap_slow_down_and_multiply():
+    losses = [{**LOST, "from_s": from_s, "duration_s": lasts_s} for from_s, lasts_s in ((0.5, 1.0), (1.0, 2.0))]
     air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=losses), [[0.0, 0.0]])
     assert finish(env, air.uplink(0, 1e6)) == pytest.approx([3.5])
+    burst = {"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e9, "bad_factor": 0.25}
+    air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=[burst]), [[0.0, 0.0]])
+    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
+    air, env = opened(Graph(topology=STAR, access=ACCESS), [[0.0, 0.0]])
+    (_, links), *_ = air.edges()
+    air.scale(links, 0, 0.5)
+    air.scale(links, 1, 0.5)
+    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
 
 
 class Watched(OutageBursts):
@@ -133,16 +128,6 @@ def test_an_edge_is_bad_at_the_start_as_often_as_later():
     found = sojourns(1, number, 1e-9, mean_good_s=1.0, mean_bad_s=4.0)
     bad = sum(changes[0][1] == 0.0 for changes in found.values())
     assert abs(bad / number - 0.8) < 4 * math.sqrt(0.8 * 0.2 / number)
-
-
-def test_a_burst_slows_by_its_factor():
-    network = Graph(
-        topology=STAR,
-        access=ACCESS,
-        trouble=[{"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e9, "bad_factor": 0.25}],
-    )
-    air, env = opened(network, [[0.0, 0.0]])
-    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
 
 
 def test_bursts_strike_the_edges_named_and_a_further_client_changes_none():
@@ -214,18 +199,8 @@ def test_wireless_edges_have_the_names_of_their_ends_and_both_directions():
     assert [name for name, _ in air.edges()] == ["bs-0 - client-0", "client-0 - client-1"]
     ends = [(air.topology.names[link.tail], air.topology.names[link.head]) for link in air.topology.links]
     between = [sorted(ends[number] for number in links) for _, links in air.edges()]
-    assert between == [
-        [("bs-0", "client-0"), ("client-0", "bs-0")],
-        [("client-0", "client-1"), ("client-1", "client-0")],
-    ]
-
-
-def test_two_causes_multiply():
-    air, env = opened(Graph(topology=STAR, access=ACCESS), [[0.0, 0.0]])
-    (_, links), *_ = air.edges()
-    air.scale(links, 0, 0.5)
-    air.scale(links, 1, 0.5)
-    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
+    pairs = (("bs-0", "client-0"), ("client-0", "client-1"))
+    assert between == [[(one, other), (other, one)] for one, other in pairs]
 
 
 def test_random_waypoints_join_up_stay_within_and_keep_to_the_speeds():
@@ -271,7 +246,8 @@ def test_waypoints_are_uniform_over_the_disc():
 
 def test_a_trace_file(tmp_path):
     path = tmp_path / "walk.csv"
-    path.write_text("client,time_s,x_m,y_m\n0,2,0,0\n1,0,7,7\n0,4,6,8\n")
+    columns = "client,time_s,x_m,y_m\n"
+    path.write_text(f"{columns}0,2,0,0\n1,0,7,7\n0,4,6,8\n")
     movement = Trace(path=str(path)).build(Streams(0))
     assert list(movement(0, (9.0, 9.0))) == [
         Leg(0.0, 2.0, (0.0, 0.0), (0.0, 0.0)),
@@ -279,12 +255,8 @@ def test_a_trace_file(tmp_path):
         Leg(4.0, math.inf, (6.0, 8.0), (0.0, 0.0)),
     ]
     assert list(movement(5, (9.0, 9.0))) == [Leg(0.0, math.inf, (9.0, 9.0), (0.0, 0.0))]
-    for text in (
-        "client,time_s\n0,1\n",
-        "client,time_s,x_m,y_m\n0,nan,1,1\n",
-        "client,time_s,x_m,y_m\n0,1,1,1\n0,1,2,2\n",
-    ):
-        path.write_text(text)
+    for rows in ("client,time_s\n0,1\n", f"{columns}0,nan,1,1\n", f"{columns}0,1,1,1\n0,1,2,2\n"):
+        path.write_text(rows)
         with pytest.raises(DataError, match=r"walk\.csv"):
             Trace(path=str(path)).build(Streams(0))
     with pytest.raises(DataError, match="cannot be read"):

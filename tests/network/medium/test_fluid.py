@@ -8,69 +8,47 @@ from hypothesis import strategies as st
 
 from fedsim.network.medium.fluid import Fluid
 from fedsim.network.topology.flow_state import Route
+from tests.support.media import ends_of, finish, played
 
 
 def route(*links, delay_s=0.0):
     return Route(links, (1.0,) * len(links), delay_s)
 
 
-def arrivals(env, flows):
-    """Return a list that fills with (name, time) as flows are done."""
-    seen = []
-    for name, flow in flows.items():
-        flow.done.callbacks.append(lambda _event, name=name: seen.append((name, env.now)))
-    return seen
-
-
 def test_a_flow_alone_takes_its_bits_over_the_narrowest_link_and_the_delay_once():
     env = simpy.Environment()
     fluid = Fluid(env, np.array([10.0, 4.0]))
-    seen = arrivals(env, {"a": fluid.begin(20.0, route(0, 1, delay_s=0.5))})
-    env.run()
-    assert seen == [("a", 5.5)]
+    assert finish(env, fluid.begin(20.0, route(0, 1, delay_s=0.5))) == [5.5]
 
 
 def test_a_latecomer_slows_the_first_by_hand():
     # Alone at 10 for 1 s; both at 5 until the first has sent its other 10 at 3 s; the second has 10 left: 4 s.
     env = simpy.Environment()
     fluid = Fluid(env, np.array([10.0]))
-    flows = {"first": fluid.begin(20.0, route(0))}
-
-    def latecomer():
-        yield env.timeout(1.0)
-        flows["second"] = fluid.begin(20.0, route(0))
-        assert flows["first"].rate_bps() == flows["second"].rate_bps() == 5.0
-        assert flows["first"].sent_bits() == 10.0
-        yield flows["second"].done
-        assert env.now == 4.0
-
-    late = env.process(latecomer())
-    seen = arrivals(env, flows)
-    env.run(until=late)
-    assert seen == [("first", 3.0)]
-    assert flows["first"].sent_bits() == flows["second"].sent_bits() == 20.0
-    assert flows["first"].rate_bps() == flows["second"].rate_bps() == 0.0
+    first = fluid.begin(20.0, route(0))
+    env.run(until=1.0)
+    second = fluid.begin(20.0, route(0))
+    env.run(until=2.0)
+    assert first.rate_bps() == second.rate_bps() == 5.0
+    assert first.sent_bits() == 15.0
+    assert finish(env, first, second) == [3.0, 4.0]
+    assert first.sent_bits() == second.sent_bits() == 20.0
+    assert first.rate_bps() == second.rate_bps() == 0.0
 
 
 def test_cancelling_frees_the_link_and_never_triggers():
     env = simpy.Environment()
     fluid = Fluid(env, np.array([10.0]))
-    flows = {name: fluid.begin(20.0, route(0)) for name in "ab"}
-    seen = arrivals(env, flows)
-
-    def canceller():
-        yield env.timeout(2.0)
-        flows["a"].cancel()
-        flows["a"].cancel()
-
-    env.process(canceller())
-    env.run()
-    # b has 10 left at 2 s and the link for itself.
-    assert seen == [("b", 3.0)]
-    assert flows["a"].sent_bits() == 10.0
-    assert not flows["a"].done.triggered
-    flows["b"].cancel()
-    assert flows["b"].sent_bits() == 20.0
+    gone, other = (fluid.begin(20.0, route(0)) for _ in range(2))
+    env.run(until=2.0)
+    gone.cancel()
+    gone.cancel()
+    # The other has 10 left at 2 s and the link for itself.
+    assert finish(env, other) == [3.0]
+    assert gone.sent_bits() == 10.0
+    assert not gone.done.triggered
+    other.cancel()
+    assert other.sent_bits() == 20.0
 
 
 def test_a_flow_cancelled_while_its_last_bit_travels_is_never_done():
@@ -88,12 +66,12 @@ def test_no_bits_take_the_delay_and_need_a_way():
     env = simpy.Environment()
     fluid = Fluid(env, np.array([10.0]))
     flows = {"now": fluid.begin(0.0, route(0, delay_s=0.25)), "later": fluid.begin(0.0, None)}
-    seen = arrivals(env, flows)
+    ends = ends_of(env, flows)
     env.run(until=2.0)
-    assert seen == [("now", 0.25)]
+    assert ends == {"now": 0.25}
     fluid.move(flows["later"], route(0, delay_s=0.25))
     env.run()
-    assert seen == [("now", 0.25), ("later", 2.25)]
+    assert ends == {"now": 0.25, "later": 2.25}
 
 
 def test_what_is_left_goes_another_way():
@@ -101,14 +79,12 @@ def test_what_is_left_goes_another_way():
     env = simpy.Environment()
     fluid = Fluid(env, np.array([2.0, 10.0]))
     flow = fluid.begin(20.0, route(0, delay_s=9.0))
-    seen = arrivals(env, {"a": flow})
     env.run(until=5.0)
     fluid.move(flow, None)
     assert (flow.rate_bps(), flow.sent_bits()) == (0.0, 10.0)
     env.run(until=8.0)
     fluid.move(flow, route(1, delay_s=0.5))
-    env.run()
-    assert seen == [("a", 9.5)]
+    assert finish(env, flow) == [9.5]
 
 
 def test_a_way_lost_at_the_instant_of_the_last_bit_stops_nothing():
@@ -125,13 +101,12 @@ def test_a_capacity_that_changes():
     # 10 bits in 1 s; nothing for 2 s; the other 10 at 5.
     env = simpy.Environment()
     fluid = Fluid(env, np.array([10.0]))
-    seen = arrivals(env, {"a": fluid.begin(20.0, route(0))})
+    flow = fluid.begin(20.0, route(0))
     env.run(until=1.0)
     fluid.set_capacity(0, 0.0)
     env.run(until=3.0)
     fluid.set_capacity(0, 5.0)
-    env.run()
-    assert seen == [("a", 5.0)]
+    assert finish(env, flow) == [5.0]
 
 
 @pytest.mark.parametrize("bits", [-1.0, np.inf, np.nan])
@@ -168,18 +143,10 @@ def test_flows_on_a_star_equal_processor_sharing(transfers, server_bps, access_b
     env = simpy.Environment()
     clients = len(transfers)
     fluid = Fluid(env, np.array([access_bps] * clients + [server_bps]))
-    took = [None] * clients
-
-    def client(i, bits, start_s):
-        yield env.timeout(start_s)
-        yield fluid.begin(bits, route(i, clients)).done
-        took[i] = env.now
-
-    for i, (bits, start_s) in enumerate(transfers):
-        env.process(client(i, bits, start_s))
-    env.run()
-    sizes, starts = zip(*transfers, strict=True)
-    np.testing.assert_allclose(took, sharing_a_star(sizes, starts, server_bps, access_bps), rtol=1e-9)
+    lines = [(i, start_s, (bits, route(i, clients)), None) for i, (bits, start_s) in enumerate(transfers)]
+    ends, _ = played(env, fluid.begin, lines)
+    expected = sharing_a_star(*zip(*transfers, strict=True), server_bps, access_bps)
+    np.testing.assert_allclose([ends[i] for i in range(clients)], expected, rtol=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1))

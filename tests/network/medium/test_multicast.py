@@ -8,14 +8,7 @@ from fedsim.network import Cell, Rayleigh
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.radio.channel import Channel
 from fedsim.streams import Streams
-from tests.support.media import finish, opened
-
-
-def ends_of(env, copies):
-    ends = {}
-    for name, copy in copies.items():
-        copy.done.callbacks.append(lambda _, name=name: ends.setdefault(name, env.now))
-    return ends
+from tests.support.media import ends_of, finish, opened
 
 
 def test_who_asks_for_fewer_bits_hears_the_beginning_of_the_same_message():
@@ -56,6 +49,7 @@ def test_the_transmission_goes_on_for_whom_it_is_and_ends_when_nobody_listens():
     copies = {"some": medium.send(2.0, 1.0), "all": medium.send(10.0, 1.0)}
     ends = ends_of(env, copies)
     env.run(until=1.0)
+    copies["all"].cancel()
     copies["all"].cancel()
     env.run(until=50.0)
     assert ends == {"some": 2.0}

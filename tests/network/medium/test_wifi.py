@@ -13,22 +13,15 @@ from fedsim.network.medium.collisions.contention import Contention
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.medium.wifi import Dcf, RateFair
 from fedsim.testing import check_discipline
+from tests.support.media import played
 from tests.support.short_runs import TIMING
 
 
-def ends(rule, sends, bandwidth_hz=1.0):
-    """Return the ends of transfers of (start, bits, efficiency)."""
-    env, ended_s = Environment(), {}
-    medium = SharedSpectrum(env, bandwidth_hz, rule())
-
-    def send(number, start_s, bits, efficiency):
-        yield env.timeout(start_s)
-        yield medium.send(bits, efficiency).done
-        ended_s[number] = env.now
-
-    for number, one in enumerate(sends):
-        env.process(send(number, *one))
-    env.run()
+def ends(rule, sends):
+    """Return the ends of transfers of (start, bits, efficiency) over 1 Hz."""
+    env = Environment()
+    lines = [(number, start_s, of_bits, None) for number, (start_s, *of_bits) in enumerate(sends)]
+    ended_s, _ = played(env, SharedSpectrum(env, 1.0, rule()).send, lines)
     return [ended_s[number] for number in range(len(sends))]
 
 

@@ -16,7 +16,7 @@ DRAWS = 20_000
 KS_LIMIT = math.sqrt(math.log(2 / 1e-6) / (2 * DRAWS))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
 
 
-def ergodic_by_quadrature(snr: float) -> float:
+def ergodic_by_quadrature(snr):
     # With gain = e^y the integrand is smooth over the whole range of snr; y outside [-75, 5] carries nothing.
     value, _ = integrate.quad(
         lambda y: math.log1p(snr * math.exp(y)) * math.exp(y - math.exp(y)), -75, 5, epsrel=1e-13, epsabs=0, limit=500
@@ -30,19 +30,15 @@ def test_rayleigh_capacity_is_the_integral_over_the_gain(exponent):
         assert float(rayleigh_efficiency(snr)) == pytest.approx(ergodic_by_quadrature(snr), rel=1e-10)
 
 
-def test_rayleigh_capacity_is_continuous_where_the_method_changes():
-    x = np.array([29.9, 29.999999, 30.0, 30.000001, 35.0])
-    theory = np.exp(x) * special.exp1(x) / math.log(2)
-    np.testing.assert_allclose(rayleigh_efficiency(1 / x), theory, rtol=1e-13)
-
-
-def test_rayleigh_capacity_at_the_edges():
+def test_rayleigh_capacity_at_the_edges_and_where_the_method_changes():
     # For a weak signal every gain counts in proportion: capacity tends to snr / ln 2.
     edges = rayleigh_efficiency(np.array([0.0, 1e-320, 1e-200, 1e300]))
     np.testing.assert_allclose(edges[2], 1e-200 / math.log(2), rtol=1e-12)
     assert edges[0] == 0.0
     # For a strong one it is log2(snr) less Euler's constant over ln 2.
     assert edges[3] == pytest.approx(math.log2(1e300) - np.euler_gamma / math.log(2), rel=1e-12)
+    x = np.array([29.9, 29.999999, 30.0, 30.000001, 35.0])
+    np.testing.assert_allclose(rayleigh_efficiency(1 / x), np.exp(x) * special.exp1(x) / math.log(2), rtol=1e-13)
 
 
 def test_shannon_keeps_its_digits_for_weak_signals():
@@ -51,11 +47,17 @@ def test_shannon_keeps_its_digits_for_weak_signals():
 
 
 @pytest.mark.statistical
-def test_rayleigh_power_is_exponential_and_its_amplitude_rayleigh():
-    gain = Rayleigh().gain_quantile(Streams(2).uniform("fading-uplink", 3, np.arange(DRAWS)))
-    assert stats.kstest(gain, stats.expon.cdf).statistic < KS_LIMIT
-    assert stats.kstest(np.sqrt(gain), stats.rayleigh(scale=math.sqrt(0.5)).cdf).statistic < KS_LIMIT
-    assert gain.mean() == pytest.approx(1.0, abs=5 / math.sqrt(DRAWS))
+@pytest.mark.parametrize(
+    ("law", "amplitude", "m"),
+    [
+        (Rayleigh(), stats.rayleigh(scale=math.sqrt(0.5)), 1.0),
+        *((Nakagami(m=m), stats.nakagami(m), m) for m in (0.5, 1.0, 2.7, 40.0, 1000.0)),
+    ],
+)
+def test_amplitudes_follow_their_law(law, amplitude, m):
+    gain = law.gain_quantile(Streams(2).uniform("fading-uplink", 3, np.arange(DRAWS)))
+    assert stats.kstest(np.sqrt(gain), amplitude.cdf).statistic < KS_LIMIT
+    assert gain.mean() == pytest.approx(1.0, abs=5 / math.sqrt(m * DRAWS))
 
 
 def test_no_fading_is_a_gain_of_one_for_ever():
@@ -63,13 +65,6 @@ def test_no_fading_is_a_gain_of_one_for_ever():
     np.testing.assert_array_equal(law.gain_quantile(np.array([0.1, 0.9])), [1.0, 1.0])
     np.testing.assert_allclose(law.mean_spectral_efficiency(np.array([0.0, 7.0])), [0.0, 3.0])
     assert law.coherence_s == math.inf
-
-
-def test_kinds():
-    assert FADINGS.make("none") == NoFading()
-    assert FADINGS.make({"kind": "rayleigh", "coherence_s": 0.02}) == Rayleigh(coherence_s=0.02)
-    with pytest.raises(ValidationError):
-        FADINGS.make({"kind": "rayleigh", "coherence_s": 0.0})
 
 
 @pytest.mark.parametrize("k_db", [-40.0, -3.0, 7.0, 15.0, 30.0])
@@ -81,14 +76,6 @@ def test_rician_quantiles_against_scipy(k_db):
     ends = Rician(k_db=k_db).gain_quantile(np.array([2.0**-53, 1 - 2.0**-53]))
     assert 0 < ends[0] < theory[0]
     assert theory[-1] < ends[1] < 2 * theory[-1] + 60
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("m", [0.5, 1.0, 2.7, 40.0, 1000.0])
-def test_nakagami_power_follows_its_law(m):
-    gain = Nakagami(m=m).gain_quantile(Streams(2).uniform("fading-uplink", 3, np.arange(DRAWS)))
-    assert stats.kstest(np.sqrt(gain), stats.nakagami(m).cdf).statistic < KS_LIMIT
-    assert gain.mean() == pytest.approx(1.0, abs=5 / math.sqrt(m * DRAWS))
 
 
 @pytest.mark.parametrize("snr", [1e-6, 0.1, 3.0, 1e3, 1e8])

@@ -58,21 +58,15 @@ def test_an_outage_of_one_client_is_a_pause_for_all():
     assert pace.time_s(1.0) == pytest.approx(0.2 * (on - out) + 1.0 / rate[on], rel=1e-9)
 
 
-def test_without_fading_the_rate_is_constant():
+def test_cases_in_closed_form():
     link = Channel(SNR, 1e6, NoFading(), "fading-downlink", Streams(0))
     pace = LeastRate(link, np.array([0, 2]), 5.0)
     assert pace.time_s(2e6 * math.log2(11)) == pytest.approx(2.0, rel=1e-12)
     assert pace.bits(3.0) == pytest.approx(3e6 * math.log2(11), rel=1e-12)
-
-
-def test_links_that_carry_nothing_never_end():
     pace = LeastRate(channel(snr=np.array([0.0, 10.0])), np.arange(2), 0.0)
     assert pace.time_s(0.0) == 0.0
-    assert math.isinf(pace.time_s(1.0))
+    assert math.isinf(pace.time_s(1.0)), "links that carry nothing never end"
     assert ConstantPace(0.0).time_s(1.0) == math.inf
-
-
-def test_instants_beyond_all_blocks_have_the_least_mean_rate():
     link = channel(coherence_s=1e-6)
     pace = LeastRate(link, np.array([0, 2]), 1e10)
     assert pace.time_s(1e6) == pytest.approx(1e6 / link.ergodic_rate_bps[0], rel=1e-12)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import special
 
-from fedsim.network import RATES, ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
+from fedsim.network import ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.mcs import SCHEMES, scheme_efficiencies
 from fedsim.streams import Streams
@@ -116,10 +116,6 @@ def test_goodput_against_blocks_sent_one_by_one():
     assert found == pytest.approx(simulated, rel=5 * variation / math.sqrt(blocks) + 1e-4)
 
 
-def test_the_rate_of_a_strong_signal_is_the_highest_scheme_less_the_overhead():
-    assert float(ModulationAndCoding().efficiency(np.array(1e9))) == pytest.approx(0.86 * CQI_64[-1], rel=1e-4)
-
-
 def test_shannon_with_gap_and_ceiling_by_hand():
     law = Shannon(snr_gap_db=3.0, ceiling=4.0)
     np.testing.assert_allclose(
@@ -224,9 +220,3 @@ def test_level_of_outage_in_a_steady_start():
     share = np.mean(channel.rate_bps(0, np.arange(blocks)) == 0)
     theory = 1 - math.exp(-(2 ** CQI_64[0] - 1) * 10**0.3)
     assert share == pytest.approx(theory, abs=5 * math.sqrt(theory * (1 - theory) / blocks) + 1e-4)
-
-
-def test_kinds():
-    law = RATES.make({"kind": "cqi", "table": "256qam", "attempts": 2})
-    assert RATES.make(RATES.describe(law)) == law
-    assert RATES.make("shannon") == Shannon(snr_gap_db=3.0)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from fedsim.errors import ScenarioError
-from fedsim.network import SHADOWINGS, CorrelatedShadowing
+from fedsim.network import CorrelatedShadowing
 from fedsim.network.radio.shadowing import MOST_EXACT
 from fedsim.streams import Streams
 
@@ -103,11 +103,6 @@ def test_clients_at_one_place_are_shadowed_alike():
 def test_the_exact_method_is_for_small_crowds():
     with pytest.raises(ScenarioError, match=r"method: 'exact' .* 4097 clients"):
         CorrelatedShadowing(method="exact").standard(np.zeros((MOST_EXACT + 1, 2)), 1, Streams(0))
-
-
-def test_kinds():
-    law = SHADOWINGS.make({"kind": "correlated", "decorrelation_m": 13.0})
-    assert SHADOWINGS.make(SHADOWINGS.describe(law)) == law
 
 
 def test_a_field_is_the_sum_of_its_waves_in_double_precision():

@@ -15,6 +15,13 @@ from fedsim.testing import check_network
 ONLY = np.array([0])
 
 
+def over_windows(tmp_path, rows, clients, **network):
+    """Return links over windows of a file, in periods of 100 s."""
+    (tmp_path / "windows.csv").write_text(f"client,start_s,end_s,note\n{rows}")
+    passes = {"kind": "file", "path": str(tmp_path / "windows.csv"), "period_s": 100.0, **network.pop("passes", {})}
+    return NETWORKS.make({"kind": "satellite", "passes": passes, **network}).build(np.zeros((clients, 2)), Streams(0))
+
+
 def stepped(windows, period, start, contact):
     """Return the whole seconds from a start until there have been so many seconds of contact."""
     inside = np.zeros(period, dtype=bool)
@@ -53,13 +60,10 @@ def test_the_mean_is_that_over_all_starts(windows, contact):
     assert found.mean_until_s(contact)[0] == pytest.approx(took_s.mean(), abs=0.02 * len(windows) + 0.01)
 
 
-def test_the_mean_wait_for_a_window_by_hand():
+def test_waits_for_a_window_by_hand():
     """A window of 20 s in 60: two thirds of all starts wait, for 20 s on average."""
     windows = Windows(np.array([[10.0]]), np.array([[20.0]]), 60.0)
     assert windows.mean_until_s(1e-9)[0] == pytest.approx(2 / 3 * 20, abs=1e-6)
-
-
-def test_no_window_is_no_contact():
     windows = Windows(np.array([[60.0]]), np.array([[0.0]]), 60.0)
     assert windows.until_s(ONLY, np.zeros(1), 1.0)[0] == windows.mean_until_s(1.0)[0] == np.inf
 
@@ -81,24 +85,18 @@ def test_an_orbit_by_hand():
     np.testing.assert_allclose(contacts.delay_s(np.arange(3), later_s) * 299_792_458, 550e3, rtol=1e-6)
 
 
-def test_passes_off_the_track_are_shorter_and_farther():
+def test_passes_off_the_track_are_shorter_and_farther_and_many_leave_no_gap():
     contacts = Constellation(off_track=0.9).build(50, Streams(1))
     order = np.argsort(contacts.nearest)
     assert np.all(np.diff(contacts.windows.total_s[order]) < 0)
     assert np.all(np.diff(contacts.range_m(order, np.zeros(50))) > 0)
-
-
-def test_many_satellites_leave_no_gap():
     contacts = Constellation(satellites=60, off_track=0.5).build(20, Streams(1))
     np.testing.assert_allclose(contacts.windows.total_s, contacts.windows.period_s)
 
 
 def test_a_message_goes_on_in_the_next_pass(tmp_path):
     """Client 0 has 10 s in every 100, at 1 Mbit/s; 25 Mbit from 105 s on: 5, 10 and 10 s."""
-    path = tmp_path / "windows.csv"
-    path.write_text("client,start_s,end_s,note\n0,0,10,x\n1,50,60,y\n1,20,30,z\n")
-    network = {"kind": "satellite", "uplink_bps": 1e6, "passes": {"kind": "file", "path": str(path), "period_s": 100.0}}
-    links = NETWORKS.make(network).build(np.zeros((3, 2)), Streams(0))
+    links = over_windows(tmp_path, "0,0,10,x\n1,50,60,y\n1,20,30,z\n", 3, uplink_bps=1e6)
     took_s = links.uplink_s(np.array([0, 1, 2]), 1, np.array([105.0, 25.0, 0.0]), 25e6)
     assert took_s.tolist() == pytest.approx([310 - 105 + 0.005, 130 - 25 + 0.005, np.inf])
     assert links.uplink_s(np.array([1]), 1, np.array([0.0]), 0.0)[0] == pytest.approx(20.005, abs=1e-5)
@@ -106,12 +104,8 @@ def test_a_message_goes_on_in_the_next_pass(tmp_path):
 
 def test_rates_may_differ_and_are_described(tmp_path):
     """10 s of contact in 100: a tenth of the rates on average; 5 Mbit take 5 s at 1 Mbit/s and 2.5 s at 2 Mbit/s."""
-    path = tmp_path / "windows.csv"
-    path.write_text("client,start_s,end_s\n0,0,10\n1,0,10\n")
-    passes = {"kind": "file", "path": str(path), "period_s": 100.0, "delay_s": 0.0}
-    network = {"kind": "satellite", "uplink_bps": [1e6, 2e6], "downlink_bps": 4e6, "passes": passes}
-    links = NETWORKS.make(network).build(np.zeros((2, 2)), Streams(0))
-    both = np.arange(2)
+    options = {"uplink_bps": [1e6, 2e6], "downlink_bps": 4e6, "passes": {"delay_s": 0.0}}
+    links, both = over_windows(tmp_path, "0,0,10,\n1,0,10,\n", 2, **options), np.arange(2)
     assert links.uplink_s(both, 1, np.zeros(2), 5e6).tolist() == pytest.approx([5.0, 2.5])
     assert links.uplink_s(both[1:], 1, np.zeros(1), 5e6).tolist() == pytest.approx([2.5])
     np.testing.assert_allclose(links.describe().rate_bps, [[4e5, 4e5], [1e5, 2e5]])
@@ -126,11 +120,7 @@ def test_rates_may_differ_and_are_described(tmp_path):
 
 def test_bits_of_a_message_cut_short_are_those_of_the_passes_so_far(tmp_path):
     """10 s in every 100 at 1 Mbit/s up and 2 Mbit/s down; 25 Mbit from 105 s on end after passes of 5, 10 and 10 s."""
-    path = tmp_path / "windows.csv"
-    path.write_text("client,start_s,end_s\n0,0,10\n1,20,30\n1,50,60\n")
-    passes = {"kind": "file", "path": str(path), "period_s": 100.0}
-    network = {"kind": "satellite", "uplink_bps": 1e6, "downlink_bps": 2e6, "passes": passes}
-    links = NETWORKS.make(network).build(np.zeros((2, 2)), Streams(0))
+    links = over_windows(tmp_path, "0,0,10,\n1,20,30,\n1,50,60,\n", 2, uplink_bps=1e6, downlink_bps=2e6)
 
     def carried(client, start_s, elapsed_s, bits=25e6, up=True):
         elapsed_s = np.array(elapsed_s)

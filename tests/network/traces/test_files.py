@@ -34,15 +34,12 @@ def test_traces_of_a_table(folder, ending):
     assert found.bits.tolist() == [0, 8e6, 8e6, 16e6, 0, 6e6, 8e6]
 
 
-def test_units(folder):
+def test_units_and_rows_of_equal_length(folder):
     (folder / "u.csv").write_text("t,r\n0,3\n500,3\n")
     for unit, bps in {"bit/s": 3, "kbit/s": 3e3, "Mbit/s": 3e6, "B/s": 24, "kB/s": 24e3, "MB/s": 24e6}.items():
         found = RateFile(path="u.csv", rate="r", unit=unit, time="t", time_unit="ms").read()
         assert found.mean_bps.tolist() == [bps]
         assert found.period_s.tolist() == [1.0]
-
-
-def test_rows_of_equal_length_need_no_instants(folder):
     found = RateFile(path="t.csv", rate="down", step_s=0.5).read()
     assert found.edge_s.tolist() == [0, 0.5, 1, 1.5, 2, 2.5]
 

@@ -8,6 +8,7 @@ from fedsim import simulate
 from fedsim.network import NETWORKS
 from fedsim.streams import Streams
 from fedsim.testing import check_network
+from tests.support.media import played
 from tests.support.short_runs import TIMING
 
 HERE = {"time": "t", "rate": "r", "unit": "kbit/s"}
@@ -89,16 +90,8 @@ def ends(sizes, starts_s, sharing="equal"):
     """Return when transfers over the shared uplink end."""
     env = simpy.Environment()
     medium = links(len(sizes), sharing=sharing).open(env)
-    found = {}
-
-    def client(number, start_s, bits):
-        yield env.timeout(start_s)
-        yield medium.uplink(number, bits).done
-        found[number] = env.now
-
-    for number, (bits, start_s) in enumerate(zip(sizes, starts_s, strict=True)):
-        env.process(client(number, start_s, bits))
-    env.run()
+    lines = [(i, start_s, (i, bits), None) for i, (bits, start_s) in enumerate(zip(sizes, starts_s, strict=True))]
+    found, _ = played(env, medium.uplink, lines)
     return [found[number] for number in range(len(sizes))]
 
 
@@ -106,10 +99,7 @@ def test_a_shared_capacity_by_hand(folder):
     """The first trace of the uplink is 1 kbit/s throughout: equal shares of it."""
     assert ends([2e3, 1e3], [0.0, 0.0]) == pytest.approx([3.0, 2.0])
     assert ends([2e3, 1e3, 0.0], [0.0, 1.0, 0.5]) == pytest.approx([3.0, 3.0, 0.5])
-
-
-def test_a_shared_capacity_follows_its_trace(folder):
-    """4 kbit/s in every second second: two transfers of 3 kbit have 2 kbit of 4 each, then what is left."""
+    # 4 kbit/s in every second second: two transfers of 3 kbit have 2 kbit of 4 each, then what is left.
     (folder / "up.csv").write_text("t,r,who\n0,0,a\n1,4,a\n")
     # Bits of the capacity: 4 until 2 s, 8 until 4 s. Both end with the sixth, half way through the fourth second.
     assert ends([3e3, 3e3], [0.0, 0.0]) == pytest.approx([3.5, 3.5])

@@ -1,7 +1,5 @@
 """Links with a transport: handshakes, headers and slow start by hand; the server's link by progressive filling."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +12,7 @@ from fedsim.network.fedscale import RateLinks
 from fedsim.network.transport.transport import Tcp
 from fedsim.streams import Streams
 from fedsim.testing import check_network
+from tests.support.media import played
 from tests.support.step_by_step import filled
 
 PLAIN = {"overhead": 0.0, "header_bytes": 0.0, "handshakes": 0, "rtt_s": 1e-6}
@@ -75,20 +74,11 @@ def test_bits_of_a_fast_link_come_after_the_round_trips_of_slow_start():
 
 def ends(links, bits, starts_s, way="uplink"):
     """Return the instants at which messages of some bits, one of each client, have arrived."""
-    env, done_s = Environment(), {}
-    medium = links.open(env)
-
-    def send(client, size, start_s):
-        yield env.timeout(start_s)
-        transfer = getattr(medium, way)(client, size)
-        yield transfer.done
-        done_s[client] = env.now
-        assert transfer.sent_bits() == pytest.approx(size)
-
-    for client, (size, start_s) in enumerate(zip(bits, starts_s, strict=True)):
-        env.process(send(client, size, start_s))
-    env.run()
-    return [done_s.get(client, math.inf) for client in range(len(bits))]
+    env = Environment()
+    lines = [(i, start_s, (i, size), None) for i, (size, start_s) in enumerate(zip(bits, starts_s, strict=True))]
+    done_s, transfers = played(env, getattr(links.open(env), way), lines)
+    assert [transfers[client].sent_bits() for client in range(len(bits))] == pytest.approx(list(bits))
+    return [done_s[client] for client in range(len(bits))]
 
 
 @pytest.mark.parametrize("clients", [1, 4, 50])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.selectors.adaptive.active import ActiveLearning
-from tests.support.views import rng, view_of
+from tests.support.views import check_shares, rng, view_of
 
 # Valuations 2, 3, 6 and 2.
 KNOWN = {"samples": [4, 1, 9, 16], "last_loss": [1.0, 3.0, 2.0, 0.5], "participations": [1, 1, 1, 1]}
@@ -37,14 +37,11 @@ def test_the_least_valued_are_drawn_only_uniformly():
 @pytest.mark.statistical
 def test_frequencies_are_those_of_algorithm_1():
     """One of two places by value among two clients of weights 1 and 2, one place uniformly among the other three."""
-    selector = ActiveLearning(2, alpha1=0.5, alpha2=np.log(2.0) / 3, alpha3=0.5)
-    draws, times = np.random.default_rng(7), np.zeros(4)
-    for _ in range(3000):
-        times[selector.select(view_of(4, **KNOWN), draws).client] += 1
+    selector, draws = ActiveLearning(2, alpha1=0.5, alpha2=np.log(2.0) / 3, alpha3=0.5), rng(7)
     # Client 1 by value 1/3, else uniformly 1/3 of the other cases; clients 0 and 3 by the uniform place alone.
     chance = np.array([1 / 3, 1 / 3 + 2 / 3 / 3, 2 / 3 + 1 / 3 / 3, 1 / 3])
     assert chance.sum() == pytest.approx(2)
-    np.testing.assert_allclose(times / 3000, chance, atol=4 * 0.5 / np.sqrt(3000))
+    check_shares(lambda: selector.select(view_of(4, **KNOWN), draws).client, chance, 3000)
 
 
 def test_shares_that_are_not_whole_are_right_on_average():

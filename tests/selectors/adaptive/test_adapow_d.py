@@ -9,14 +9,10 @@ def asked(selector, rounds, clients=10):
     return [0 if question is None else question.client.size for question in questions]
 
 
-def test_d_falls_linearly_to_m_and_then_no_client_is_asked():
-    # From 10 to 2 in four equal steps.
+def test_d_falls_linearly_or_geometrically_to_m_and_then_no_client_is_asked():
+    # From 10 to 2 in four equal steps, and from 8 to 2 by factors of a half.
     assert asked(AdaPowD(2, until=5), range(1, 8)) == [10, 8, 6, 4, 0, 0, 0]
     assert asked(AdaPowD(2, first=6, until=3), range(1, 4)) == [6, 4, 0]
-
-
-def test_d_falls_geometrically():
-    # From 8 to 2 by factors of a half.
     assert asked(AdaPowD(2, first=8, until=3, decay="geometric"), range(1, 4), 20) == [8, 4, 0]
 
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.rounds import WaitForAll
 from fedsim.selectors import Cohort, Probe
 from fedsim.selectors.adaptive.all_compute import AllCompute
+from tests.support.short_runs import DIGITS
 from tests.support.views import answers_of, rng, view_of
 from tests.support.worlds import CountingLearner, Everybody, serve
 
@@ -87,36 +88,18 @@ def test_a_cohort_without_norms_has_no_updates(selector):
         serve(WaitForAll(), *TIMES, selector=selector, learner=CountingLearner(np.full(3, 10)))
 
 
-FIELD = {
-    "name": "all-compute",
-    "crowd": {"clients": 6},
-    "learning": {
-        "data": "digits",
-        "model": {"kind": "mlp", "hidden": [8]},
-        "local": {"optimizer": "sgd", "learning_rate": 0.2, "epochs": 1, "batch_size": 20},
-    },
-    "network": {
-        "kind": "latency",
-        "downlink": {"kind": "constant", "value_s": 1.0},
-        "uplink": {"kind": "constant", "value_s": 1.0},
-    },
-    "selector": {"kind": "all-compute", "cohort": 6, "rule": "greatest"},
-    "rounds": {"count": 2},
-    "results": {"audit": True},
-}
+FIELD = DIGITS.replace({"selector": {"kind": "all-compute", "cohort": 6, "rule": "greatest"}, "results.audit": True})
 
 
 def test_the_updates_are_those_whose_norms_were_sent():
     """If all clients send, the model is that of full participation, and each update is trained once."""
-    runs = [simulate(Scenario(**{**FIELD, "selector": selector})) for selector in (FIELD["selector"], "all")]
+    runs = [simulate(scenario) for scenario in (FIELD, FIELD.replace({"selector": "all"}))]
     accuracy = [history.column("evaluations", "accuracy").tolist() for history in runs]
     assert accuracy[0] == accuracy[1]
 
 
 def test_private_runs_refuse_the_question():
-    privacy = {
-        "budget": {"kind": "geometric", "epsilon": 10.0, "eta": 0.1},
-        "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.01},
-    }
+    budget = {"kind": "geometric", "epsilon": 10.0, "eta": 0.1}
+    private = {"budget": budget, "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.01}}
     with pytest.raises(ScenarioError, match="norms of updates are not private"):
-        simulate(Scenario(**FIELD, privacy=privacy))
+        simulate(FIELD.replace({"privacy": private}))

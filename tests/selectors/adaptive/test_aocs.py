@@ -11,11 +11,17 @@ from tests.support.views import reports_of, view_of
 
 
 @pytest.mark.parametrize(
-    ("iterations", "chance"), [(0, [1.0, 0.4, 0.2, 0.2]), (1, [1.0, 0.5, 0.25, 0.25]), (4, [1.0, 0.5, 0.25, 0.25])]
+    ("norms", "iterations", "chance"),
+    [
+        # m = 2: 2 * 6 / 10 is above 1. Three are left with 0.8 in sum: C = (2 - 4 + 3) / 0.8 = 1.25.
+        ([6.0, 2.0, 1.0, 1.0], 0, [1.0, 0.4, 0.2, 0.2]),
+        ([6.0, 2.0, 1.0, 1.0], 1, [1.0, 0.5, 0.25, 0.25]),
+        ([6.0, 2.0, 1.0, 1.0], 4, [1.0, 0.5, 0.25, 0.25]),
+        ([0.0] * 4, 4, [0.5] * 4),
+    ],
 )
-def test_algorithm_2_by_hand(iterations, chance):
-    """m = 2: 2 * 6 / 10 is above 1. Three are left with 0.8 in sum: C = (2 - 4 + 3) / 0.8 = 1.25."""
-    np.testing.assert_allclose(approximate_probabilities(np.array([6.0, 2.0, 1.0, 1.0]), 2, iterations), chance)
+def test_algorithm_2_by_hand(norms, iterations, chance):
+    np.testing.assert_allclose(approximate_probabilities(np.array(norms), 2, iterations), chance)
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=12), st.floats(0, 1))
@@ -23,10 +29,6 @@ def test_with_many_iterations_it_is_optimal_sampling(norm, part):
     norm = np.array(norm)
     m = max(1, round(part * norm.size))
     np.testing.assert_allclose(approximate_probabilities(norm, m, 50), optimal_probabilities(norm, m), atol=1e-9)
-
-
-def test_without_norms_all_are_alike():
-    assert approximate_probabilities(np.zeros(4), 2, 4).tolist() == [0.5] * 4
 
 
 def test_the_aggregate_is_unbiased():

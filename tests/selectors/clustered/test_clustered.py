@@ -55,9 +55,6 @@ def test_bins_by_size_worked_by_hand():
     """m = 2, N = 10, masses 4, 8, 2, 6: the first bin takes all of 1 and two of 3, the second what is left."""
     bins = bins_by_size(np.array([2, 4, 1, 3]), 2)
     assert bins.distributions(4).tolist() == [[0.0, 0.8, 0.0, 0.2], [0.4, 0.0, 0.2, 0.4]]
-
-
-def test_a_client_with_more_than_a_bin_fills_several():
     assert bins_by_size(np.array([8, 1, 1]), 2).distributions(3).tolist() == [[1, 0, 0], [0.6, 0.2, 0.2]]
     # By similarity it fills its own bin, the other two are one cluster in the other, and the rest of it joins them.
     bins = bins_by_cluster(np.array([8, 1, 1]), np.array([0, 1, 1]), 2, rng())
@@ -85,10 +82,7 @@ def test_the_rule_of_ward_by_hand():
     """0 and 1 are one apart; from 2 they are sqrt((2 * 2^2 + 2 * 2^2 - 1) / 3) = 2.24 away, and 3 is 2.1 away."""
     distance = np.array([[0, 1, 2, 9], [1, 0, 2, 9], [2, 2, 0, 2.1], [9, 9, 2.1, 0]])
     assert [sorted(merge) for merge in ward(distance, "paper")[:2].tolist()] == [[0, 1], [2, 3]]
-
-
-def test_both_readings_of_the_matrix():
-    """As distances 0 and 1 are nearest; as rows 2 and 3 are: sqrt(2 * 1.1^2) apart, 0 and 1 sqrt(2 + 2 * 4^2)."""
+    # As distances 0 and 1 are nearest; as rows 2 and 3 are: sqrt(2 * 1.1^2) apart, 0 and 1 sqrt(2 + 2 * 4^2).
     distance = np.array([[0, 1, 5, 5], [1, 0, 9, 9], [5, 9, 0, 1.1], [5, 9, 1.1, 0]])
     assert sorted(ward(distance, "paper")[0].tolist()) == [0, 1]
     assert sorted(ward(distance, "reference-code")[0].tolist()) == [2, 3]

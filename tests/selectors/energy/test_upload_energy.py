@@ -15,19 +15,18 @@ def test_powers_by_hand():
     np.testing.assert_allclose(share, [0.5, 0.25])
 
 
-def test_equal_clients_get_equal_bands():
-    band = least_energy_bands(BITS, SECONDS, np.full(4, 1e7), np.full(4, 0.3), np.full(4, 1e4), BAND)
-    np.testing.assert_allclose(band, 5e5, rtol=1e-9)
-
-
-def test_without_weights_what_is_left_is_divided_equally():
-    band = least_energy_bands(BITS, SECONDS, np.array([1e6, 1e7]), np.zeros(2), np.array([1e6, 4e5]), BAND)
-    np.testing.assert_allclose(band, [1.3e6, 0.7e6])
-
-
-def test_who_costs_nothing_gets_its_least_band():
-    band = least_energy_bands(BITS, SECONDS, np.full(2, 1e7), np.array([0.0, 1.0]), np.array([3e5, 1e5]), BAND)
-    np.testing.assert_allclose(band, [3e5, 1.7e6], rtol=1e-9)
+@pytest.mark.parametrize(
+    ("snr", "weight", "least", "expected"),
+    [
+        ([1e7] * 4, [0.3] * 4, [1e4] * 4, [5e5] * 4),
+        # Without weights what is left is divided equally, and who costs nothing gets its least band.
+        ([1e6, 1e7], [0.0, 0.0], [1e6, 4e5], [1.3e6, 0.7e6]),
+        ([1e7, 1e7], [0.0, 1.0], [3e5, 1e5], [3e5, 1.7e6]),
+    ],
+)
+def test_bands_by_hand(snr, weight, least, expected):
+    band = least_energy_bands(BITS, SECONDS, np.array(snr), np.array(weight), np.array(least), BAND)
+    np.testing.assert_allclose(band, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(6))

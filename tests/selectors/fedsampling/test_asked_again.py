@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.rounds import WaitForAll
 from fedsim.selectors import Probe, RandomizedResponse
 from fedsim.selectors.fedsampling.fedsampling import FedSampling
+from tests.support.short_runs import TIMING
 from tests.support.worlds import Everybody, FixedLinks, serve
 
 CLIENTS = 40
@@ -62,9 +63,8 @@ def test_a_client_whose_answer_was_lost_gives_that_answer_when_it_is_asked_again
     """Half of the answers are late in the first round: each is what would have arrived then."""
     _, lost, *_ = serve(*WORLD, links=LostAtFirst(), selector=Heard(query="once", wait_s=5.0), count=2, audit=False)
     _, all_there, *_ = serve(*WORLD, selector=Heard(query="once", wait_s=5.0), count=2, audit=False)
-    assert {client: number for client, (number, _) in lost.heard.items()} == {
-        client: 1 + client % 2 for client in range(CLIENTS)
-    }
+    numbers = {client: number for client, (number, _) in lost.heard.items()}
+    assert numbers == {client: 1 + client % 2 for client in range(CLIENTS)}
     answers = {client: answer for client, (_, answer) in lost.heard.items()}
     assert answers == {client: answer for client, (_, answer) in all_there.heard.items()}
     assert len(set(answers.values())) > CLIENTS / 2, "most are drawn"
@@ -82,26 +82,17 @@ def test_answers_that_cost_one_together_are_one_answer_unless_nothing_links_them
 
 
 def test_however_often_a_client_is_asked_it_has_spent_the_epsilon_of_one_answer():
-    history = simulate(
-        Scenario(
-            name="asked-again",
-            seed=1,
-            crowd={"clients": CLIENTS},
-            learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 50},
-            network={
-                "kind": "latency",
-                "downlink": {"kind": "constant", "value_s": 0.1},
-                "uplink": {"kind": "log-normal", "median_s": 0.5, "sigma": 0.7},
-            },
-            rounds={"count": 4},
-            privacy={
-                "budget": {"kind": "uniform", "epsilon": 20.0, "releases": 9},
-                "mechanism": {"kind": "laplace-l1", "clip": 1.0},
-            },
-            selector={"kind": "fedsampling", "samples": 60, "epsilon": 1.0, "query": "once", "wait_s": 0.4},
-        )
-    )
-    probes = history.probes.to_pandas()
+    up = {"kind": "log-normal", "median_s": 0.5, "sigma": 0.7}
+    budget = {"kind": "uniform", "epsilon": 20.0, "releases": 9}
+    tables = {
+        "crowd.clients": CLIENTS,
+        "learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": 50},
+        "network": {"kind": "latency", "downlink": {"kind": "constant", "value_s": 0.1}, "uplink": up},
+        "rounds.count": 4,
+        "privacy": {"budget": budget, "mechanism": {"kind": "laplace-l1", "clip": 1.0}},
+        "selector": {"kind": "fedsampling", "samples": 60, "epsilon": 1.0, "query": "once", "wait_s": 0.4},
+    }
+    probes = simulate(TIMING.replace(tables)).probes.to_pandas()
     begun = probes[probes.uplink_bits > 0].groupby("client")
     assert begun.size().max() == 4
     assert begun.epsilon.sum().tolist() == pytest.approx([1.0] * CLIENTS)

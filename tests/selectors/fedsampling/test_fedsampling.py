@@ -44,8 +44,13 @@ PRIVACY = {
 
 
 def arrays_of(simulation):
-    trained = simulation.trained()
-    return {name: torch.tensor(values) for name, values in trained.arrays.items()}
+    return {name: torch.tensor(values) for name, values in simulation.trained().arrays.items()}
+
+
+def has_weights(simulation, expected):
+    found = arrays_of(simulation)
+    for name, values in expected.items():
+        torch.testing.assert_close(found[name], values, rtol=2e-5, atol=2e-6)
 
 
 def start_of(scenario):
@@ -78,10 +83,7 @@ def test_with_full_participation_a_round_is_a_centralised_step_on_all_samples(ex
     history = simulation.run()
     x, y = inputs()
     rows = np.concatenate(rows_of(SCENARIO))
-    expected = step(start_of(SCENARIO), x[rows], y[rows], 0.3, 124)
-    found = arrays_of(simulation)
-    for name, values in expected.items():
-        torch.testing.assert_close(found[name], values, rtol=2e-5, atol=2e-6)
+    has_weights(simulation, step(start_of(SCENARIO), x[rows], y[rows], 0.3, 124))
     assert history.column("participations", "weight").tolist() == [1.0] * 6
 
 
@@ -98,9 +100,7 @@ def test_a_round_of_k_samples_is_a_centralised_step_on_those_drawn():
         chosen = np.concatenate([mine[drawn] for mine, drawn in zip(rows, places, strict=True)])
         weights = step(weights, x[chosen], y[chosen], 0.3, 31)
         silent += [len(drawn) == 0 for drawn in places]
-    found = arrays_of(simulation)
-    for name, values in weights.items():
-        torch.testing.assert_close(found[name], values, rtol=2e-5, atol=2e-6)
+    has_weights(simulation, weights)
     table = history.participations
     assert any(silent)
     assert [bits == 0 for bits in table["uplink_bits"].to_pylist()] == silent
@@ -110,15 +110,9 @@ def test_a_round_of_k_samples_is_a_centralised_step_on_those_drawn():
 
 def test_a_crowd_of_one_client_is_centralised_training_on_mini_batches():
     """The reference run: each round is a step on K samples, drawn without replacement by the training's own stream."""
-    scenario = SCENARIO.replace(
-        {
-            "crowd.clients": 1,
-            "learning.split": "equal",
-            "learning.local": {"learning_rate": 0.3, "batch_size": 31, "steps": 1},
-            "selector": "all",
-            "rounds.count": 2,
-        }
-    )
+    local = {"learning_rate": 0.3, "batch_size": 31, "steps": 1}
+    tables = {"crowd.clients": 1, "learning.split": "equal", "learning.local": local, "rounds.count": 2}
+    scenario = SCENARIO.replace({**tables, "selector": "all"})
     simulation = Simulation(scenario, store=False)
     simulation.run()
     x, y = inputs()
@@ -128,9 +122,7 @@ def test_a_crowd_of_one_client_is_centralised_training_on_mini_batches():
         rng.integers(2**63)  # torch's seed comes first
         chosen = rows[rng.permutation(124)[:31]]
         weights = step(weights, x[chosen], y[chosen], 0.3, 31)
-    found = arrays_of(simulation)
-    for name, values in weights.items():
-        torch.testing.assert_close(found[name], values, rtol=2e-5, atol=2e-6)
+    has_weights(simulation, weights)
 
 
 class Known(FedSampling):
@@ -152,12 +144,8 @@ def test_question_ratio_work_and_update_take_their_time():
     """
     selector = Known(samples=20, alpha=1.0, threshold=100)
     history, selector, learner, _ = serve(WaitForAll(), [1, 2], [4, 0.5], [1, 3], selector=selector, audit=False)
-    assert [
-        (row["client"], row["start_s"], row["end_s"], row["downlink_bits"]) for row in history.probes.to_pylist()
-    ] == [
-        (0, 0.0, 2.0, 1.0),
-        (1, 0.0, 5.0, 1.0),
-    ]
+    columns = (history.column("probes", name).tolist() for name in ("client", "start_s", "end_s", "downlink_bits"))
+    assert list(columns) == [[0, 1], [0.0, 0.0], [2.0, 5.0], [1.0, 1.0]]
     assert history.probes["compute_s"].to_pylist() == [0.0, 0.0]
     answers, cohort = selector.cohorts[0]
     assert answers.samples.tolist() == [10, 10]
@@ -309,19 +297,14 @@ class Drawing(Everybody):
         ({"sampling": 0.5}, "sampling = 0.5"),
         ({"sampling": Sampling(probability=0.5), "work": np.ones(2)}, "sampling beside work"),
         ({"sampling": Sampling(probability=0.5, has_model=True)}, "has_model = True for clients without an answer"),
+        ({"sampling": Sampling(probability=0.5)}, r"allowed: only with Drawing\.draws_samples = True"),
     ],
 )
-def test_wrong_sampling_is_refused(values, said):
+def test_wrong_sampling_is_refused_and_any_where_the_selector_does_not_say_that_clients_draw(values, said):
+    selector = Drawing(**values)
+    selector.draws_samples = "only with" not in said
     with pytest.raises(SelectorError, match=said):
-        serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=Drawing(**values), audit=False)
-
-
-def test_a_selector_that_does_not_say_so_lets_no_client_draw():
-    class Secret(Drawing):
-        draws_samples = False
-
-    with pytest.raises(SelectorError, match=r"allowed: only with Secret\.draws_samples = True"):
-        serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=Secret(sampling=Sampling(probability=0.5)), audit=False)
+        serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=selector, audit=False)
 
 
 def test_two_edge_servers_each_draw_k_samples_of_their_own_clients():

@@ -75,6 +75,11 @@ def at(points, basis, noise):
     return process
 
 
+def alike(one, other, clients):
+    for left, right in zip(one.posterior(np.arange(clients)), other.posterior(np.arange(clients)), strict=True):
+        np.testing.assert_allclose(left, right, atol=1e-9)
+
+
 def observations(clients, rounds, seed):
     rng = np.random.default_rng(seed)
     return [(rng.choice(clients, 3, replace=False), rng.standard_normal(3)) for _ in range(rounds)]
@@ -112,8 +117,7 @@ def test_updates_do_not_drift_from_what_is_learned_at_once():
     for client, value in observations(60, 2000, seed=8):
         step_by_step.observe(client, value)
     at_once.observe_pooled(step_by_step.count, step_by_step.total, step_by_step.square)
-    for left, right in zip(step_by_step.posterior(np.arange(60)), at_once.posterior(np.arange(60)), strict=True):
-        np.testing.assert_allclose(left, right, atol=1e-9)
+    alike(step_by_step, at_once, 60)
 
 
 @pytest.mark.parametrize("points_in_basis", [0, 5, 40])
@@ -126,8 +130,7 @@ def test_a_crowd_heard_at_once_is_a_crowd_heard_one_by_one(points_in_basis):
         together.observe(np.arange(60), value)
         for client in range(60):
             apart.observe(np.array([client]), value[[client]])
-    for left, right in zip(together.posterior(np.arange(60)), apart.posterior(np.arange(60)), strict=True):
-        np.testing.assert_allclose(left, right, atol=1e-9)
+    alike(together, apart, 60)
 
 
 def test_a_crowd_heard_at_once_needs_no_matrix_of_its_number_squared():
@@ -150,8 +153,7 @@ def test_clients_met_later_are_told_by_those_observed_before():
         together.observe(client, value)
         later.observe(client, value)
     later.place(np.arange(10, 20), *basis.place(points[10:]))
-    for left, right in zip(together.posterior(np.arange(20)), later.posterior(np.arange(20)), strict=True):
-        np.testing.assert_allclose(left, right, atol=1e-9)
+    alike(together, later, 20)
 
 
 def test_the_mean_follows_the_unit_and_the_deviation_does_not():

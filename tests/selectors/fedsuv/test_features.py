@@ -13,15 +13,12 @@ from fedsim.selectors.fedsuv.features import Basis, Scaler, median_distance
 COLUMNS = hnp.arrays(float, st.integers(2, 12), elements=st.integers(-50, 50).map(float))
 
 
-def test_ranks_by_hand():
+def test_ranks_and_ranges_by_hand():
     scaler = Scaler(np.array([[10.0], [30.0], [30.0], [1e9]]), "rank")
     # One value below 30 and three up to it: (1 + 3) / 2 of 4.
     np.testing.assert_allclose(scaler.scale(np.array([[10.0], [30.0], [1e9]])), [[0.125], [0.5], [0.875]])
     # Newcomers lie between or at the ends.
     np.testing.assert_allclose(scaler.scale(np.array([[20.0], [-5.0], [1e12]])), [[0.3125], [0.125], [0.875]])
-
-
-def test_range_by_hand():
     scaler = Scaler(np.array([[2.0, 7.0], [4.0, 7.0], [10.0, 7.0]]), "range")
     np.testing.assert_allclose(
         scaler.scale(np.array([[4.0, 7.0], [0.0, 9.0], [20.0, 7.0]])), [[0.25, 0.5], [0, 0.5], [1, 0.5]]

@@ -112,13 +112,6 @@ def test_without_a_scale_utilities_are_measured_by_their_root_mean_square():
     assert selector.rectangle(np.array([2])).utility_high[0] == pytest.approx(math.sqrt(12.5 * beta(3, 2)))
 
 
-def test_before_the_first_utility_rectangles_have_no_end():
-    selector = FedSuv(2)
-    selector.select(view_of(5), rng())
-    assert np.all(selector.rectangle(np.arange(5)).utility_high == np.inf)
-    assert np.all(np.isfinite(selector.rectangle(np.arange(5)).validity_high))
-
-
 def test_those_of_low_validity_are_eliminated_by_hand():
     """After n failures the upper bound alpha / sqrt(1 + n) falls below the best lower bound n / (1 + n) - the same."""
     tries = 60
@@ -205,11 +198,13 @@ def test_the_cohort_is_filled_with_those_removed_last():
     assert selector._choose(selector._beliefs, away, rng()).tolist() == [1]
 
 
-def test_away_clients_stay_in_the_pool():
+def test_away_clients_stay_in_the_pool_and_before_the_first_utility_rectangles_have_no_end():
     selector = FedSuv(2)
     selector.select(view_of([0, 1, 2], clients=8), rng())
     assert selector.left.tolist() == list(range(8))
-    assert np.all(np.isinf(selector.rectangle(np.arange(3, 8)).validity_high))
+    found = selector.rectangle(np.arange(8))
+    assert np.isinf(found.validity_high).tolist() == [False] * 3 + [True] * 5
+    assert np.all(found.utility_high == np.inf)
 
 
 def test_meeting_the_crowd_bit_by_bit_gives_what_meeting_it_at_once_gives():
@@ -220,18 +215,12 @@ def test_meeting_the_crowd_bit_by_bit_gives_what_meeting_it_at_once_gives():
     at_once.select(view_of(32, features=features), rng())
     for step, known in enumerate((2, 4, 5, 9, 16), start=1):
         bit_by_bit.select(view_of(np.arange(known), clients=32, round=step, features=features), rng())
+        reports = measured_reports_of(np.arange(known), np.arange(known) % 3 > 0, step / 5)
         for selector in (at_once, bit_by_bit):
-            selector.observe(
-                measured_reports_of(np.arange(known), delivered=np.arange(known) % 3 > 0, loss_rms=step / 5)
-            )
+            selector.observe(reports)
     bit_by_bit.select(view_of(32, round=6, features=features), rng())
-    everybody = np.arange(32)
-    for left, right in zip(
-        vars(at_once._beliefs.bounds(everybody, 7)).values(),
-        vars(bit_by_bit._beliefs.bounds(everybody, 7)).values(),
-        strict=True,
-    ):
-        np.testing.assert_allclose(left, right, atol=1e-6)
+    one, other = (list(vars(each._beliefs.bounds(np.arange(32), 7)).values()) for each in (at_once, bit_by_bit))
+    np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 def test_reports_before_the_first_selection_are_harmless():

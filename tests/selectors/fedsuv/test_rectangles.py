@@ -8,12 +8,8 @@ from hypothesis import strategies as st
 from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, diagonal, dominated, eliminated
 
 
-def bounds(validity_low, validity_high, utility_low, utility_high):
-    return Bounds(*(np.atleast_1d(np.asarray(side, dtype=float)) for side in vars_of(locals())))
-
-
-def vars_of(given_sides):
-    return (given_sides[name] for name in ("validity_low", "validity_high", "utility_low", "utility_high"))
+def bounds(*sides):
+    return Bounds(*(np.atleast_1d(np.asarray(side, dtype=float)) for side in sides))
 
 
 def sides(found):
@@ -31,19 +27,17 @@ def test_rectangles_begin_as_the_plane_and_shrink():
 
 
 @pytest.mark.parametrize(
-    ("when_disjoint", "expected"),
-    [("restart", [[0.1], [0.4], [5.0], [6.0]]), ("collapse", [[0.1], [0.4], [2.0], [2.0]])],
+    ("when_disjoint", "first", "new", "expected"),
+    [
+        ("restart", (0.0, 0.4, 1.0, 2.0), (0.1, 0.9, 5.0, 6.0), [[0.1], [0.4], [5.0], [6.0]]),
+        ("collapse", (0.0, 0.4, 1.0, 2.0), (0.1, 0.9, 5.0, 6.0), [[0.1], [0.4], [2.0], [2.0]]),
+        ("collapse", (0.5, 0.6, 0.0, 1.0), (0.1, 0.2, 0.0, 1.0), [[0.5], [0.5], [0.0], [1.0]]),
+    ],
 )
-def test_a_side_that_has_nothing_in_common_with_the_new_one(when_disjoint, expected):
+def test_a_side_that_has_nothing_in_common_with_the_new_one(when_disjoint, first, new, expected):
     rectangles = Rectangles(1, when_disjoint)
-    rectangles.intersect(np.array([0]), bounds(0.0, 0.4, 1.0, 2.0))
-    assert sides(rectangles.intersect(np.array([0]), bounds(0.1, 0.9, 5.0, 6.0))) == expected
-
-
-def test_a_side_collapses_downwards_too():
-    rectangles = Rectangles(1, "collapse")
-    rectangles.intersect(np.array([0]), bounds(0.5, 0.6, 0.0, 1.0))
-    assert sides(rectangles.intersect(np.array([0]), bounds(0.1, 0.2, 0.0, 1.0)))[:2] == [[0.5], [0.5]]
+    rectangles.intersect(np.array([0]), bounds(*first))
+    assert sides(rectangles.intersect(np.array([0]), bounds(*new))) == expected
 
 
 def test_the_diagonal_by_hand():
@@ -54,23 +48,23 @@ def test_elimination_by_hand():
     """The best lower bound is 0.5: an upper bound of 0.5 is out, one of 0.51 is not."""
     low, high = np.array([0.5, 0.0, 0.1, -2.0]), np.array([0.7, 0.5, 0.51, 0.49])
     assert eliminated(low, high).tolist() == [False, True, False, True]
-
-
-def test_who_holds_the_best_lower_bound_stays():
     assert eliminated(np.array([0.3]), np.array([0.3])).tolist() == [False]
     assert eliminated(np.zeros(0), np.zeros(0)).tolist() == []
 
 
-def test_dominance_by_hand():
-    """The second's best corner (0.4, 2) lies below the first's worst (0.5, 3); the third's is higher in utility."""
-    found = dominated(bounds([0.5, 0.1, 0.1], [0.9, 0.4, 0.4], [3.0, 1.0, 1.0], [5.0, 2.0, 3.5]))
-    assert found.tolist() == [False, True, False]
-
-
-def test_touching_corners_dominate_and_equal_points_do_not():
-    assert dominated(bounds([0.5, 0.1], [0.9, 0.5], [3.0, 1.0], [5.0, 3.0])).tolist() == [False, False]
-    assert dominated(bounds([0.5, 0.1], [0.9, 0.5], [3.0, 1.0], [5.0, 2.9])).tolist() == [False, True]
-    assert dominated(bounds([0.5, 0.5], [0.5, 0.5], [2.0, 2.0], [2.0, 2.0])).tolist() == [False, False]
+@pytest.mark.parametrize(
+    ("corners", "expected"),
+    [
+        # The second's best corner (0.4, 2) lies below the first's worst (0.5, 3); the third's is higher in utility.
+        (([0.5, 0.1, 0.1], [0.9, 0.4, 0.4], [3.0, 1.0, 1.0], [5.0, 2.0, 3.5]), [False, True, False]),
+        # Touching corners dominate, and equal points do not.
+        (([0.5, 0.1], [0.9, 0.5], [3.0, 1.0], [5.0, 3.0]), [False, False]),
+        (([0.5, 0.1], [0.9, 0.5], [3.0, 1.0], [5.0, 2.9]), [False, True]),
+        (([0.5, 0.5], [0.5, 0.5], [2.0, 2.0], [2.0, 2.0]), [False, False]),
+    ],
+)
+def test_dominance_by_hand(corners, expected):
+    assert dominated(bounds(*corners)).tolist() == expected
 
 
 CORNERS = st.lists(st.tuples(*[st.integers(0, 5)] * 4), max_size=12)

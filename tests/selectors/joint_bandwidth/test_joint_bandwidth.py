@@ -5,21 +5,22 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import FedsimError
 from fedsim.selectors import Allocation, Cohort
 from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end
 from fedsim.selectors.joint_bandwidth.joint_bandwidth import JointBandwidth, exact, greedy
+from tests.support.short_runs import TIMING
 
 BITS, BAND = 1e6, 2e6
 
 
-def crowd(seed: int, clients: int = 8):
+def crowd(seed, clients=8):
     rng = np.random.default_rng(seed)
     return rng.uniform(0, 2, clients), 10.0 ** rng.uniform(5, 8, clients)
 
 
-def end_of(members, ready, snr) -> float:
+def end_of(members, ready, snr):
     members = np.array(members)
     return earliest_end(BITS, ready[members], snr[members], BAND)[0]
 
@@ -34,7 +35,7 @@ def test_the_exact_search_finds_the_shortest_round_of_all_cohorts(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_greedy_search_adds_the_client_with_which_the_round_stays_shortest(seed):
     ready, snr = crowd(seed)
-    taken: list[int] = []
+    taken = []
     for _ in range(4):
         taken.append(min(set(range(8)) - set(taken), key=lambda one: end_of([*taken, one], ready, snr)))
     assert greedy(BITS, ready, snr, BAND, 4).tolist() == taken
@@ -50,19 +51,13 @@ def scenario(selector, network=None, **tables):
         "rate": {"kind": "shannon", "snr_gap_db": 0.0, "ceiling": "none"},
         "access": {"kind": "none"},
     }
-    return Scenario.model_validate(
-        {
-            "name": "allocation",
-            "seed": 3,
-            "crowd": {"clients": 12, "placement": {"kind": "disc", "radius_m": 800.0}},
-            "network": network if "kind" in (network or {}) else {**cell, **(network or {})},
-            "devices": {"compute": {"kind": "rate", "samples_per_s": 100.0, "jitter_sigma": 0.0}},
-            "selector": selector,
-            "learning": {"kind": "none", "model_bits": BITS, "samples_per_client": 50},
-            "rounds": {"count": 2},
-            **tables,
-        }
-    )
+    known = {
+        "crowd": {"clients": 12, "placement": {"kind": "disc", "radius_m": 800.0}},
+        "network": network if "kind" in (network or {}) else {**cell, **(network or {})},
+        "devices": {"compute": {"kind": "rate", "samples_per_s": 100.0, "jitter_sigma": 0.0}},
+        "learning": {"kind": "none", "model_bits": BITS, "samples_per_client": 50},
+    }
+    return TIMING.replace({"seed": 3, **known, "selector": selector, "rounds": {"count": 2}, **tables})
 
 
 @pytest.mark.parametrize("search", ["greedy", "exact"])
@@ -133,15 +128,8 @@ def test_joules_of_a_round_at_half_the_power_and_half_the_clock(sending):
 
     At half the clock the work takes twice as long at an eighth of the power, so that it costs a fourth.
     """
-    battery = {
-        "kind": "battery",
-        "capacity_j": 1e5,
-        "compute_w": 2.0,
-        "receive_w": 0.9,
-        "amplifier_efficiency": 0.4,
-        "circuit_w": 0.3,
-        **sending,
-    }
+    battery = {"kind": "battery", "capacity_j": 1e5, "compute_w": 2.0, "receive_w": 0.9}
+    battery |= {"amplifier_efficiency": 0.4, "circuit_w": 0.3, **sending}
     devices = {"compute": {"kind": "rate", "samples_per_s": [100.0] * 12, "jitter_sigma": 0.0}, "energy": battery}
     deadline = {"count": 1, "policy": {"kind": "deadline", "deadline_s": 60.0}}
     half_dbm = 23.0 - 10.0 * np.log10(2.0)
@@ -160,13 +148,8 @@ def test_joules_of_a_round_at_half_the_power_and_half_the_clock(sending):
 
 
 def test_a_price_of_bits_does_not_know_the_power():
-    battery = {
-        "kind": "battery",
-        "capacity_j": 1e5,
-        "compute_w": 0.0,
-        "transmit_j_per_bit": 1e-6,
-        "receive_j_per_bit": 0,
-    }
+    bits = {"transmit_j_per_bit": 1e-6, "receive_j_per_bit": 0}
+    battery = {"kind": "battery", "capacity_j": 1e5, "compute_w": 0.0, **bits}
     weak = Allocation(transmit_power_dbm=np.array([13.0, 13.0]))
     tables = {"devices": {"energy": battery}, "results": {"audit": True}}
     tables["rounds"] = {"count": 1, "policy": {"kind": "deadline", "deadline_s": 60.0}}
@@ -188,11 +171,8 @@ def test_wrong_allocations_are_refused(allocation, said):
         simulate(scenario(Prescribed(allocation)))
 
 
-LATENCY = {
-    "kind": "latency",
-    "downlink": {"kind": "constant", "value_s": 1.0},
-    "uplink": {"kind": "constant", "value_s": 1.0},
-}
+ONE_S = {"kind": "constant", "value_s": 1.0}
+LATENCY = {"kind": "latency", "downlink": ONE_S, "uplink": ONE_S}
 
 
 @pytest.mark.parametrize("network", [{"uplink": {"sharing": "equal"}}, LATENCY])

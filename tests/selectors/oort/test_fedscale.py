@@ -1,19 +1,19 @@
 """FedScale's form of Oort, rule by rule, and the faults of its code that are not kept."""
 
 import math
+from copy import deepcopy
 
 import numpy as np
 import pytest
 
 from fedsim.selectors import OortFedScale
-from tests.support.views import measured_reports_of, rng, view_of
+from tests.support.views import check_shares, measured_reports_of, rng, taught, view_of
 
 
-def taught(selector, clients=10, number=1, samples=1, **reported):
-    selector.select(view_of(clients, round=number, samples=np.full(clients, samples)), rng())
-    count = max(np.size(value) for value in reported.values())
-    selector.observe(measured_reports_of(np.arange(count), number=number, **reported))
-    return selector
+def _seen(times, selector, view, **measured):
+    """Return who is ever chosen in a view by a selector that was told measurements of the first clients."""
+    taught(selector, clients=view.client.size, **measured)
+    return {one for seed in range(times) for one in deepcopy(selector).select(view, rng(seed)).client.tolist()}
 
 
 def test_score_by_hand():
@@ -61,11 +61,8 @@ def test_the_pacer_by_hand(gains, percentile):
 
 def test_ten_times_as_many_as_there_are_places_are_in_the_draw():
     """One place and 30 clients with falling utility: a high cut-off still leaves eleven in the draw."""
-    seen = set()
-    for seed in range(300):
-        selector = OortFedScale(1, exploration=0.0, exploration_least=0.0, cut_off=1.0, threshold=100.0)
-        taught(selector, clients=30, loss_rms=np.linspace(30, 20, 30))
-        seen |= set(selector.select(view_of(30), rng(seed)).client.tolist())
+    options = {"exploration": 0.0, "exploration_least": 0.0, "cut_off": 1.0, "threshold": 100.0}
+    seen = _seen(300, OortFedScale(1, **options), view_of(30), loss_rms=np.linspace(30, 20, 30))
     assert seen <= set(range(11))
     assert len(seen) > 8
 
@@ -73,12 +70,8 @@ def test_ten_times_as_many_as_there_are_places_are_in_the_draw():
 def test_those_with_most_samples_are_explored():
     """Two places and a window of two: of the untried 5 to 9 the four with most samples are in the draw."""
     samples = np.array([1, 1, 1, 1, 1, 50, 40, 30, 20, 10])
-    seen = set()
-    for seed in range(100):
-        selector = OortFedScale(2, exploration=1.0, exploration_decay=1.0, sample_window=2.0)
-        taught(selector, loss_rms=np.ones(5))
-        seen |= set(selector.select(view_of(10, round=2, samples=samples), rng(seed)).client.tolist())
-    assert seen == {5, 6, 7, 8}
+    selector = OortFedScale(2, exploration=1.0, exploration_decay=1.0, sample_window=2.0)
+    assert _seen(100, selector, view_of(10, round=2, samples=samples), loss_rms=np.ones(5)) == {5, 6, 7, 8}
 
 
 def test_declared_times_count_for_the_untried():
@@ -98,12 +91,8 @@ def test_declared_times_count_for_the_untried():
 
 def test_equal_samples_are_explored_in_random_order():
     """The code goes by ids then: with one place and a window of five it would never look beyond five ids."""
-    seen = set()
-    for seed in range(200):
-        selector = OortFedScale(1, exploration=1.0, exploration_decay=1.0)
-        taught(selector, clients=20, loss_rms=[1.0])
-        seen |= set(selector.select(view_of(20, round=2), rng(seed)).client.tolist())
-    assert seen == set(range(1, 20))
+    selector = OortFedScale(1, exploration=1.0, exploration_decay=1.0)
+    assert _seen(200, selector, view_of(20, round=2), loss_rms=[1.0]) == set(range(1, 20))
 
 
 def test_as_many_places_as_tried_clients():
@@ -133,25 +122,18 @@ def test_epsilon_decays_before_each_selection_to_its_floor():
     """K = 100: 0.9 * 0.8 in the first round, then 0.576 and 0.5, the floor."""
     selector = OortFedScale(100, exploration=0.9, exploration_decay=0.8, exploration_least=0.5)
     taught(selector, 400, loss_rms=np.ones(100))
-    found = [
-        np.count_nonzero(selector.select(view_of(400, round=number), rng(number)).client >= 100) for number in (2, 3, 4)
-    ]
-    assert found == [57, 50, 50]
-
-
-def first_share(selector, view, draws=4000):
-    chosen = [selector.select(view, generator).client[0] for generator in np.random.default_rng(4).spawn(draws)]
-    return np.mean(np.array(chosen) == 0), 5 * math.sqrt(0.25 / draws)
+    for number, explored in ((2, 57), (3, 50), (4, 50)):
+        chosen = selector.select(view_of(400, round=number), rng(number)).client
+        assert np.count_nonzero(chosen >= 100) == explored
 
 
 @pytest.mark.statistical
 def test_the_exploited_are_drawn_in_proportion_to_score():
     """Utilities 2 and 1 in round 1: scores (2 - 0.999) / 1.001 and 0.001 / 1.001; with 1.5 between them 0.5005."""
-    selector = taught(
-        OortFedScale(1, exploration=0.0, exploration_least=0.0, threshold=100.0, clip=1.0), 3, loss_rms=[2, 1.5, 1]
-    )
-    share, tolerance = first_share(selector, view_of(3))
-    assert abs(share - 1.001 / (1.001 + 0.501 + 0.001)) < tolerance
+    options = {"exploration": 0.0, "exploration_least": 0.0, "threshold": 100.0, "clip": 1.0}
+    selector, draws = taught(OortFedScale(1, **options), 3, loss_rms=[2, 1.5, 1]), rng(4)
+    chance = np.array([1.001, 0.501, 0.001]) / 1.503
+    check_shares(lambda: selector.select(view_of(3), draws).client, chance, 4000)
 
 
 @pytest.mark.statistical
@@ -160,20 +142,17 @@ def test_the_explored_are_drawn_in_proportion_to_samples():
     view = view_of(3, samples=np.array([30, 10, 5]))
     selector.select(view, rng())
     selector.observe(measured_reports_of([2]))
-    share, tolerance = first_share(selector, view)
-    assert abs(share - 0.75) < tolerance
+    draws = rng(4)
+    check_shares(lambda: selector.select(view, draws).client, [0.75, 0.25, 0.0], 4000)
 
 
 def test_a_gain_is_the_mean_over_the_exploited_that_delivered():
     """Exploited are 0 (5), 1 (late) and 2 (3), explored one of 3 and 4: (5 + 3) / 2.0001."""
-    selector = taught(
-        OortFedScale(4, exploration=0.25, exploration_decay=1.0, exploration_least=0.25), 5, loss_rms=np.ones(3)
-    )
+    options = {"exploration": 0.25, "exploration_decay": 1.0, "exploration_least": 0.25}
+    selector = taught(OortFedScale(4, **options), 5, loss_rms=np.ones(3))
     chosen = selector.select(view_of(5, round=2), rng()).client
     assert chosen[:3].tolist() == [0, 1, 2]
-    selector.observe(
-        measured_reports_of(chosen, delivered=[True, False, True, True], loss_rms=[5.0, 9.0, 3.0, 7.0], number=2)
-    )
+    selector.observe(measured_reports_of(chosen, [True, False, True, True], [5.0, 9.0, 3.0, 7.0], number=2))
     assert selector._gain == pytest.approx(8 / 2.0001)
 
 

@@ -7,15 +7,7 @@ import pytest
 
 from fedsim.selectors import Oort
 from fedsim.selectors.oort.state import blacklist, fill_up
-from tests.support.views import measured_reports_of, rng, view_of
-
-
-def taught(selector, clients=10, number=1, **reported):
-    """Return the selector after it met the crowd and was told of clients 0, 1, ...: one value each."""
-    selector.select(view_of(clients, round=number), rng())
-    count = max(np.size(value) for value in reported.values())
-    selector.observe(measured_reports_of(np.arange(count), number=number, **reported))
-    return selector
+from tests.support.views import check_shares, measured_reports_of, rng, taught, view_of
 
 
 def test_utility_by_hand():
@@ -35,23 +27,27 @@ def test_who_takes_longer_than_t_pays_for_it_from_the_first_second_on(duration_s
     np.testing.assert_allclose(selector.utility(np.array([0]), 1), [3.0 * factor])
 
 
-def test_samples_beyond_those_of_a_round_do_not_count():
-    selector = Oort(1, samples_per_round=16, clip=1.0)
-    selector.select(view_of(2, samples=np.array([10, 40])), rng())
-    selector.observe(measured_reports_of([0, 1], loss_rms=1.0))
-    np.testing.assert_allclose(selector.utility(np.array([0, 1]), 1), [10, 16])
-
-
-def test_outliers_are_clipped():
+def test_outliers_samples_beyond_a_round_and_unknown_losses():
     """The 0.75 quantile of 0, 1, 2, 100 is 2 + 0.25 * 98."""
     selector = taught(Oort(2, clip=0.75), loss_rms=[0.0, 1.0, 2.0, 100.0])
     np.testing.assert_allclose(selector.utility(np.arange(4), 1), [0, 1, 2, 26.5])
+    selector = Oort(1, samples_per_round=16, clip=1.0)
+    selector.select(view_of(2, samples=np.array([10, 40])), rng())
+    selector.observe(measured_reports_of([0, 1], loss_rms=1.0))
+    np.testing.assert_allclose(selector.utility(np.array([0, 1]), 1), [10, 16], err_msg="16 samples at most")
+    selector = Oort(1, clip=1.0)
+    selector.select(view_of(2, samples=np.array([7, 9])), rng())
+    selector.observe(measured_reports_of([0, 1], loss_rms=np.nan))
+    assert selector.utility(np.array([0, 1]), 1).tolist() == [7, 9], "without losses every sample counts as one"
 
 
-def test_the_last_report_counts():
+def test_the_last_report_counts_unless_it_tells_nothing():
     selector = taught(Oort(2, pacer_step_s=1.0, clip=1.0), loss_rms=[4.0], duration_s=9.0)
     selector.observe(measured_reports_of([0], loss_rms=3.0, duration_s=0.5, number=5))
     np.testing.assert_allclose(selector.utility(np.array([0]), 5), 3 + math.sqrt(0.1 * math.log(5) / 5))
+    selector = taught(Oort(2, pacer_step_s=100.0, clip=1.0), loss_rms=[2.0, 6.0])
+    selector.observe(measured_reports_of([0, 1], delivered=[False, True], loss_rms=[9.0, 1.0], number=1))
+    np.testing.assert_allclose(selector.utility(np.arange(2), 1), [2.0, 1.0])
 
 
 @pytest.mark.parametrize(("silent", "expected"), [("zero", [2.0, 6.0, 0.0]), ("mean", [2.0, 6.0, 4.0])])
@@ -60,19 +56,6 @@ def test_a_client_that_never_delivered(silent, expected):
     selector = Oort(2, silent=silent, pacer_step_s=5.0, clip=1.0)
     taught(selector, delivered=[True, True, False], loss_rms=[2.0, 6.0, 99.0], duration_s=[1.0, 1.0, 10.0])
     np.testing.assert_allclose(selector.utility(np.arange(3), 1), np.array(expected) * [1, 1, 0.25])
-
-
-def test_one_that_delivered_before_keeps_its_utility_when_late():
-    selector = taught(Oort(2, pacer_step_s=100.0, clip=1.0), loss_rms=[2.0, 6.0])
-    selector.observe(measured_reports_of([0, 1], delivered=[False, True], loss_rms=[9.0, 1.0], number=1))
-    np.testing.assert_allclose(selector.utility(np.arange(2), 1), [2.0, 1.0])
-
-
-def test_without_losses_every_sample_counts_as_one():
-    selector = Oort(1, clip=1.0)
-    selector.select(view_of(2, samples=np.array([7, 9])), rng())
-    selector.observe(measured_reports_of([0, 1], loss_rms=np.nan))
-    assert selector.utility(np.array([0, 1]), 1).tolist() == [7, 9]
 
 
 def test_epsilon_decays_to_its_floor():
@@ -168,13 +151,9 @@ def declaring(seconds):
     ],
 )
 def test_exploration_follows_declared_speed(options, features, share):
-    """Times of 2 and 6 s are drawn as 3 : 1; five standard errors of 4,000 draws."""
-    draws = 4000
-    first = sum(
-        Oort(1, **options).select(view_of(2, features=features), generator).client[0] == 0
-        for generator in np.random.default_rng(5).spawn(draws)
-    )
-    assert abs(first / draws - share) < 5 * math.sqrt(share * (1 - share) / draws)
+    """Times of 2 and 6 s are drawn as 3 : 1."""
+    view, draws = view_of(2, features=features), rng(5)
+    check_shares(lambda: Oort(1, **options).select(view, draws).client, [share, 1 - share], 4000)
 
 
 def test_the_blacklist_and_its_limit():
@@ -202,15 +181,10 @@ def test_equal_gains_do_not_relax_the_pacer():
 
 @pytest.mark.statistical
 def test_the_exploited_are_drawn_in_proportion_to_utility():
-    """One place, all admitted, utilities 6 and 2 in round 1: 3 : 1; five standard errors."""
-    selector, draws = (
-        taught(Oort(1, cut_off=0.0, clip=1.0, exploration=0.0, exploration_least=0.0), 2, loss_rms=[6, 2]),
-        4000,
-    )
-    first = sum(
-        selector.select(view_of(2), generator).client[0] == 0 for generator in np.random.default_rng(2).spawn(draws)
-    )
-    assert abs(first / draws - 0.75) < 5 * math.sqrt(0.75 * 0.25 / draws)
+    """One place, all admitted, utilities 6 and 2 in round 1: 3 : 1."""
+    options = {"cut_off": 0.0, "clip": 1.0, "exploration": 0.0, "exploration_least": 0.0}
+    selector, draws = taught(Oort(1, **options), 2, loss_rms=[6, 2]), rng(2)
+    check_shares(lambda: selector.select(view_of(2), draws).client, [0.75, 0.25], 4000)
 
 
 def test_who_was_selected_exactly_as_often_as_allowed_is_not_listed():

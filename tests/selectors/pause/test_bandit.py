@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.selectors.pause.bandit import Rewards, greatest
+from tests.support.views import check_shares, rng
 
 
 def test_means_and_counts_by_hand():
@@ -18,13 +19,9 @@ def test_means_and_counts_by_hand():
     mean = rewards.mean(np.array([4, 1, 0]))
     assert mean[:2].tolist() == [0.375, 1.0]
     assert math.isnan(mean[2])
-
-
-def test_nothing_seen_and_nobody_asked():
-    rewards = Rewards()
     rewards.add(np.zeros(0, dtype=np.int64), np.zeros(0))
     assert rewards.count(np.zeros(0, dtype=np.int64)).size == 0
-    assert rewards.count(np.array([3])).tolist() == [0]
+    assert Rewards().count(np.array([3])).tolist() == [0]
 
 
 @given(
@@ -46,10 +43,5 @@ def test_without_luck_the_first_of_equals_win():
 
 @pytest.mark.statistical
 def test_with_luck_equals_share_the_last_place():
-    draws, rng, values = 6000, np.random.default_rng(1), np.array([1.0, 2.0, 1.0, 1.0])
-    hits = np.zeros(4)
-    for _ in range(draws):
-        hits[greatest(values, 2, rng)] += 1
-    assert hits[1] == draws
-    five_sigma = 5 * math.sqrt(draws * (1 / 3) * (2 / 3))
-    assert np.all(np.abs(hits[[0, 2, 3]] - draws / 3) < five_sigma)
+    draws = rng(1)
+    check_shares(lambda: greatest(np.array([1.0, 2.0, 1.0, 1.0]), 2, draws), [1 / 3, 1.0, 1 / 3, 1 / 3], 6000)

@@ -8,6 +8,7 @@ import pytest
 
 from fedsim.selectors.pause import pause
 from fedsim.selectors.pause.pause import best_cohort
+from tests.support.views import check_shares, rng
 
 ULPS = 1e-12
 
@@ -89,40 +90,34 @@ def test_large_instances_over_several_blocks(order):
     assert value == pytest.approx(quadratic_best(ucb, bonus, m), rel=ULPS)
 
 
-def test_the_untried_come_first_and_by_their_bonus():
-    ucb = np.array([math.inf, 9.0, math.inf, math.inf])
-    bonus = np.array([1.0, 100.0, 3.0, 2.0])
-    assert best_cohort(ucb, bonus, 2).tolist() == [2, 3]
+UNTRIED = math.inf
 
 
-def test_too_few_untried_leave_the_rest_to_the_tried():
-    ucb = np.array([math.inf, 5.0, 1.0, 2.0])
-    bonus = np.array([0.0, 0.0, 1.0, 1.0])
-    # {0, 1} scores 5; any set with 2 or 3 at most 2 + 1.
-    assert best_cohort(ucb, bonus, 2).tolist() == [0, 1]
-
-
-def test_without_rng_ties_go_to_lower_positions():
-    assert best_cohort(np.full(6, math.inf), np.zeros(6), 2).tolist() == [0, 1]
-    assert best_cohort(np.ones(6), np.zeros(6), 3).tolist() == [0, 1, 2]
-    assert best_cohort(np.array([1.0, 2.0, 1.0, 1.0]), np.array([5.0, 0.0, 5.0, 5.0]), 2).tolist() == [0, 2]
-
-
-def test_of_sets_of_equal_energy_the_one_with_the_greater_smallest_ucb_wins():
-    assert best_cohort(np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 0.0]), 1).tolist() == [2]
-    assert best_cohort(np.array([1.0, 2.0, 3.0, 3.0]), np.array([1.0, 1.0, 0.0, 0.0]), 2).tolist() == [2, 3]
+@pytest.mark.parametrize(
+    ("ucb", "bonus", "expected"),
+    [
+        # The untried come first and by their bonus; too few of them leave the rest to the tried.
+        ([UNTRIED, 9.0, UNTRIED, UNTRIED], [1.0, 100.0, 3.0, 2.0], [2, 3]),
+        # {0, 1} scores 5; any set with 2 or 3 at most 2 + 1.
+        ([UNTRIED, 5.0, 1.0, 2.0], [0.0, 0.0, 1.0, 1.0], [0, 1]),
+        # Without rng ties go to lower positions.
+        ([UNTRIED] * 6, [0.0] * 6, [0, 1]),
+        ([1.0] * 6, [0.0] * 6, [0, 1, 2]),
+        ([1.0, 2.0, 1.0, 1.0], [5.0, 0.0, 5.0, 5.0], [0, 2]),
+        # Of sets of equal energy the one with the greater smallest UCB wins.
+        ([1.0, 2.0, 3.0], [2.0, 1.0, 0.0], [2]),
+        ([1.0, 2.0, 3.0, 3.0], [1.0, 1.0, 0.0, 0.0], [2, 3]),
+    ],
+)
+def test_cohorts_by_hand(ucb, bonus, expected):
+    assert best_cohort(np.array(ucb), np.array(bonus), len(expected)).tolist() == expected
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("value", [math.inf, 0.5], ids=["untried", "tried"])
 def test_with_rng_every_client_of_a_tie_is_as_likely_as_any_other(value):
-    rng, draws, size, m = np.random.default_rng(3), 4000, 12, 3
-    hits = np.zeros(size)
-    for _ in range(draws):
-        hits[best_cohort(np.full(size, value), np.zeros(size), m, rng)] += 1
-    share = m / size
-    five_sigma = 5 * math.sqrt(share * (1 - share) / draws)
-    assert np.all(np.abs(hits / draws - share) < five_sigma)
+    draws = rng(3)
+    check_shares(lambda: best_cohort(np.full(12, value), np.zeros(12), 3, draws), [3 / 12] * 12, 4000)
 
 
 @pytest.mark.parametrize(

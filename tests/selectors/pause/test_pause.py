@@ -22,9 +22,6 @@ def test_generalisation_reward_by_hand():
     np.testing.assert_allclose(Pause(1).generalisation(view), [0.01, -0.09, -0.09], rtol=1e-12)
     reference = Pause(1, time_index="reference-code").generalisation(view)
     np.testing.assert_allclose(reference, [0.01, -((0.4 - 0.2) ** 2), -((0.8 - 0.7) ** 2)], rtol=1e-12)
-
-
-def test_without_data_the_fair_share_is_that_of_the_crowd_and_not_of_the_candidates():
     view = view_of([3, 7], clients=30, samples=np.zeros(2, dtype=np.int64), total_samples=0)
     np.testing.assert_allclose(Pause(5).generalisation(view), (5 / 30) ** 2, rtol=1e-14)
 
@@ -55,23 +52,19 @@ def test_who_was_selected_and_never_reported_is_untried():
     assert selector.ucb(view_of(2, round=4, participations=np.array([1, 2])))[1] == math.inf
 
 
-def test_second_round_has_no_exploration_yet():
-    selector = Pause(1)
-    selector.observe(reports_of([0], 0.1))
-    assert selector.ucb(view_of(2, round=2, participations=np.array([1, 0])))[0] == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("duration_s", [0.0, 1e-300, 0.01, 0.05])
-def test_a_duration_below_tau_min_earns_one(duration_s):
+@pytest.mark.parametrize(
+    ("duration_s", "delivered", "expected"),
+    [
+        # Below tau_min a duration earns one, and a censored one counts as it is; round 2 has no exploration yet.
+        *((duration_s, True, 1.0) for duration_s in (0.0, 1e-300, 0.01, 0.05)),
+        (0.1, True, 0.5),
+        (2.0, False, 0.025),
+    ],
+)
+def test_what_a_duration_earns_in_the_second_round(duration_s, delivered, expected):
     selector = Pause(1, tau_min_s=0.05)
-    selector.observe(reports_of([0], duration_s))
-    assert selector.ucb(view_of(1, round=2, participations=np.array([1])))[0] == 1.0
-
-
-def test_a_censored_duration_counts_as_the_duration():
-    selector = Pause(1, tau_min_s=0.05)
-    selector.observe(reports_of([0], 2.0, delivered=False))
-    assert selector.ucb(view_of(1, round=2, participations=np.array([1])))[0] == pytest.approx(0.025)
+    selector.observe(reports_of([0], duration_s, delivered=delivered))
+    assert selector.ucb(view_of(1, round=2, participations=np.array([1])))[0] == pytest.approx(expected)
 
 
 def test_the_first_rounds_cover_everybody_once():

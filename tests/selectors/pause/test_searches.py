@@ -165,13 +165,10 @@ def test_the_genie_by_hand():
     assert genie.select(drained, np.random.default_rng(0)).client.tolist() == [0, 1]
 
 
-def test_the_genie_believes_what_it_is_told():
+def test_the_genie_believes_what_it_is_told_and_needs_to_know():
     genie = PauseGenie(1, alpha=0.0, gamma=0.0, expected_reward=[0.2, 0.9, 0.4])
     assert genie.select(view_of(3), np.random.default_rng(0)).client.tolist() == [1]
     assert genie.latency(view_of([0, 2], clients=3)).tolist() == [0.2, 0.4]
-
-
-def test_the_genie_needs_to_know():
     with pytest.raises(SelectorError, match=r"expected_reward: 2 numbers.*3 clients"):
         PauseGenie(1, expected_reward=[0.1, 0.2]).select(view_of(3), np.random.default_rng(0))
     with pytest.raises(SelectorError, match=r"expected_reward: 4 numbers.*3 clients of this server"):

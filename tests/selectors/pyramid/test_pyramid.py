@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.selectors.oort.fedscale import OortFedScale
 from fedsim.selectors.pyramid.pyramid import PyramidFl
+from tests.support.short_runs import DIGITS
 from tests.support.views import rng, view_of
 
 # Seconds of downlink, work and uplink, and a number of samples: 4, 8 and 20 s in all.
@@ -63,29 +64,19 @@ def test_clients_are_those_of_oort_with_the_same_numbers():
 
 def test_in_a_run_no_client_ends_after_the_slowest_of_its_cohort_and_energy_follows_the_work():
     """Times are constant, and steps are whole and rounded down."""
-    scenario = Scenario(
-        name="pyramid",
-        crowd={"clients": 8},
-        learning={"data": {"kind": "digits", "train_limit": 400}, "model": {"kind": "mlp", "hidden": []}},
-        network={
-            "kind": "latency",
-            "downlink": {"kind": "constant", "value_s": 1.0},
-            "uplink": {"kind": "constant", "value_s": 1.0},
-        },
-        devices={
-            "compute": {"kind": "rate", "samples_per_s": [100 / 2**k for k in range(8)], "jitter_sigma": 0.0},
-            "energy": {
-                "kind": "battery",
-                "compute_w": 2.0,
-                "capacity_j": 1e9,
-                "receive_j_per_bit": 0.0,
-                "transmit_j_per_bit": 0.0,
-            },
-        },
-        rounds={"count": 3, "policy": {"kind": "deadline", "deadline_s": 1e6}},
-        selector={"kind": "pyramidfl", "cohort": 5, "most_more": 3.0},
-    )
-    history = simulate(scenario.replace({"learning.local": {"batch_size": 5}}))
+    one_s = {"kind": "constant", "value_s": 1.0}
+    bits = {"receive_j_per_bit": 0.0, "transmit_j_per_bit": 0.0}
+    tables = {
+        "crowd.clients": 8,
+        "learning.data.train_limit": 400,
+        "learning.local": {"batch_size": 5},
+        "network": {"kind": "latency", "downlink": one_s, "uplink": one_s},
+        "devices.compute": {"kind": "rate", "samples_per_s": [100 / 2**k for k in range(8)], "jitter_sigma": 0.0},
+        "devices.energy": {"kind": "battery", "compute_w": 2.0, "capacity_j": 1e9, **bits},
+        "rounds.policy": {"kind": "deadline", "deadline_s": 1e6},
+        "selector": {"kind": "pyramidfl", "cohort": 5, "most_more": 3.0},
+    }
+    history = simulate(DIGITS.replace(tables))
     table = history.participations.to_pandas()
     usual_s = 50 * 0.01 * 2.0**table.client
     assert table.compute_s.to_numpy() == pytest.approx((table.work * usual_s).to_numpy())

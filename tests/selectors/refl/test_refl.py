@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.selectors.refl.forecast import SeasonalForecast
 from fedsim.selectors.refl.oracle import ReflOracle
 from fedsim.selectors.refl.refl import Refl, ReflState, target
+from tests.support.short_runs import TIMING
 from tests.support.views import reports_of, rng, view_of
 
 DAY_S, HOUR_S = 86400.0, 3600.0
@@ -177,19 +178,15 @@ def test_the_code_looks_at_a_share_of_either_group():
 
 def test_refl_and_its_reduced_safa_are_scenarios():
     """The settings that the docstrings of `Refl` and `All` give."""
-    tables = {"name": "refl", "crowd": {"clients": 20}, "learning": "none", "network": "pause-two-speed"}
-    safa = {
-        "count": 6,
-        "policy": {"kind": "quorum", "share": 0.1, "max_wait_s": 100.0},
-        "late": {"kind": "stale", "weight": "constant", "max_staleness": 5},
-    }
-    history = simulate(Scenario(**tables, devices={"compute": "zero"}, rounds=safa, selector="all"))
+    late = {"kind": "stale", "weight": "constant", "max_staleness": 5}
+    safa = {"count": 6, "policy": {"kind": "quorum", "share": 0.1, "max_wait_s": 100.0}, "late": late}
+    history = simulate(TIMING.replace({"crowd.clients": 20, "rounds": safa, "selector": "all"}))
     # A round with all twenty ends with the second delivery, that of fast ones; the slow go on and are merged later.
     assert history.column("rounds", "selected").tolist()[0] == 20
     assert history.column("rounds", "delivered").tolist()[0] == 2
     refl = {"count": 6, "policy": "moving-average", "late": {"kind": "stale", "weight": "deviation"}}
     selector = {"kind": "refl", "cohort": 3, "adaptive_target": True}
-    history = simulate(Scenario(**tables, devices={"compute": "zero"}, rounds=refl, selector=selector))
+    history = simulate(TIMING.replace({"crowd.clients": 20, "rounds": refl, "selector": selector}))
     assert history.column("rounds", "selected").tolist() == [3] * 6
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedsim.selectors.tifl.tifl import Profile, Tifl, ranked
-from tests.support.views import answers_of, reports_of, rng, view_of
+from tests.support.views import answers_of, check_shares, reports_of, rng, view_of
 
 
 def profiled(selector, latency_s):
@@ -57,11 +57,8 @@ def test_the_fast_and_the_slow_policy_stay_in_their_tiers():
 )
 def test_tiers_are_drawn_with_the_policy_s_probabilities(options, chance):
     selector, _ = profiled(Tifl(1, **options), np.arange(10))
-    rounds, generator = 8_000, rng(3)
-    first = np.array([selector.select(view_of(10), generator).client[0] for _ in range(rounds)])
-    share = np.bincount(first * len(chance) // 10, minlength=len(chance)) / rounds
-    p = np.array(chance)
-    assert np.all(np.abs(share - p) < 5 * np.sqrt(p * (1 - p) / rounds))
+    draws = rng(3)
+    check_shares(lambda: selector.select(view_of(10), draws).client * len(chance) // 10, chance, 8_000)
 
 
 def test_ranks_worked_by_hand():

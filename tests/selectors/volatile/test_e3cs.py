@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.selectors.volatile.e3cs import E3cs, prob_alloc, systematic
-from tests.support.views import reports_of, rng, view_of
+from tests.support.views import check_shares, reports_of, rng, view_of
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,9 @@ def test_the_quota_of_the_incremental_form():
 
 
 def test_exact_draws_have_the_probabilities():
-    chance, draws = np.array([1.0, 0.25, 0.25, 0.5]), np.random.default_rng(2)
-    times = np.zeros(4)
-    for _ in range(2000):
-        taken = systematic(chance, draws)
-        assert taken.size == 2
-        times[taken] += 1
-    # Four standard deviations.
-    assert np.all(np.abs(times / 2000 - chance) <= 4 * np.sqrt(chance * (1 - chance) / 2000) + 1e-12)
+    chance, draws = np.array([1.0, 0.25, 0.25, 0.5]), rng(2)
+    assert {systematic(chance, draws).size for _ in range(100)} == {2}
+    check_shares(lambda: systematic(chance, draws), chance, 2000, 4)
 
 
 @pytest.mark.parametrize("draw", ["multinomial", "exact"])

@@ -13,11 +13,11 @@ from fedsim.streams import Streams
 STANDARD_ERRORS = 4.0
 
 
-def sizes(split: LogNormalPartition | ZipfPartition, samples: int, clients: int, seed: int = 0) -> np.ndarray:
+def sizes(split, samples, clients, seed=0):
     return np.array([part.size for part in split.assign(np.zeros(samples, np.int64), 1, clients, Streams(seed))])
 
 
-def test_zipf_sizes_are_the_law_itself() -> None:
+def test_zipf_sizes_are_the_law_itself():
     """Of 1,100 samples by 1, 1/2, 1/3 (sum 11/6): 600, 300 and 200."""
     assert sorted(sizes(ZipfPartition(), 1100, 3)) == [200, 300, 600]
     assert sorted(sizes(ZipfPartition(exponent=2.0), 490, 3)) == [40, 90, 360]  # 36, 9, 4 of 49
@@ -29,14 +29,14 @@ def test_zipf_sizes_are_the_law_itself() -> None:
 
 
 @pytest.mark.parametrize("split", [ZipfPartition, LabelLimitedPartition])
-def test_exponents_have_one_bound(split: type[ZipfPartition | LabelLimitedPartition]) -> None:
+def test_exponents_have_one_bound(split):
     assert split(exponent=20.0).exponent == 20.0
     with pytest.raises(ValidationError, match="less than or equal to 20"):
         split(exponent=20.5)
 
 
 @pytest.mark.statistical
-def test_log_normal_sizes_have_the_spread_that_is_asked_for() -> None:
+def test_log_normal_sizes_have_the_spread_that_is_asked_for():
     """The standard deviation of the logarithm of a size is sigma; of n values its error is sigma / sqrt(2 n)."""
     clients, sigma = 400, 1.0
     found = np.log(sizes(LogNormalPartition(sigma=sigma), 10**6, clients))
@@ -45,7 +45,7 @@ def test_log_normal_sizes_have_the_spread_that_is_asked_for() -> None:
     assert sizes(LogNormalPartition(sigma=0.0), 1000, 8).tolist() == [125] * 8
 
 
-def test_sizes_with_a_mean_are_those_of_the_code_of_fedsampling() -> None:
+def test_sizes_with_a_mean_are_those_of_the_code_of_fedsampling():
     clients, sigma, mean = 50, 2.5, 2.0
     ratios = np.exp(sigma * Streams(3).generator("split").standard_normal(clients))
     expected = [math.ceil(mean * ratio / np.mean(np.ceil(ratios))) for ratio in ratios]
@@ -58,7 +58,7 @@ def test_sizes_with_a_mean_are_those_of_the_code_of_fedsampling() -> None:
 
 
 @pytest.mark.parametrize("split", [ZipfPartition(exponent=0.0), LogNormalPartition(sigma=0.0)])
-def test_samples_of_a_remainder_go_to_any_client(split: LogNormalPartition | ZipfPartition) -> None:
+def test_samples_of_a_remainder_go_to_any_client(split):
     """Of 11 samples for 4 clients one has 2, the others 3. In 80 draws one of 4 is missing once in 10^9."""
     short = {int(sizes(split, 11, 4, seed).argmin()) for seed in range(80)}
     assert short == {0, 1, 2, 3}

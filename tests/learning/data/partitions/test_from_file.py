@@ -1,7 +1,5 @@
 """Divisions that files state, and files that state none."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,14 +8,14 @@ from fedsim.learning.data.partitions.from_file import FilePartition
 from fedsim.streams import Streams
 
 
-def parts(path: Path, samples: int = 5, clients: int = 3) -> list[list[int]]:
+def parts(path, samples=5, clients=3):
     return [
         part.tolist()
         for part in FilePartition(path=str(path)).assign(np.zeros(samples, np.int64), 1, clients, Streams(0))
     ]
 
 
-def test_row_by_row_or_by_the_number_of_the_sample(tmp_path: Path) -> None:
+def test_row_by_row_or_by_the_number_of_the_sample(tmp_path):
     plain, numbered, packed = (tmp_path / name for name in ("a.csv", "b.csv", "c.npz"))
     plain.write_text("client,writer\n2,x\n0,y\n-1,z\n2,x\n0,x\n")
     assert parts(plain) == [[1, 4], [], [0, 3]]
@@ -25,6 +23,9 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path: Path) -> None:
     assert parts(numbered) == [[], [4], [0]]
     np.savez(packed, client=np.array([0, 1, 2, 1, -1]))
     assert parts(packed) == [[0], [1, 3], [2]]
+    path = tmp_path / "DIVISION.CSV"
+    path.write_text("client\n2\n0\n-1\n2\n0\n")
+    assert parts(path) == [[1, 4], [], [0, 3]]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_row_by_row_or_by_the_number_of_the_sample(tmp_path: Path) -> None:
         ("", "cannot be read"),
     ],
 )
-def test_what_states_no_division_is_refused_by_name(tmp_path: Path, text: str, words: str) -> None:
+def test_what_states_no_division_is_refused_by_name(tmp_path, text, words):
     path = tmp_path / "wrong.csv"
     path.write_text(text)
     with pytest.raises(DataError) as refused:
@@ -62,20 +63,11 @@ def test_what_states_no_division_is_refused_by_name(tmp_path: Path, text: str, w
     assert str(path) in str(refused.value)
 
 
-def test_columns_of_unlike_lengths_are_refused_by_both(tmp_path: Path) -> None:
+def test_arrays_that_state_no_division_are_refused(tmp_path):
     path = tmp_path / "unlike.npz"
     np.savez(path, client=np.array([0, 1, 2]), sample=np.array([0, 1]))
     with pytest.raises(DataError, match="sample: it has 2 rows and the table 3"):
         parts(path)
-
-
-def test_endings_may_be_in_capital_letters(tmp_path: Path) -> None:
-    path = tmp_path / "DIVISION.CSV"
-    path.write_text("client\n2\n0\n-1\n2\n0\n")
-    assert parts(path) == [[1, 4], [], [0, 3]]
-
-
-def test_pickles_are_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "objects.npz"
     np.savez(path, client=np.array([0, None, 1, 1, 1], dtype=object))
     with pytest.raises(DataError, match="arrays of objects are pickles"):

@@ -1,8 +1,5 @@
 """Laws of every division: no sample twice, exact sums, the same for the same seed."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -49,7 +46,7 @@ ANY = st.one_of(
 
 @settings(deadline=None, max_examples=160)
 @given(split=ANY, clients=st.integers(1, 20), per_client=st.integers(4, 40), seed=st.integers(0, 2**32))
-def test_no_sample_has_two_clients_and_sums_are_exact(split: Any, clients: int, per_client: int, seed: int) -> None:
+def test_no_sample_has_two_clients_and_sums_are_exact(split, clients, per_client, seed):
     draws = np.random.default_rng(seed)
     labels = draws.integers(0, 4, clients * per_client)
     users = (draws.integers(0, clients + 3, labels.size),) if USERS in split.requires else ()
@@ -68,14 +65,16 @@ def test_no_sample_has_two_clients_and_sums_are_exact(split: Any, clients: int, 
     assert len(other) == clients
 
 
-def test_a_division_by_users_needs_them() -> None:
+def test_a_division_by_users_needs_them():
     with pytest.raises(
         ScenarioError, match=r"learning.split: it divides by users, and the data set that was read tell"
     ):
         assigned(NaturalPartition(), Digits().load(), 4, Streams(0))
+    with pytest.raises(ScenarioError, match="'natural' divides by users"):
+        NaturalPartition().assign(np.zeros(6, np.int64), 1, 2, Streams(0))
 
 
-def test_users_of_a_data_set_are_checked_and_cut_with_it() -> None:
+def test_users_of_a_data_set_are_checked_and_cut_with_it():
     images = np.zeros((4, 2, 2, 1), np.uint8)
     labels = np.arange(4)
     data = Dataset(images, labels, images, labels, classes=4, pixel_max=1, train_users=np.array([3, 3, 5, 5]))
@@ -91,7 +90,7 @@ def test_users_of_a_data_set_are_checked_and_cut_with_it() -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in PARTITIONS.builtin if kind not in ("natural", "file")])
-def test_each_kind_runs(kind: str, tmp_path: Path) -> None:
+def test_each_kind_runs(kind, tmp_path):
     options = {"dirichlet": {"alpha": 0.5}, "sizes": {"samples": 20}, "log-normal": {"sigma": 1.0}}
     needed = {"quantity-skew": {"concentration": 2.0}, "label-limited": {"share": 0.4}, **options}
     learning = {

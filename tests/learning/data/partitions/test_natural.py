@@ -1,9 +1,7 @@
 """Users as clients, by hand."""
 
 import numpy as np
-import pytest
 
-from fedsim.errors import ScenarioError
 from fedsim.learning.data.partitions.natural import NaturalPartition
 from fedsim.streams import Streams
 
@@ -11,20 +9,15 @@ from fedsim.streams import Streams
 USERS = np.array([7, 2, 2, 9, 7, 2])
 
 
-def parts(clients: int, seed: int = 0, **options: object) -> list[list[int]]:
+def parts(clients, seed=0, **options):
     split = NaturalPartition(**options)
     return [part.tolist() for part in split.assign(np.zeros(6, np.int64), 1, clients, Streams(seed), USERS)]
 
 
-def test_a_client_has_all_samples_of_its_user_in_their_order() -> None:
+def test_a_client_has_all_samples_of_its_user_in_their_order():
     assert parts(3, choose="first") == [[1, 2, 5], [0, 4], [3]]
     assert parts(2, choose="largest") == [[1, 2, 5], [0, 4]]
     assert parts(2, choose="first", min_samples=2) == [[1, 2, 5], [0, 4]]
     assert parts(4, choose="largest") == [[1, 2, 5], [0, 4], [3], []]
     seen = {tuple(map(tuple, parts(1, seed))) for seed in range(30)}
     assert seen == {((1, 2, 5),), ((0, 4),), ((3,),)}
-
-
-def test_without_users_it_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="'natural' divides by users"):
-        NaturalPartition().assign(np.zeros(6, np.int64), 1, 2, Streams(0))

@@ -19,7 +19,7 @@ from fedsim.learning.data.partitions.shares import shared
         (6, [0, 0, 1], 2, [2, 2, 2]),
     ],
 )
-def test_by_hand(total: int, weights: list[float], least: int, expected: list[int]) -> None:
+def test_by_hand(total, weights, least, expected):
     assert shared(total, np.array(weights, dtype=float), least).tolist() == expected
 
 
@@ -28,7 +28,7 @@ def test_by_hand(total: int, weights: list[float], least: int, expected: list[in
     least=st.integers(0, 3),
     beyond=st.integers(0, 500),
 )
-def test_sums_are_exact_and_each_is_within_one_of_its_share(weights: list[float], least: int, beyond: int) -> None:
+def test_sums_are_exact_and_each_is_within_one_of_its_share(weights, least, beyond):
     total = least * len(weights) + beyond
     found = shared(total, np.array(weights), least)
     assert found.sum() == total

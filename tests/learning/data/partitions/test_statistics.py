@@ -8,7 +8,7 @@ from fedsim.learning.data.partitions.statistics import Division, division_of
 from fedsim.streams import Streams
 
 
-def test_by_hand() -> None:
+def test_by_hand():
     """Sizes 6, 0 and 2: mean difference of pairs (6 + 4 + 2) / 3 = 4, over twice the mean 8/3, times (K - 1) / K."""
     division = Division(np.array([[3, 3], [0, 0], [2, 0]]), 10)
     assert division.sizes.tolist() == [6, 0, 2]
@@ -22,7 +22,7 @@ def test_by_hand() -> None:
     assert facts["samples of a client"] == "0 to 6, median 2, mean 2.667"
 
 
-def test_equal_and_empty_divisions() -> None:
+def test_equal_and_empty_divisions():
     equal = division_of(Digits(train_limit=100), EqualPartition(), 8, Streams(0))
     assert (equal.sizes.tolist(), equal.samples, equal.gini) == ([12] * 8, 100, 0.0)
     empty = Division(np.zeros((2, 3), dtype=np.int64), 5)

@@ -14,15 +14,12 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_news_are_samples_with_their_topics(folder):
+def test_news_or_clicks_are_samples(folder):
     data = MIND(length=12).load(folder)
     assert (len(data.train_y), len(data.test_y), data.classes, data.train_users) == (160, 40, 3, None)
     # Topics by their names: music, news, sports.
     assert data.train_y[:3].tolist() == [2, 0, 1]
     assert data.train_x.shape == (160, 12)
-
-
-def test_each_click_is_a_sample_of_its_reader_once(folder):
     data = MIND(samples="clicks").load(folder)
     assert np.bincount(data.train_users).tolist() == [10] * 16
     assert len(data.test_y) == 40

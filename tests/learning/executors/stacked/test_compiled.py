@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fedsim.errors import FedsimError
-from fedsim.learning import MLP, Executor, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import MLP, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.learning.models.settings import ModelPart
 from fedsim.testing import check_executor
 from tests.support.plain_loop import Convolutions, Dropping
 from tests.support.tiny_images import Tiny
@@ -15,7 +14,7 @@ LOCAL = LocalTraining(learning_rate=0.05, momentum=0.9, batch_size=4)
 
 
 @pytest.fixture
-def version() -> str:
+def version():
     # Loading the compiler takes a second, which other tests shall not wait for.
     from fedsim.learning.executors.stacked.compiled import compiler_version
 
@@ -25,27 +24,27 @@ def version() -> str:
         pytest.skip(str(error))
 
 
-def setup_of(model: ModelPart) -> TrainingSetup:
+def setup_of(model):
     return TrainingSetup(model, Tiny(side=6).load(), LOCAL, 0)
 
 
-def jobs_of(setup: TrainingSetup) -> list[TrainingJob]:
+def jobs_of(setup):
     base = build_flat(setup.model, setup.data.shape, setup.data.classes, 0).layout.initial
     return [TrainingJob(base, np.arange(8 * i, 8 * i + 8), 1.0, np.random.default_rng(i)) for i in range(6)]
 
 
-def built(model: ModelPart, executor: str = "stacked-compiled", device: str = "cpu") -> Executor:
+def built(model, executor="stacked-compiled", device="cpu"):
     return ExecutorChoice(executor, device).build(setup_of(model))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("version")
-def test_the_contract_holds() -> None:
+def test_the_contract_holds():
     check_executor("stacked-compiled", model=MLP(hidden=(3,)))
 
 
 @pytest.mark.slow
-def test_norms_are_those_of_the_traced_step(version: str) -> None:
+def test_norms_are_those_of_the_traced_step(version):
     compiled, traced = built(Convolutions()), built(Convolutions(), "stacked")
     assert compiled.fingerprint == f"{traced.fingerprint}:compiled:{version}"
     jobs = [jobs_of(setup_of(Convolutions())) for _ in range(2)]
@@ -54,7 +53,7 @@ def test_norms_are_those_of_the_traced_step(version: str) -> None:
         np.testing.assert_allclose(one.difference, other.difference, rtol=1e-4, atol=2e-5)
 
 
-def test_it_is_refused_where_no_compiler_works() -> None:
+def test_it_is_refused_where_no_compiler_works():
     from torch._inductor import config
 
     message = "'stacked-compiled' needs a C\\+\\+ compiler.* none that works; allowed: .*CXX.*'stacked'"
@@ -63,11 +62,11 @@ def test_it_is_refused_where_no_compiler_works() -> None:
 
 
 @pytest.mark.usefixtures("version")
-def test_random_draws_are_refused() -> None:
+def test_random_draws_are_refused():
     with pytest.raises(FedsimError, match=r"learning\.model: a module that draws random.*allowed.*'stacked'"):
         built(Dropping())
 
 
-def test_other_devices_are_refused() -> None:
+def test_other_devices_are_refused():
     with pytest.raises(FedsimError, match=r"device: 'cuda' is not allowed.*allowed: 'cpu'"):
         built(MLP(hidden=(3,)), device="cuda")

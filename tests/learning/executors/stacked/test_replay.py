@@ -2,18 +2,17 @@
 
 import pytest
 import torch
-from torch import Tensor
 
 from fedsim.learning.executors.stacked.replay import Replay, recorded
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
-def products(weight: Tensor, first: Tensor, second: Tensor) -> list[Tensor]:
+def products(weight, first, second):
     return [torch.bmm(first, weight), first * second]
 
 
-def test_arguments_are_copied_before_the_start_and_results_after_it() -> None:
+def test_arguments_are_copied_before_the_start_and_results_after_it():
     # The start stands for a CUDA graph: it knows fixed arrays only.
     lasting, place, left = torch.tensor([2.0, 3.0]), torch.zeros(2), torch.zeros(2)
     replay = Replay(lambda: torch.mul(lasting, place, out=left), 1, [place], [left])
@@ -25,7 +24,7 @@ def test_arguments_are_copied_before_the_start_and_results_after_it() -> None:
 
 
 @cuda
-def test_a_recording_gives_the_bits_of_the_calls_and_keeps_earlier_results() -> None:
+def test_a_recording_gives_the_bits_of_the_calls_and_keeps_earlier_results():
     generator = torch.Generator("cuda").manual_seed(0)
     weight, *batches = (torch.randn(4, 8, 8, device="cuda", generator=generator) for _ in range(7))
     run = recorded(products, [weight], batches[:2])
@@ -39,8 +38,8 @@ def test_a_recording_gives_the_bits_of_the_calls_and_keeps_earlier_results() -> 
 
 
 @cuda
-def test_what_cuda_refuses_to_record_is_called() -> None:
-    def waits(weight: Tensor, values: Tensor) -> list[Tensor]:
+def test_what_cuda_refuses_to_record_is_called():
+    def waits(weight, values):
         return [weight * values.sum().item()]
 
     weight, values = torch.ones(3, device="cuda"), torch.ones(4, device="cuda")

@@ -1,7 +1,5 @@
 """Which jobs go together, and in which order results are read."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,11 +11,11 @@ from fedsim.learning.executors.workers.segments import Segment
 
 
 class Numbers(Call):
-    def work(self, indices: Any) -> Trainings:
+    def work(self, indices):
         return Trainings([], [])
 
 
-def call(costs: list[float], unit_s: float | None, workers: int = 2, window: int = 99) -> Numbers:
+def call(costs, unit_s, workers=2, window=99):
     rate = Rate()
     rate.unit_s = unit_s
     segment = Segment.create(1)
@@ -25,26 +23,23 @@ def call(costs: list[float], unit_s: float | None, workers: int = 2, window: int
     return Numbers(setup, costs, rate, workers=workers, window=window, segments=[], urgency=0)
 
 
-def taken(one: Call) -> list[list[int]]:
+def taken(one):
     found = []
     while jobs := one.next_jobs():
         found.append(jobs)
     return found
 
 
-def test_long_jobs_go_first_and_alone() -> None:
+def test_long_jobs_go_first_and_alone_and_short_ones_together_in_ever_smaller_parts():
     assert taken(call([1.0, 3.0, 2.0], unit_s=1.0)) == [[1], [2], [0]]
     assert taken(call([1.0, 3.0, 2.0], unit_s=None)) == [[1], [2], [0]], "one by one while nothing is measured"
-
-
-def test_short_jobs_go_together_in_ever_smaller_parts() -> None:
-    """With 2 workers half of a worker's share is a quarter of what is left: of 32 jobs 8, of 24 6, and so on."""
+    # With 2 workers half of a worker's share is a quarter of what is left: of 32 jobs 8, of 24 6, and so on.
     assert [len(jobs) for jobs in taken(call([1.0] * 32, unit_s=0.01))] == [8, 6, 4, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1]
     assert [len(jobs) for jobs in taken(call([1.0] * 32, unit_s=0.001))] == [8, 6, 5, 5, 5, 3], "at least 5 ms"
     assert [len(jobs) for jobs in taken(call([1.0] * 32, unit_s=0.05))][:3] == [2, 2, 2], "at most 0.1 s"
 
 
-def test_no_job_starts_too_far_ahead_of_the_reader() -> None:
+def test_no_job_starts_too_far_ahead_of_the_reader():
     one = call([1.0, 1.0, 5.0, 9.0], unit_s=1.0, window=2)
     assert taken(one) == [[0], [1]]
     one.put([1], Reply(np.array([[0.5]]), 1.0))
@@ -57,7 +52,7 @@ def test_no_job_starts_too_far_ahead_of_the_reader() -> None:
     assert not one.ready()
 
 
-def test_the_first_failure_is_raised() -> None:
+def test_the_first_failure_is_raised():
     one = call([1.0, 1.0], unit_s=1.0)
     for jobs, text in (([1], "first"), ([0], "second")):
         one.put(jobs, Reply(by_value(FedsimError(text)), 1.0))
@@ -66,7 +61,7 @@ def test_the_first_failure_is_raised() -> None:
         one.get()
 
 
-def test_the_rate_follows_what_is_measured() -> None:
+def test_the_rate_follows_what_is_measured():
     rate = Rate()
     rate.observe(10.0, 1.0)
     assert rate.unit_s == pytest.approx(0.1)

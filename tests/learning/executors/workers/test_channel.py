@@ -5,8 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -19,14 +18,14 @@ from fedsim.learning.executors.workers.segments import Segment, raw
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[Channel, Channel]]:
+def ends():
     both = one, other = tuple(Channel(end) for end in socket.socketpair())
     yield one, other
     for end in both:
         end.close()
 
 
-def test_the_other_end_sees_what_is_written_into_a_segment(ends: tuple[Channel, Channel]) -> None:
+def test_the_other_end_sees_what_is_written_into_a_segment(ends):
     segment, places = Segment.holding([raw(np.arange(3)), raw(np.arange(5.0))])
     ends[0].send("here", [segment])
     _, (theirs,) = ends[1].receive(copy=False)
@@ -39,28 +38,25 @@ def test_the_other_end_sees_what_is_written_into_a_segment(ends: tuple[Channel, 
         theirs.memory[0] = 1
 
 
-def test_closing_ends_a_receiver_on_either_side(ends: tuple[Channel, Channel]) -> None:
-    seen: list[type[BaseException]] = []
+def test_closing_ends_a_receiver_on_either_side(ends):
+    seen = []
 
-    def read(end: Channel) -> None:
+    def read(end):
         try:
             end.receive(copy=True)
         except (EOFError, OSError) as error:
             seen.append(type(error))
 
-    threads = [threading.Thread(target=read, args=(end,)) for end in ends]
-    for thread in threads:
-        thread.start()
-    ends[0].close()
-    for thread in threads:
-        thread.join(5)
+    with ThreadPoolExecutor(2) as pool:
+        pool.map(read, ends)
+        ends[0].close()
     assert len(seen) == 2
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
-def test_descriptors_are_given_back(ends: tuple[Channel, Channel]) -> None:
-    def sent() -> None:
+def test_descriptors_are_given_back(ends):
+    def sent():
         segment, _ = Segment.holding([raw(np.arange(3))])
         ends[0].send(np.zeros(10), [segment])
         ends[1].receive(copy=True)
@@ -87,9 +83,7 @@ print(pickle.loads(bytes.fromhex(sys.argv[1])).double(4))
 
 
 @pytest.mark.parametrize("on_the_path", [None, "another module", "the module"])
-def test_code_of_a_module_that_a_new_process_does_not_find_is_sent_along(
-    on_the_path: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_of_a_module_that_a_new_process_does_not_find_is_sent_along(on_the_path, tmp_path, monkeypatch):
     """The new process has this one's path; where another module of the same name lies there, it is not taken."""
     places = {place: tmp_path / place / "hidden_parts.py" for place in ("here", "there")}
     for factor, place in enumerate(places.values(), start=2):
@@ -98,8 +92,6 @@ def test_code_of_a_module_that_a_new_process_does_not_find_is_sent_along(
     if on_the_path is not None:
         monkeypatch.syspath_prepend(tmp_path / {"the module": "here", "another module": "there"}[on_the_path])
     spec = spec_from_file_location("hidden_parts", places["here"])
-    assert spec is not None
-    assert spec.loader is not None
     module = module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "hidden_parts", module)
     spec.loader.exec_module(module)

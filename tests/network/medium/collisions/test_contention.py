@@ -56,8 +56,3 @@ def test_the_solution_solves_both_equations(stations):
     tau = transmission_probability(stations, 16, 6)
     p = 1 - (1 - tau) ** (stations - 1)
     assert tau == pytest.approx(2 * (1 - 2 * p) / ((1 - 2 * p) * 17 + p * 16 * (1 - (2 * p) ** 6)), rel=1e-9)
-
-
-def test_more_stations_carry_less():
-    shares = [CHANNEL.carried_share(stations) for stations in (2, 5, 10, 30, 100)]
-    assert np.all(np.diff(shares) < 0)

@@ -10,6 +10,7 @@ from fedsim.network import Cell, NoFading, Rayleigh, Shannon
 from fedsim.network.radio.shares.multiuser_diversity import ShareGain
 from fedsim.network.radio.shares.power_control import POWER_CONTROLS, FractionalPower, FullPower, SpreadPower
 from fedsim.streams import Streams
+from tests.support.media import finish
 
 
 def test_fractional_power_by_hand():
@@ -51,12 +52,9 @@ def uploads(clients, fading="none", **uplink):
     places = np.tile([[1120.0, 0.0]], (clients, 1))
     rate = Shannon(snr_gap_db=0.0, ceiling="none")
     links = Cell(uplink=up, shadowing_sigma_db=0.0, rate=rate, fading=fading, access="none").build(places, Streams(1))
-    env, ends = simpy.Environment(), []
+    env = simpy.Environment()
     air = links.open(env)
-    for client in range(clients):
-        air.uplink(client, 1e6).done.callbacks.append(lambda _: ends.append(env.now))
-    env.run()
-    return np.array(ends), links
+    return np.array(finish(env, *(air.uplink(client, 1e6) for client in range(clients)))), links
 
 
 @pytest.mark.parametrize("read", ["mean", "drawn"])
