@@ -304,8 +304,10 @@ class Participations:
 
     def _until_stop(self, i: int, phase: int, stop: Stop) -> tuple[float, Callable[[Event], None]]:
         """Return the seconds until member i, whose phase begins now, ends early, and what ends it."""
-        before_s = sum([takes_s[i] for takes_s in self._takes_s[phase : stop.phase]])
-        return before_s + stop.after_s, partial(self._stopped, i, stop)
+        left_s = sum([takes_s[i] for takes_s in self._takes_s[phase : stop.phase]]) + stop.after_s
+        if stop.since_start_s < NEVER:
+            left_s = max(0.0, stop.since_start_s - (self.env.now - self.start_s))
+        return left_s, partial(self._stopped, i, stop)
 
     def _upload(self, i: int, on_upload: Callable[[int], None]) -> None:
         """Wait until the message up of member i begins over its own link, then for its end."""
@@ -351,7 +353,8 @@ class Participations:
         asked_limits = [(effect, effect.limit(plan, phase, i)) for effect in asked.limiting]
         limits = [(effect, limit) for effect, limit in asked_limits if limit is not None]
         for effect, limit in limits:
-            if (after_s := one(limit.after_s)) < NEVER:
+            after_s = min(one(limit.after_s), one(limit.since_start_s) - (self._began_s[i] - self.start_s))
+            if after_s < NEVER:
                 call_after(self.env, max(0.0, after_s), partial(self._drop_in, i, phase, effect))
         queue_s, setup_s = float(plan.queue_s[phase, i]), float(plan.setup_s[phase, i])
         if queue_s > 0:

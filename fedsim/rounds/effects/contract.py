@@ -24,6 +24,8 @@ class Limit(NamedTuple):
     """Seconds of work or on the air, waits left out."""
     bits: FloatArray | float = NEVER
     """Bits carried; over own links with finite `active_s`, those that are carried in these seconds."""
+    since_start_s: FloatArray | float = NEVER
+    """Seconds since the cohort was sent, for what ends a participation at an instant, whatever its phase."""
 
 
 class Effect:

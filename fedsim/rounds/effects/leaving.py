@@ -27,7 +27,7 @@ class Leaving(Effect):
         leaves_s = plan.notes[self]
         if leaves_s is None:
             return None
-        return Limit(after_s=leaves_s[members] - (plan.begun_s[phase, members] - plan.start_s))
+        return Limit(since_start_s=leaves_s[members])
 
 
 class Offline(Leaving):
