@@ -9,21 +9,21 @@ late from dropped; only the history can.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from simpy import Event
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of, filled
+from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of
 from fedsim.clock import call_after, call_next
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.network.transfers import Transfer
 from fedsim.per_client import of_one
 from fedsim.rounds.clients.clients import Clients
-from fedsim.rounds.clients.known_starts import KnownStarts
 from fedsim.rounds.clients.records import ParticipationRecords
-from fedsim.rounds.clients.stops import Stop, one, stop_of, stops_of
+from fedsim.rounds.clients.schedule import Schedule
+from fedsim.rounds.clients.stops import Stop, one
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit
 from fedsim.rounds.plan import Plan
 
@@ -42,46 +42,30 @@ class Participations:
     def __init__(self, clients: Clients, plan: Plan, on_end: OnEnd | None = None) -> None:
         self._clients, self.run, self.plan, self.env, self._on_end = clients, clients.run, plan, clients.env, on_end
         size = plan.client.size
-        run, now_s = clients.run, float(clients.env.now)
-        self.start_s = now_s
+        now_s = self.start_s = float(clients.env.now)
         self._delivered, self._in_flight = 0, size
         self._milestones: dict[int, Event] = {}
         self._ends_s = [math.nan] * size
         self._known_ends_s: FloatArray | None = None
-        # Of each member: phases of the present wait, its start, the event of its end, and how many phases are planned.
+        # Of each member: phases of the present wait, its start, and the event of its end.
         self._first, self._until, self._began_s = [DOWNLINK] * size, [DOWNLINK] * size, [now_s] * size
         self._awaited: list[Event | None] = [None] * size
-        self._planned = [clients.known] * size
-        self._stops: dict[int, Stop] = {}
         self._on_air: dict[int, Transfer] = {}
         self._cuts: list[tuple[int, int, float, float]] = []
         plan.begin(now_s, clients.known)
         for effect in clients.planning:
             effect.plan(plan)
-        self._starts = KnownStarts() if run.shared[DOWNLINK] and not clients.on_clock[UPLINK] else None
-        if clients.known:
-            self._plan_all()
-        else:
-            plan.spent_s[COMPUTE] = run.seconds(plan, COMPUTE, slice(None), plan.begun_s[COMPUTE])
-            clients.refuse_times(plan, slice(COMPUTE, UPLINK))
-        clients.refuse_unreachable(plan)
+        self._schedule = Schedule(clients, plan)
         self._one_wait = clients.known == _END and plan.on_upload is None
-        self._whole_s: list[float] = self._whole() if self._one_wait else []
+        self._whole_s: list[float] = self._schedule.whole_s() if self._one_wait else []
         # The event of the last end, as long as nothing depends on the others.
         self._shared: Event | None = None
-        if self._one_wait and not self._stops and on_end is None and plan.waits_for_all and plan.deadline_s == math.inf:
+        alone = self._one_wait and not self._schedule.stops and on_end is None
+        if alone and plan.waits_for_all and plan.deadline_s == math.inf:
             self._shared = call_after(self.env, max(self._whole_s, default=0.0), self._end_by_now)
             self._awaited, self._until = [self._shared] * size, [_END] * size
         else:
-            if not self._one_wait:
-                self._takes_s  # noqa: B018  # as planned, before anything is cut
             call_next(self.env, self._begin)
-
-    @cached_property
-    def _takes_s(self) -> list[list[float]]:
-        """Seconds that each phase of each member takes, waits included; inf where unknown."""
-        takes_s: list[list[float]] = (self.plan.queue_s + self.plan.spent_s).tolist()
-        return takes_s
 
     # What is known so far.
 
@@ -176,61 +160,6 @@ class Participations:
         call_next(self.env, partial(self._stop, in_flight))
         return True
 
-    # Plans: a phase after the other, as far as times are known.
-
-    def _plan_all(self) -> None:
-        """Plan the phases of all members that are known from the start."""
-        clients, plan, members = self._clients, self.plan, self.plan.everyone
-        due_s = filled(self.size, self.start_s)
-        for phase in range(clients.known):
-            due_s = clients.time(plan, phase, members, due_s)
-        clients.refuse_times(plan, slice(0, clients.known))
-        if not clients.plain:
-            self._stops = stops_of(clients, plan, range(clients.known), members)
-
-    def _whole(self) -> list[float]:
-        """Return the seconds of each whole participation."""
-        spent_s = self.plan.spent_s
-        whole_s: FloatArray = spent_s[0] + spent_s[1] + spent_s[2] if self._clients.plain else self.plan.whole_s()
-        seconds: list[float] = whole_s.tolist()
-        return seconds
-
-    def _plan_late(self, i: int, phase: int) -> None:
-        """Plan the phases of member i whose start was not known before now, as far as they are known from here on."""
-        plan, clients, due_s = self.plan, self._clients, float(self.env.now)
-        until = phase + 1
-        while self._starts is None and until < _END and not clients.on_clock[until]:
-            until += 1
-        for later in range(phase, until):
-            asked = clients.asked[later]
-            if later == UPLINK and self._starts is not None:
-                self._time_uplinks(i, self._starts)
-            elif later == COMPUTE and not (asked.changing or asked.waiting):
-                plan.begun_s[COMPUTE, i] = due_s  # its duration was known from the start
-            else:
-                member = np.array([i])
-                clients.time(plan, later, member, np.array([due_s]))
-                clients.refuse_times(plan, slice(later, later + 1), member)
-            self._takes_s[later][i] = takes_s = float(plan.queue_s[later, i] + plan.spent_s[later, i])
-            if (asked.limiting or asked.passing) and i not in self._stops:
-                stop = stop_of(clients, plan, later, i)
-                if stop is not None:
-                    self._stops[i] = stop
-            due_s += takes_s
-        self._planned[i] = until
-        if phase == COMPUTE and self._starts is not None:
-            self._starts.announced.pop(i, None)
-            if math.isnan(plan.begun_s[UPLINK, i]):
-                self._starts.known[i] = due_s
-
-    def _time_uplinks(self, i: int, starts: KnownStarts) -> None:
-        """Time the uplink of member i, and those of all others that are known to be due, in one call."""
-        if math.isnan(self.plan.begun_s[UPLINK, i]):
-            ready = [(j, due_s) for j, due_s in starts.take(self.plan) if math.isnan(self._ends_s[j])]
-            members = np.array([j for j, _ in ready], dtype=np.int64)
-            self._clients.time(self.plan, UPLINK, members, np.array([due_s for _, due_s in ready]))
-            self._clients.refuse_times(self.plan, slice(UPLINK, _END), members)
-
     # Waits.
 
     def _begin(self, _event: Event) -> None:
@@ -244,11 +173,11 @@ class Participations:
 
     def _wait_for_each(self) -> None:
         """Wait for the end of each member, where none or the shared event is awaited."""
-        passed_s, stops = self.env.now - self.start_s, self._stops
+        passed_s, stops = self.env.now - self.start_s, self._schedule.stops
         for i, wait_s in enumerate(self._whole_s):
             if self._awaited[i] is self._shared and math.isnan(self._ends_s[i]):
                 if i in stops:
-                    self._awaited[i] = call_after(self.env, *self._until_stop(i, DOWNLINK, stops[i]))
+                    self._awaited[i] = self._until_stop(i, DOWNLINK, stops[i])
                 elif wait_s > passed_s:
                     self._awaited[i] = call_after(self.env, wait_s - passed_s, self._waited, i)
                 else:
@@ -283,35 +212,38 @@ class Participations:
         if self.run.shared[phase]:
             self._enter(i, phase)
             return
-        if phase >= self._planned[i]:
-            self._plan_late(i, phase)
-        until = self._planned[i]
+        schedule = self._schedule
+        if phase >= schedule.planned[i]:
+            schedule.plan_late(i, phase, float(self.env.now), self._ends_s)
+        until = schedule.planned[i]
         if self.plan.on_upload is not None:
             if phase == UPLINK:
                 self._upload(i, self.plan.on_upload)
                 return
             until = min(until, UPLINK)
         self._until[i] = until
-        wait_s = sum([takes_s[i] for takes_s in self._takes_s[phase:until]])
-        stop = self._stops.get(i)
+        wait_s = sum([takes_s[i] for takes_s in schedule.takes_s[phase:until]])
+        stop = schedule.stops.get(i)
         if stop is not None and stop.phase < until:
-            self._awaited[i] = call_after(self.env, *self._until_stop(i, phase, stop))
+            self._awaited[i] = self._until_stop(i, phase, stop)
         # Phases of other members that start at this instant come before the next phase of this one.
-        elif wait_s > 0 or (self._starts is not None and until < _END):
+        elif wait_s > 0 or (schedule.starts is not None and until < _END):
             self._awaited[i] = call_after(self.env, wait_s, self._waited, i)
         else:
             self._go_on(i, until)
 
-    def _until_stop(self, i: int, phase: int, stop: Stop) -> tuple[float, Callable[[Event], None]]:
-        """Return the seconds until member i, whose phase begins now, ends early, and what ends it."""
-        left_s = sum([takes_s[i] for takes_s in self._takes_s[phase : stop.phase]]) + stop.after_s
-        if stop.since_start_s < NEVER:
-            left_s = max(0.0, stop.since_start_s - (self.env.now - self.start_s))
-        return left_s, partial(self._stopped, i, stop)
+    def _until_stop(self, i: int, phase: int, stop: Stop) -> Event:
+        """Wait until member i, whose phase begins now, ends early."""
+        left_s = self._schedule.until_stop_s(i, phase, stop, float(self.env.now))
+        return call_after(self.env, left_s, partial(self._stopped, i, stop))
 
     def _upload(self, i: int, on_upload: Callable[[int], None]) -> None:
         """Wait until the message up of member i begins over its own link, then for its end."""
-        queue_s, takes_s, stop = float(self.plan.queue_s[UPLINK, i]), self._takes_s[UPLINK][i], self._stops.get(i)
+        queue_s, takes_s, stop = (
+            float(self.plan.queue_s[UPLINK, i]),
+            self._schedule.takes_s[UPLINK][i],
+            self._schedule.stops.get(i),
+        )
 
         def flows(event: Event | None) -> None:
             if event is None or self._awaited[i] is event:
@@ -376,9 +308,8 @@ class Participations:
             if (least := one(limit.bits)) < bits:
                 bits, short = least, effect
         transfer = self._on_air[i] = self.run.transfer(plan, phase, i, bits, setup_s)
-        ahead = transfer.announces_arrival and self._clients.work_is_known
-        if ahead and self._starts is not None:
-            self._starts.announced[i] = transfer
+        if phase == DOWNLINK:
+            self._schedule.announce(i, transfer)
         for effect, limit in limits:
             if (active_s := one(limit.active_s)) < NEVER:
                 self._look_after(active_s, i, transfer, effect, float(self.env.now), active_s)
@@ -462,9 +393,9 @@ class Participations:
         else:
             elapsed_s = self.env.now - self._began_s[i]
             while phase < self._until[i] - 1 and (
-                elapsed_s >= self._takes_s[phase][i] if stop is None else phase < stop.phase
+                elapsed_s >= self._schedule.takes_s[phase][i] if stop is None else phase < stop.phase
             ):
-                elapsed_s = max(0.0, elapsed_s - self._takes_s[phase][i])
+                elapsed_s = max(0.0, elapsed_s - self._schedule.takes_s[phase][i])
                 phase += 1
             self._shorten(i, phase, elapsed_s, stop)
         self._end_in(i, phase)
