@@ -1,0 +1,109 @@
+"""When the phases of a cohort begin and end, as far as that is known."""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, filled
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
+from fedsim.network.transfers import Transfer
+from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.clients.known_starts import KnownStarts
+from fedsim.rounds.clients.stops import Stop, stop_of, stops_of
+from fedsim.rounds.plan import Plan
+
+_END: Final = len(PHASES)
+
+
+class Schedule:
+    """The phases of one cohort: planned ahead for all members where times are known, else when one is due.
+
+    Attributes are, of each member, how many phases are planned, and where it ends early if it does; and the uplinks
+    that wait to be timed together, None where there are none.
+    """
+
+    def __init__(self, clients: Clients, plan: Plan) -> None:
+        self._clients, self._plan = clients, plan
+        self.planned, self.stops = [clients.known] * plan.client.size, dict[int, Stop]()
+        after_shared = clients.run.shared[DOWNLINK] and not clients.on_clock[UPLINK]
+        self.starts = KnownStarts() if after_shared else None
+        if clients.known:
+            self._plan_all()
+        else:
+            plan.spent_s[COMPUTE] = clients.run.seconds(plan, COMPUTE, slice(None), plan.begun_s[COMPUTE])
+            clients.refuse_times(plan, slice(COMPUTE, UPLINK))
+        clients.refuse_unreachable(plan)
+
+    @cached_property
+    def takes_s(self) -> list[list[float]]:
+        """Seconds that each phase of each member takes, waits included, shape (3, n); inf where unknown."""
+        takes_s: list[list[float]] = (self._plan.queue_s + self._plan.spent_s).tolist()
+        return takes_s
+
+    def whole_s(self) -> list[float]:
+        """Return the seconds of each whole participation."""
+        spent_s = self._plan.spent_s
+        whole_s: FloatArray = spent_s[0] + spent_s[1] + spent_s[2] if self._clients.plain else self._plan.whole_s()
+        seconds: list[float] = whole_s.tolist()
+        return seconds
+
+    def until_stop_s(self, i: int, phase: int, stop: Stop, now_s: float) -> float:
+        """Return the seconds until member i, whose phase begins now, ends early."""
+        if stop.since_start_s < math.inf:
+            return max(0.0, stop.since_start_s - (now_s - self._plan.start_s))
+        return sum([takes_s[i] for takes_s in self.takes_s[phase : stop.phase]]) + stop.after_s
+
+    def announce(self, i: int, downlink: Transfer) -> None:
+        """Use the arrival that a downlink announces, if it does and the work that follows is known."""
+        if self.starts is not None and downlink.announces_arrival and self._clients.work_is_known:
+            self.starts.announced[i] = downlink
+
+    def plan_late(self, i: int, phase: int, now_s: float, ends_s: Sequence[float]) -> None:
+        """Plan a phase of member i that is due now, and those after it as far as they are known from here on."""
+        plan, clients, due_s = self._plan, self._clients, now_s
+        until = phase + 1
+        while self.starts is None and until < _END and not clients.on_clock[until]:
+            until += 1
+        for later in range(phase, until):
+            asked = clients.asked[later]
+            if later == UPLINK and self.starts is not None:
+                self._time_uplinks(i, self.starts, ends_s)
+            elif later == COMPUTE and not (asked.changing or asked.waiting):
+                plan.begun_s[COMPUTE, i] = due_s  # its duration was known from the start
+            else:
+                member = np.array([i])
+                clients.time(plan, later, member, np.array([due_s]))
+                clients.refuse_times(plan, slice(later, later + 1), member)
+            self.takes_s[later][i] = takes_s = float(plan.queue_s[later, i] + plan.spent_s[later, i])
+            if (asked.limiting or asked.passing) and i not in self.stops:
+                stop = stop_of(clients, plan, later, i)
+                if stop is not None:
+                    self.stops[i] = stop
+            due_s += takes_s
+        self.planned[i] = until
+        if phase == COMPUTE and self.starts is not None:
+            self.starts.announced.pop(i, None)
+            if math.isnan(plan.begun_s[UPLINK, i]):
+                self.starts.known[i] = due_s
+
+    def _plan_all(self) -> None:
+        """Plan the phases of all members that are known from the start."""
+        clients, plan, members = self._clients, self._plan, self._plan.everyone
+        due_s = filled(members.size, plan.start_s)
+        for phase in range(clients.known):
+            due_s = clients.time(plan, phase, members, due_s)
+        clients.refuse_times(plan, slice(0, clients.known))
+        if not clients.plain:
+            self.stops = stops_of(clients, plan, range(clients.known), members)
+
+    def _time_uplinks(self, i: int, starts: KnownStarts, ends_s: Sequence[float]) -> None:
+        """Time the uplink of member i, and those of all others in flight that are known to be due, in one call."""
+        plan = self._plan
+        if math.isnan(plan.begun_s[UPLINK, i]):
+            ready = [(j, due_s) for j, due_s in starts.take(plan) if math.isnan(ends_s[j])]
+            members = np.array([j for j, _ in ready], dtype=np.int64)
+            self._clients.time(plan, UPLINK, members, np.array([due_s for _, due_s in ready]))
+            self._clients.refuse_times(plan, slice(UPLINK, _END), members)
