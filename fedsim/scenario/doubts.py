@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from fedsim.code_digest import is_builtin
 from fedsim.identity import nested, parts_of
 from fedsim.registry import units_of
-from fedsim.rounds.policies.adaptive import QuantileDeadline
 from fedsim.scenario.private_parts import sampling_rate
 from fedsim.scenario.scenario import Scenario
 from fedsim.scenario.update_numbers import cohort_of
@@ -93,13 +92,6 @@ def _of_budget(scenario: Scenario) -> Iterator[str]:
 
 
 def _of_rounds(scenario: Scenario) -> Iterator[str]:
-    policy, cohort, clients = scenario.rounds.policy, cohort_of(scenario.selector), scenario.crowd.clients
+    cohort, clients = cohort_of(scenario.selector), scenario.crowd.clients
     if isinstance(cohort, int) and cohort == clients > 1 and scenario.rounds.edges is None:
         yield f"selector.cohort = {cohort} is the whole crowd: every client takes part in every round"
-    if isinstance(policy, QuantileDeadline) and policy.longest_s is None and policy.growth > 1:
-        faults = scenario.rounds.faults
-        if scenario.devices.may_lose_clients or (faults is not None and faults.may_lose_clients):
-            yield (
-                f"rounds.policy: where more than {1 - policy.quantile:.0%} of the cohorts are lost, each round waits "
-                f"{policy.growth:g} times as long as the last one; longest_s bounds it"
-            )

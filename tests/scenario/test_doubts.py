@@ -56,13 +56,9 @@ def test_the_second_table_of_sionna_is_refused_with_the_reason(monkeypatch):
         BITS.replace({"network": cell})
 
 
-def test_a_cohort_that_is_the_crowd_and_a_deadline_without_a_bound_are_named():
+def test_a_cohort_that_is_the_crowd_is_named():
     whole = BITS.replace({"selector.cohort": 6})
     assert doubts_of(whole) == ("selector.cohort = 6 is the whole crowd: every client takes part in every round",)
-    growing = BITS.replace({"rounds.policy": {"kind": "adaptive-deadline", "initial_s": 1.0}})
-    assert doubts_of(growing) == ()
-    (doubt,) = doubts_of(growing.replace({"devices.dropout": {"kind": "hazard", "rate_per_s": 0.6}}))
-    assert "more than 20% of the cohorts are lost, each round waits 1.5 times as long" in doubt
 
 
 @pytest.mark.parametrize(("releases", "count", "told"), [(1, 50, "1 updates .* about 2 of 50"), (30, 50, None)])

@@ -18,7 +18,8 @@ class QuantileDeadline(SynchronousPolicy):
 
     With n durations it is the ``ceil(quantile * n)``-th smallest. A client that did not deliver in time counts as
     slower than every other: its duration is unknown, and without it the deadline would shrink round after round. If the
-    quantile falls among such clients, the deadline is the last one times ``growth``.
+    quantile falls among such clients, the deadline is the last one times ``growth``, but no longer than ``reach`` times
+    the slowest delivery so far: clients that are lost never deliver, however long the server waits.
 
     Attributes
     ----------
@@ -27,6 +28,7 @@ class QuantileDeadline(SynchronousPolicy):
     window : int >= 1, how many past rounds count
     initial_s : deadline of the first round
     growth : float >= 1
+    reach : float >= 1, factor on the slowest delivery that bounds growth; before any delivery nothing does
     shortest_s, longest_s : bounds of the deadline; ``longest_s = None`` for no upper bound
     """
 
@@ -37,6 +39,7 @@ class QuantileDeadline(SynchronousPolicy):
     window: Annotated[int, Field(ge=1)] = 10
     initial_s: Positive[Seconds]
     growth: Annotated[float, Field(ge=1), Bound(0.0, 1e3)] = 1.5
+    reach: Annotated[float, Field(ge=1), Bound(0.0, 1e6)] = 2.0
     shortest_s: NonNegative[Seconds] = 0.0
     longest_s: Positive[Seconds] | None = None
 
@@ -64,7 +67,8 @@ class QuantileDeadline(SynchronousPolicy):
         seen_s = np.sort(np.concatenate(past.durations_s[-self.window :]))
         wished_s = float(seen_s[at_least(self.quantile, seen_s.size) - 1]) * self.margin
         if np.isinf(wished_s):
-            wished_s = past.deadline_s * self.growth
+            most_s = self.reach * past.slowest_s if past.slowest_s > 0 else np.inf
+            wished_s = min(past.deadline_s * self.growth, most_s)
         return max(self.shortest_s, wished_s if self.longest_s is None else min(wished_s, self.longest_s))
 
     def enough(self, round_: Round) -> Event:

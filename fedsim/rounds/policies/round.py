@@ -22,12 +22,14 @@ class PastRounds:
     A policy that states ``remembered_rounds`` among its traits sees the last ones only, and memory does not grow.
     ``rounds_s`` counts from when a cohort was sent, or from the start of a round with an asynchronous server.
     ``durations_s`` holds one array a round, inf for clients that did not deliver. ``picked`` are the clients whose new
-    updates the last aggregation used.
+    updates the last aggregation used. ``slowest_s`` is the longest duration of a client that has delivered, in all
+    rounds; 0 before the first.
     """
 
     rounds_s: list[float] = field(default_factory=list)
     durations_s: list[FloatArray] = field(default_factory=list)
     deadline_s: float = math.inf
+    slowest_s: float = 0.0
     picked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def keep(self, rounds: int | None) -> None:

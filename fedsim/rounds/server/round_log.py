@@ -158,6 +158,8 @@ class RoundLog:
             return  # all were lost before they were sent the model: it tells nothing of how long a round takes
         self.past.rounds_s.append(end_s - (round_.start_s if run is None else run.participations.start_s))
         self.past.durations_s.append(np.where(reports.delivered, reports.duration_s, np.inf))
+        slowest_s = float(np.max(reports.duration_s, initial=0.0, where=reports.delivered))
+        self.past.slowest_s = max(self.past.slowest_s, slowest_s)
         self.past.keep(self._remembered)
 
     def check_probes(self, before: float = math.inf) -> None:

@@ -169,6 +169,24 @@ def test_the_quantile_is_the_smallest_number_that_so_many_do_not_exceed(quantile
     assert QuantileDeadline(quantile=0.28, initial_s=1.0).time_limit_s(of_25) == 7.0
 
 
+@pytest.mark.parametrize(("reach", "expected_s"), [(2.0, 6.0), (3.0, 9.0), (9.0, 15.0)])
+def test_a_deadline_does_not_grow_beyond_the_reach_of_the_slowest_delivery(reach, expected_s):
+    """The slowest delivery so far took 3 s, and the last deadline was 10 s: 1.5 of it, or 2 or 3 times 3 s."""
+    lost = PastRounds(rounds_s=[10.0], durations_s=[np.full(4, np.inf)], deadline_s=10.0, slowest_s=3.0)
+    assert QuantileDeadline(initial_s=1.0, reach=reach).time_limit_s(lost) == expected_s
+    lost.slowest_s = 0.0
+    assert QuantileDeadline(initial_s=1.0, reach=reach).time_limit_s(lost) == 15.0, "none has delivered so far"
+
+
+def test_a_crowd_that_loses_clients_does_not_stretch_its_rounds():
+    """Two of four clients are lost after 1 s, the others take 3 s: no round is longer than twice that."""
+    history, *_ = serve(QuantileDeadline(initial_s=4.0), *FOUR_ALIKE, leaves_s=[1.0, 1.0, np.inf, np.inf], count=12)
+    assert np.diff(ends(history), prepend=0).tolist() == [4.0, *[6.0] * 11]
+
+
+FOUR_ALIKE = [1.0] * 4, [1.0] * 4, [1.0] * 4
+
+
 def test_the_quantile_looks_back_as_far_as_its_window():
     """Two clients took 1 s, two 2 s and two 3 s: of all six the second is 1 s, of the last four 2 s, of two 3 s."""
     seen = PastRounds(rounds_s=[1.0, 2.0, 3.0], durations_s=[np.full(2, s) for s in (1.0, 2.0, 3.0)], deadline_s=9.0)
