@@ -1,6 +1,7 @@
 """The links of a cell: alone by fading blocks, shared on a medium."""
 
 import math
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 
@@ -118,7 +119,7 @@ class CellLinks(Links):
         """Return bits as they are sent: the propagation of the last of them carries nothing more."""
         before_s = self.access.before_uplink_s if up else self.access.before_downlink_s
         air_s = np.maximum(elapsed_s - before_s, 0.0)
-        channel = self.uplink if up else self.downlink
+        channel = self._uplink_transfers if up else self.downlink
         return np.minimum(channel.carried_bits(client, start_s + before_s, air_s), bits)
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
@@ -162,8 +163,19 @@ class AllocatedChannel:
 
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
         took_s = np.empty(client.size)
+        for part, here, place in self._places(client):
+            took_s[here] = part.transfer_s(place, start_s[here], bits)
+        return took_s
+
+    def carried_bits(self, client: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
+        carried = np.empty(client.size)
+        for part, here, place in self._places(client):
+            carried[here] = part.carried_bits(place, start_s[here], elapsed_s[here])
+        return carried
+
+    def _places(self, client: IntArray) -> Iterator[tuple[Channel, IntArray, IntArray]]:
+        """Yield each part with the positions of its clients among those given, and their places in it."""
         for part in self._parts:
             if part.ids is not None:
                 here = np.flatnonzero(np.isin(client, part.ids))
-                took_s[here] = part.transfer_s(np.searchsorted(part.ids, client[here]), start_s[here], bits)
-        return took_s
+                yield part, here, np.searchsorted(part.ids, client[here])
