@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, cast
 
@@ -80,6 +80,12 @@ def run(
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
 
+    said: list[str] = []
+
+    def tell(sentence: str) -> None:
+        said.append(sentence)
+        console.print(sentence, soft_wrap=True, highlight=False, markup=False)
+
     def after_round(progress: "Progress") -> None:
         interrupts.raise_lost()
         bar.show(progress)
@@ -98,15 +104,14 @@ def run(
                 store=False if no_store else store,
                 keeping=keep_models,
                 save_models=save_models,
-                tell=None if quiet else partial(console.print, soft_wrap=True, highlight=False, markup=False),
+                tell=None if quiet else tell,
             )
     except KeyboardInterrupt as error:
         left = "the run before is still" if replacing(folder) else "the rounds so far are"
         typer.echo(f"fedsim: interrupted{_by(error)}; {left} in {folder}", err=True)
         raise typer.Exit(143 if error.args else 130) from None
     summary = read_summary(folder)
-    for note in summary.get("notes", ()):
-        typer.echo(f"fedsim: {note}", err=True)
+    _print_notes(note for note in summary.get("notes", ()) if note not in said)
     if quiet:
         return
     print_table(f"{scenario.name} (seed {scenario.seed})", rows(summary))
@@ -160,6 +165,11 @@ def load_scenario(file: Path, assignments: list[str] | None, *, plugins: bool) -
 
 def _tell(said: str) -> None:
     typer.echo(f"fedsim: {said}", err=True)
+
+
+def _print_notes(notes: Iterable[str]) -> None:
+    for note in notes:
+        typer.echo(f"fedsim: {note}", err=True)
 
 
 class _Interrupts:

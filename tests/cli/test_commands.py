@@ -328,3 +328,8 @@ def test_wrong_options_of_run_are_refused_before_work_starts(options, message, t
     refused = typed("run", "tiny.toml", "--out", "a", *options)
     assert message in str(refused.exception)
     assert not Path("a").exists()
+
+
+def test_what_is_known_before_a_run_is_said_once(typed):
+    done = typed("run", "tiny.toml", "--set", "selector.cohort=6", "--set", "learning=none")
+    assert done.output.count("selector.cohort = 6 is the whole crowd") == 1
