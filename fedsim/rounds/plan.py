@@ -44,6 +44,14 @@ class Plan:
     columns : what effects add to the records of participations, by name, each of shape (n,)
     """
 
+    deadline_s: float = math.inf
+    update: bool = True
+    waits_for_all: bool = False
+    why_all: str = "the policy waits for every client; choose one with a deadline"
+    links: Links | None = None
+    cpu_frequency: FloatArray | None = None
+    transmit_power_dbm: FloatArray | None = None
+    on_upload: Callable[[int], None] | None = None
     end_s: FloatArray
     outcome: NDArray[np.int8]
     cut_in: NDArray[np.int8]
@@ -59,24 +67,11 @@ class Plan:
         bits: tuple[Values, Values],
         samples: FloatArray,
         compute_s: FloatArray,
-        work: FloatArray | None = None,
-        deadline_s: float = math.inf,
-        update: bool = True,
-        waits_for_all: bool = False,
-        why_all: str = "the policy waits for every client; choose one with a deadline",
-        links: Links | None = None,
-        cpu_frequency: FloatArray | None = None,
-        transmit_power_dbm: FloatArray | None = None,
-        on_upload: Callable[[int], None] | None = None,
     ) -> None:
         self.client, self.number, self.draw = client, number, draw
         self.looked_s, self.candidacy_draw = looked_s, candidacy_draw
         self.bits, self.samples, self.compute_s = list(bits), samples, compute_s
-        self.work = np.ones(client.size) if work is None else work
-        self.deadline_s, self.update = deadline_s, update
-        self.waits_for_all, self.why_all = waits_for_all, why_all
-        self.links, self.cpu_frequency, self.transmit_power_dbm = links, cpu_frequency, transmit_power_dbm
-        self.on_upload = on_upload
+        self.work = np.ones(client.size)
         self.start_s = math.nan
         self.notes: dict[Any, Any] = {}
         self.cause: dict[int, Any] = {}

@@ -160,10 +160,9 @@ class SecureExchange(Masking):
             bits=bits,
             samples=np.zeros(client.size),
             compute_s=np.full(client.size, masks * at(self._mask_s, client)),
-            update=False,
-            waits_for_all=self._protocol.wait_s is None,
-            why_all="secure aggregation waits for every answer; choose a wait_s",
         )
+        plan.update, plan.waits_for_all = False, self._protocol.wait_s is None
+        plan.why_all = "secure aggregation waits for every answer; choose a wait_s"
         asked = Participations(self._clients, plan, ended)
         try:
             if self._protocol.wait_s is None:

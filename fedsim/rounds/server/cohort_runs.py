@@ -108,14 +108,11 @@ class CohortRuns:
             bits=(down, up),
             samples=samples,
             compute_s=compute_s,
-            work=run.work,
-            deadline_s=now_s + limit_s,
-            update=not cohort.trained,
-            waits_for_all=self._waits_for_all and not self._limited,
-            links=self._allocated(client, given),
-            cpu_frequency=given.cpu_frequency,
-            transmit_power_dbm=given.transmit_power_dbm,
         )
+        plan.work, plan.deadline_s, plan.update = run.work, now_s + limit_s, not cohort.trained
+        plan.waits_for_all = self._waits_for_all and not self._limited
+        plan.links = self._allocated(client, given)
+        plan.cpu_frequency, plan.transmit_power_dbm = given.cpu_frequency, given.transmit_power_dbm
         on_end = None if self.end_with_round else partial(self._client_ended, run)
         accountant = context.clients.accountant
         if accountant is not None:

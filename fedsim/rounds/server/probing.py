@@ -66,10 +66,9 @@ class Prober:
                 if probe.asks in _WITHOUT_WORK
                 else context.clients.compute.duration_s(client, draw, samples)
             ),
-            update=False,
-            waits_for_all=probe.wait_s is None,
-            why_all="the selector's question waits for every answer; choose a wait_s",
         )
+        plan.update, plan.waits_for_all = False, probe.wait_s is None
+        plan.why_all = "the selector's question waits for every answer; choose a wait_s"
         over, running = self.env.event(), client.size
         self.unanswered = running
 

@@ -60,8 +60,8 @@ def sent(env, lines, on_end=None, effects=(), *, all_awaited=False):
         bits=BITS,
         samples=np.ones(size),
         compute_s=work_s,
-        waits_for_all=all_awaited,
     )
+    plan.waits_for_all = all_awaited
     return Participations(Clients(env, context), plan, on_end)
 
 
