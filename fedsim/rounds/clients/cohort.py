@@ -16,6 +16,9 @@ from fedsim.rounds.clients.participations import Participations
 from fedsim.selectors import Cohort
 
 _ALL: Final = slice(None)
+_DROPPED: Final = int(Outcome.DROPPED)
+_WASTED_DROPPED: Final = int(Fate.WASTED_DROPPED)
+_WASTED_LATE: Final = int(Fate.WASTED_LATE)
 
 
 class CohortRun:
@@ -98,8 +101,9 @@ class CohortRun:
         if members.all_delivered:
             return
         lost = ((self.fate == UNDECIDED) & members.ended & ~members.arrived).nonzero()[0]
-        dropped = members.outcome[lost] == Outcome.DROPPED
-        self.decide(lost, np.where(dropped, Fate.WASTED_DROPPED, Fate.WASTED_LATE))
+        # Numbers, not members of an enumeration: NumPy drops an interrupt that comes while it looks at those.
+        dropped = members.outcome[lost] == _DROPPED
+        self.decide(lost, np.where(dropped, _WASTED_DROPPED, _WASTED_LATE))
 
     def take_decided(self) -> IntArray:
         """Return the positions of the members whose fate has been decided since the last call."""

@@ -171,6 +171,8 @@ class Tifl(CohortSelector):
         self._before: FloatArray = np.full(tiers, np.nan)
         self._tier, self._rounds, self._next_check = -1, 0, 0
         self.asks_losses = evaluation == "probe"
+        if policy == "slow" and probabilities is None:
+            self.may_stall = "the slowest tier alone is drawn, and clients that never deliver are in it"
         self._adapts = policy == "adaptive" and probabilities is None
         self._evaluates = False
 
