@@ -27,14 +27,14 @@ class BackgroundTraffic(EffectSettings):
     from_s, until_s : the time in which they send
     site : index of the site (`fedsim.network.Links.serving`); None for the only one, or the first
     senders : messages at a time
-    message_bits : size of a message
+    message_bits : size of a message, at least that of a packet of 1,250 bytes: each one is an event
     """
 
     from_s: NonNegative[Seconds]
     until_s: Positive[Seconds]
     site: Annotated[int, Field(ge=0)] = 0
     senders: Annotated[int, Field(ge=1)] = 1
-    message_bits: Positive[Bits] = 1e6
+    message_bits: Annotated[Bits, Field(ge=1e4)] = 1e6
 
     @model_validator(mode="after")
     def _lasts(self) -> "BackgroundTraffic":

@@ -44,7 +44,7 @@ def test_background_traffic_takes_its_share_of_the_uplink_for_its_time():
 
     Round 1 sends from 1 s, with half the rate: 2 s. Round 2 sends from 4 s, alone.
     """
-    traffic = BackgroundTraffic(from_s=0.5, until_s=3.0, message_bits=1e3)
+    traffic = BackgroundTraffic(from_s=0.5, until_s=3.0)
     history, *_ = serve(
         WaitForAll(),
         *([0.0], [1.0], [1.0]),
@@ -57,8 +57,8 @@ def test_background_traffic_takes_its_share_of_the_uplink_for_its_time():
 
 
 def test_background_traffic_has_its_turns_in_a_queue():
-    """Messages of 0.5 s from 0 s: an upload due at 0.25 s waits for the end of the present one."""
-    traffic = BackgroundTraffic(from_s=0.0, until_s=10.0, message_bits=0.5)
+    """The queue is taken until 0.5 s: an upload due at 0.25 s waits for the end of the present message."""
+    traffic = BackgroundTraffic(from_s=0.0, until_s=0.5)
     history, *_ = serve(
         WaitForAll(),
         *([0.0], [0.25], [1.0]),
