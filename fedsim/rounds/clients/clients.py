@@ -10,7 +10,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.rounds.clients.context import ClientContext
-from fedsim.rounds.effects.contract import Effects, Members
+from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
@@ -68,7 +68,20 @@ class Clients:
         over_s: FloatArray = due_s + (plan.queue_s[phase, every] + took_s)
         return over_s
 
-    def prepare(self, plan: Plan, phase: int, members: Members, places: Members | slice) -> None:
+    def prepare_one(self, plan: Plan, phase: int, i: int) -> tuple[float, float]:
+        """Do as `prepare` for one member, and return its seconds of waiting and of setting up."""
+        queue_s = all_setup_s = 0.0
+        for effect in self.asked[phase].changing:
+            effect.due(plan, phase, i)
+        for effect in self.asked[phase].waiting:
+            wait_s, setup_s = effect.wait_s(plan, phase, i)
+            if wait_s > 0:
+                plan.queue_s[phase, i] = queue_s = queue_s + np.asarray(wait_s).item()
+            if setup_s > 0:
+                plan.setup_s[phase, i] = all_setup_s = all_setup_s + np.asarray(setup_s).item()
+        return queue_s, all_setup_s
+
+    def prepare(self, plan: Plan, phase: int, members: IntArray, places: IntArray | slice) -> None:
         """Let effects change a phase that is due, and note the waits before it, one after the other.
 
         ``places`` are the members too; a slice if they are all.

@@ -281,14 +281,13 @@ class Participations:
         if asked.quiet:
             self._send(i, phase, 0.0, ())
             return
-        self._clients.prepare(plan, phase, i, i)
+        queue_s, setup_s = self._clients.prepare_one(plan, phase, i)
         asked_limits = [(effect, effect.limit(plan, phase, i)) for effect in asked.limiting]
         limits = [(effect, limit) for effect, limit in asked_limits if limit is not None]
         for effect, limit in limits:
             after_s = min(one(limit.after_s), one(limit.since_start_s) - (self._began_s[i] - self.start_s))
             if after_s < NEVER:
                 call_after(self.env, max(0.0, after_s), partial(self._drop_in, i, phase, effect))
-        queue_s, setup_s = float(plan.queue_s[phase, i]), float(plan.setup_s[phase, i])
         if queue_s > 0:
             self._awaited[i] = call_after(self.env, queue_s, partial(self._queued, i, phase, setup_s, limits))
         else:
