@@ -16,8 +16,8 @@ from fedsim.per_client import Values
 class Plan:
     """A message down, local work and a message up for each of the n members of a cohort, and what has become of each.
 
-    Members are named by their positions. Effects may change `bits`, `samples`, `compute_s` and `work` before a member
-    needs them.
+    Members are named by their positions. Effects may change `bits`, `samples`, `compute_s` and `work` before the cohort
+    is sent (`Effect.plan`), and `work` until it is due (`Effect.due`).
 
     Attributes
     ----------
@@ -87,7 +87,6 @@ class Plan:
             self.begun_s[known:].fill(math.nan)
             self.spent_s[known:].fill(math.inf)
         self.sent_bits = amounts[12:]
-        self.sent_bits[0], self.sent_bits[1] = self.bits
         self.outcome, self.cut_in = np.zeros(size, dtype=np.int8), np.empty(size, dtype=np.int8)
         self.cut_in.fill(NOT_CUT)
 

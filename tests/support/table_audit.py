@@ -176,7 +176,9 @@ class Promised:
             one_server=flat,
             asks=selector.probe is not None,
             draws=selector.draws_samples,
-            any_size=flat and runner._decisions is not None,
+            # From outside, or by an effect of the user's own that changes plans.
+            any_size=(flat and runner._decisions is not None)
+            or any(effect.says("plan") for effect in clients.own_effects),
         )
 
 

@@ -38,7 +38,7 @@ class ClientContext:
 
     @cached_property
     def effects(self) -> Effects:
-        """Effects in the order in which they are asked: less work, waits, what ends participations, the user's own."""
+        """Effects in the order in which they are asked: batteries pay for what the user's own have changed."""
         links, dropout = self.links, self.dropout
         found: list[Effect] = []
         if self.least_work < 1.0:
@@ -54,8 +54,9 @@ class ClientContext:
         rates_per_s = dropout.phase_hazards()
         if dropout.possible and (rates_per_s is None or not links.shared.down):
             found.append(Vanishing(dropout))
+        found += self.own_effects
         if self.batteries is not None:
             found.append(Battery(self.batteries))
         if rates_per_s is not None and links.shared.down:
             found.append(Hazards(dropout, rates_per_s))
-        return Effects([*found, *self.own_effects])
+        return Effects(found)

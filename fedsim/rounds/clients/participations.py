@@ -55,6 +55,7 @@ class Participations:
         plan.begin(now_s, clients.known)
         for effect in clients.planning:
             effect.plan(plan)
+        plan.sent_bits[0], plan.sent_bits[1] = plan.bits
         self._schedule = Schedule(clients, plan)
         self._one_wait = clients.known == _END and plan.on_upload is None
         self._whole_s: list[float] = self._schedule.whole_s() if self._one_wait else []

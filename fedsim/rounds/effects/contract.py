@@ -87,7 +87,7 @@ class Effect:
         """
 
     def due(self, plan: Plan, phase: int, members: Members) -> None:
-        """Change a phase that is due for members at ``plan.begun_s[phase]``.
+        """Change the work of members whose phase is due at ``plan.begun_s[phase]``.
 
         Parameters
         ----------

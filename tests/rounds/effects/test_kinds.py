@@ -12,7 +12,7 @@ from fedsim.rounds.effects.duty_cycle import DutyCycle
 from fedsim.streams import Streams
 from fedsim.testing import check_effect
 from tests.support.stories import rows
-from tests.support.worlds import Pipe, serve
+from tests.support.worlds import Pipe, batteries, serve
 
 
 def test_a_duty_cycle_of_a_quarter_is_followed_by_three_times_the_message():
@@ -245,3 +245,21 @@ def test_an_effect_of_a_file_of_ones_own_holds(tmp_path, monkeypatch):
     np.testing.assert_allclose(slow - plain, 3.0)
     with pytest.raises(PartError, match=r"effect slow_parts:Slowed\.wait_s failed with ValueError: too slow"):
         simulate(scenario([{"kind": "slow_parts:Slow", "by_s": 6.0}]))
+
+
+class Compressing(Effect):
+    """Halves the update, in twice the seconds of work."""
+
+    may_end = False
+
+    def plan(self, plan):
+        plan.bits[1], plan.compute_s = 0.5 * plan.bits[1], 2.0 * plan.compute_s
+
+
+def test_what_an_effect_has_made_of_a_cohort_is_sent_worked_and_paid_for():
+    """Half a bit at 4 J a bit and 4 s at 1.25 W are 7 J, with 3 J for the downlink 10 J."""
+    power = batteries([50.0], receive=3.0, work_w=1.25, send=4.0)
+    history, *_ = serve(Deadline(deadline_s=50), [1.0], [2.0], [3.0], batteries=power, effects=[Compressing()])
+    assert rows(history.participations, "compute_s", "downlink_bits", "uplink_bits", "energy_j") == [
+        (4.0, 1.0, 0.5, 10.0)
+    ]
