@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simpy import Environment
 
-from fedsim.devices import Bernoulli
+from fedsim.devices import Always, Bernoulli
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
-from fedsim.rounds import Deadline, Edges, WaitForAll
+from fedsim.rounds import ClientContext, Deadline, Edges, WaitForAll, Workload
+from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.plan import Plan
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
@@ -24,7 +27,17 @@ from fedsim.rounds.server import server
 from fedsim.selectors import Probe
 from fedsim.streams import Streams
 from tests.support.stories import rows
-from tests.support.worlds import CountingLearner, Everybody, Pipe, Sequence, batteries, serve
+from tests.support.worlds import (
+    CountingLearner,
+    Everybody,
+    FixedCompute,
+    FixedDropout,
+    FixedLinks,
+    Pipe,
+    Sequence,
+    batteries,
+    serve,
+)
 
 LONG_S = 1000.0
 
@@ -607,3 +620,21 @@ def test_edge_servers_that_ask_their_clients_crash_in_the_middle_of_it(merging):
         (4, "late", 4),
     ]
     assert rows(history.rounds, "end_s", "selected", "ended_by")[0] == (4, 0, "restart")
+
+
+def test_an_oracle_foresees_the_wait_for_a_link_that_is_down():
+    """The link fails at 2 s for 3 s: 1 s down, 2 s of work until 3 s, a wait until 5 s and 4 s up."""
+    one = np.ones(1)
+    context = ClientContext(
+        streams=Streams(0),
+        links=FixedLinks([1.0], [4.0]),
+        compute=FixedCompute([2.0]),
+        availability=Always().build(1, Streams(0)),
+        dropout=FixedDropout([math.inf]),
+        workload=Workload(CountingLearner(np.array([10]))),
+        batteries=(power := batteries([50.0], send=1.0)),
+        links_up=working([(0, 2), (5, 99)]),
+    )
+    plan = Plan(np.array([0]), 1, 1, looked_s=0.0, candidacy_draw=1, bits=(1.0, 1.0), samples=one, compute_s=2.0 * one)
+    assert Clients(Environment(), context).phases_s(plan).ravel().tolist() == [1.0, 2.0, 2.0 + 4.0]
+    assert power.charged(np.array([0]), 0.0).tolist() == [True], "its battery takes part in nothing"

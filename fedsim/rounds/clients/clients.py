@@ -97,6 +97,9 @@ class Clients:
     def phases_s(self, plan: Plan) -> FloatArray:
         """Return the seconds of each phase of a cohort that would start now, shape (3, n); means on a shared medium."""
         plan.begin(float(self.env.now))
+        for effect in self.planning:
+            if effect.says("wait_s") or effect.says("due"):
+                effect.plan(plan)
         links, due_s = self.run.links, np.full(plan.client.size, plan.start_s)
         for phase, expected_s in enumerate((links.expected_downlink_s, None, links.expected_uplink_s)):
             if expected_s is not None and self.run.shared[phase]:

@@ -25,7 +25,7 @@ class BackgroundTraffic(EffectSettings):
     Attributes
     ----------
     from_s, until_s : the time in which they send
-    site : index of the site (`fedsim.network.Links.serving`); None for the only one, or the first
+    site : index of the site (`fedsim.network.Links.serving`); 0 where a network has no sites
     senders : messages at a time
     message_bits : size of a message, at least that of a packet of 1,250 bytes: each one is an event
     """
