@@ -25,10 +25,10 @@ class Clients:
         self.run = Run(env, context.streams, context.links, context.compute, context.workload.samples.size)
         bits = context.workload.down_bits
         if self.run.medium is not None:
-            # Whether the downlink and the uplink of each client carry nothing, shape (2, K).
-            self._unreachable = np.isinf(
-                [context.links.expected_downlink_s(bits), context.links.expected_uplink_s(bits)]
-            )
+            # Whether the shared downlink and uplink of each client carry nothing, shape (2, K).
+            never = np.isinf([context.links.expected_downlink_s(bits), context.links.expected_uplink_s(bits)])
+            self._unreachable = never & np.array(self.run.shared)[[DOWNLINK, UPLINK], None]
+            self._all_reachable = not self._unreachable.any()
         self.effects: Effects = context.effects
         starts = frozenset[int]().union(*[effect.starts for effect in self.effects])
         phases = range(len(PHASES))
@@ -125,10 +125,9 @@ class Clients:
 
     def refuse_unreachable(self, plan: Plan) -> None:
         """Refuse a wait without limit for a shared medium that carries nothing to or from a client."""
-        if self.run.medium is not None and plan.waits_for_all:
+        if self.run.medium is not None and plan.waits_for_all and not self._all_reachable:
             never = np.zeros((len(PHASES), plan.client.size), dtype=bool)
-            for way, phase in enumerate((DOWNLINK, UPLINK)):
-                never[phase] = self.run.shared[phase] & self._unreachable[way, plan.client]
+            never[[DOWNLINK, UPLINK]] = self._unreachable[:, plan.client]
             self._refuse(plan, slice(None), slice(None), never, never)
 
     def _refuse(self, plan: Plan, phases: slice, members: IntArray | slice, wrong: BoolArray, never: BoolArray) -> None:

@@ -24,7 +24,7 @@ def test_bits_that_allocated_links_have_carried_are_those_of_a_transfer_of_that_
     assert carried == pytest.approx(np.full(3, share * bits))
 
 
-def test_batteries_pay_for_the_bits_of_allocated_bands(tmp_path):
+def test_batteries_pay_for_the_bits_of_allocated_bands():
     """The audit compares the energy of uploads that end early with the bits that were carried."""
     tables = {
         "crowd": {"clients": 12, "placement": {"kind": "disc", "radius_m": 60.0}},
