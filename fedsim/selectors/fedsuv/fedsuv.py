@@ -93,6 +93,10 @@ class FedSuv(CohortSelector):
         Rule for a rectangle that is disjoint from the new one, see `Rectangles`.
     samples_per_round : int >= 1 or None
         Largest number of samples that a client trains on in a round (steps times batch size), |B| of L; None for all.
+    rest_rounds : int >= 0
+        Number of rounds in which a client is no candidate after a selection; 0 for Algorithm 1 as printed, in which no
+        line and no sentence allows for it (REFL's check-ins are held off in the same way). Where fewer than K candidates
+        have rested, those selected longest ago fill the cohort, ties at random.
 
     Notes
     -----
@@ -158,8 +162,10 @@ class FedSuv(CohortSelector):
         negative_gain: Literal["zero", "keep"] = "zero",
         when_disjoint: WhenDisjoint = "restart",
         samples_per_round: int | None = None,
+        rest_rounds: int = 0,
     ) -> None:
         super().__init__(cohort)
+        check_whole_numbers(0, rest_rounds=rest_rounds)
         check_whole_numbers(1, basis=basis)
         check_whole_numbers(1, optional=True, keep=keep, samples_per_round=samples_per_round)
         check_shares(rho=rho)
@@ -182,9 +188,11 @@ class FedSuv(CohortSelector):
         if undelivered == "nothing":
             self.may_stall = "without an observation a client that never delivers keeps the highest optimistic utility"
         self.negative_gain, self.when_disjoint, self.samples_per_round = negative_gain, when_disjoint, samples_per_round
+        self.rest_rounds = rest_rounds
         self._beliefs: Beliefs | None = None
         self._rectangles = Rectangles(0, when_disjoint)
         self._eliminated_in: IntArray = np.zeros(0, dtype=np.int64)
+        self._selected_in: IntArray = np.zeros(0, dtype=np.int64)
         self._batch: FloatArray = np.zeros(0)
         self._in_flight = InFlight()
 
@@ -210,6 +218,7 @@ class FedSuv(CohortSelector):
         self._prune(beliefs, view)
         chosen = np.sort(self._choose(beliefs, view, rng))
         self._in_flight.sent(chosen)
+        self._selected_in[chosen] = view.round
         return Cohort(chosen)
 
     def observe(self, reports: Reports) -> None:
@@ -241,6 +250,7 @@ class FedSuv(CohortSelector):
             self._beliefs = Beliefs(view.clients, view.features.shape[1], settings)
             self._rectangles = Rectangles(view.clients, self.when_disjoint)
             self._eliminated_in = np.zeros(view.clients, dtype=np.int64)
+            self._selected_in = np.full(view.clients, -self.rest_rounds - 1)
             self._batch = np.zeros(view.clients)
         self._beliefs.meet(view.client, view.features)
         self._batch[view.client] = np.minimum(view.samples, self.samples_per_round or np.inf)
@@ -267,7 +277,7 @@ class FedSuv(CohortSelector):
     def _choose(self, beliefs: Beliefs, view: RoundView, rng: np.random.Generator) -> IntArray:
         """Return the selected clients of X (lines 19 and 20), and others for free places."""
         size = self.cohort_size(view)
-        shuffled = rng.permutation(view.client)
+        shuffled = self._rested(rng.permutation(view.client), size, view.round)
         removed_in = self._eliminated_in[shuffled]
         high = self._rectangles.of(shuffled).utility_high
         rank = -np.round(high / self.utility_unit, _DECIMALS)
@@ -286,6 +296,14 @@ class FedSuv(CohortSelector):
         outside = np.lexsort((rank, -removed_in))
         outside = outside[removed_in[outside] > 0][: size - inside.size]
         return np.concatenate([inside, shuffled[outside]])
+
+    def _rested(self, client: IntArray, size: int, number: int) -> IntArray:
+        """Return the clients whose rest is over in a round, or those selected longest ago where these are too few."""
+        selected_in = self._selected_in[client]
+        rested = client[number - selected_in > self.rest_rounds]
+        if rested.size >= size:
+            return rested
+        return np.asarray(client[np.argsort(selected_in, kind="stable")[:size]])
 
 
 def _lowest(out: BoolArray, key: FloatArray, most: int) -> BoolArray:

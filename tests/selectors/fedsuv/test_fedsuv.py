@@ -264,3 +264,24 @@ def test_the_intersection_decides_who_is_dominated():
     selector.keep = 1
     selector.select(view_of(2, round=10**9), rng())
     assert selector.left.tolist() == [0]
+
+
+def test_a_client_rests_after_a_selection():
+    """Seven clients, pairs, two rounds of rest: nobody returns before the third round after its selection; with three
+    clients the one selected longest ago comes first."""
+
+    def cohorts(clients, rest_rounds):
+        selector = FedSuv(2, undelivered="zero", keep=clients, rest_rounds=rest_rounds)
+        for number in range(1, 30):
+            client = selector.select(view_of(clients, round=number), rng(number)).client
+            selector.observe(measured_reports_of(client, True, np.array([3.0, 2.0]), number=number))
+            yield set(client.tolist())
+
+    rested = list(cohorts(7, 2))
+    assert all(len(one) == 2 for one in rested)
+    assert all(not one & (two | three) for one, two, three in zip(rested, rested[1:], rested[2:], strict=False))
+    printed = list(cohorts(7, 0))
+    assert any(one & two for one, two in zip(printed, printed[1:], strict=False))
+    few = list(cohorts(3, 5))
+    for one, two in zip(few, few[1:], strict=False):
+        assert {0, 1, 2} - one <= two
