@@ -94,9 +94,9 @@ class FedSuv(CohortSelector):
     samples_per_round : int >= 1 or None
         Largest number of samples that a client trains on in a round (steps times batch size), |B| of L; None for all.
     rest_rounds : int >= 0
-        Number of rounds in which a client is no candidate after a selection; 0 for Algorithm 1 as printed, in which no
-        line and no sentence allows for it (REFL's check-ins are held off in the same way). Where fewer than K candidates
-        have rested, those selected longest ago fill the cohort, ties at random.
+        Number of rounds in which a client is no candidate after a selection; 0 for Algorithm 1 as printed. No sentence
+        of the paper allows for a rest; REFL, whose settings it takes over, has one (``hold_off``). Where fewer than K
+        candidates have rested, those selected longest ago fill the cohort, ties at random.
 
     Notes
     -----

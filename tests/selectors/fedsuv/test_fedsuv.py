@@ -1,6 +1,7 @@
 """FedSUV as a whole: Algorithm 1 on crowds small enough to follow by hand."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -281,7 +282,7 @@ def test_a_client_rests_after_a_selection():
     assert all(len(one) == 2 for one in rested)
     assert all(not one & (two | three) for one, two, three in zip(rested, rested[1:], rested[2:], strict=False))
     printed = list(cohorts(7, 0))
-    assert any(one & two for one, two in zip(printed, printed[1:], strict=False))
+    assert any(one & two for one, two in pairwise(printed))
     few = list(cohorts(3, 5))
-    for one, two in zip(few, few[1:], strict=False):
+    for one, two in pairwise(few):
         assert {0, 1, 2} - one <= two
