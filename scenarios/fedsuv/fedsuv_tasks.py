@@ -11,8 +11,17 @@ HERE: Final = Path(__file__).parent
 COHORT: Final = 20
 Aggregation = Literal["averaging", "yogi"]
 Local = Literal["steps", "epochs"]
-METHODS: Final = ("fedavg", "safa", "oort", "refl", "fedsuv")
-LABELS: Final = {"fedavg": "FedAvg", "safa": "SAFA", "oort": "Oort", "refl": "REFL", "fedsuv": "FedSUV"}
+REST_ROUNDS: Final = 8
+REPORTED: Final = ("fedavg", "safa", "oort", "refl", "fedsuv")
+METHODS: Final = (*REPORTED, "fedsuv-rest")
+LABELS: Final = {
+    "fedavg": "FedAvg",
+    "safa": "SAFA",
+    "oort": "Oort",
+    "refl": "REFL",
+    "fedsuv": "FedSUV",
+    "fedsuv-rest": f"FedSUV, {REST_ROUNDS} rounds of rest",
+}
 # FedScale's Yogi, but that batch normalisation's buffers are averaged here and not stepped on.
 SERVERS: Final[dict[Aggregation, dict[str, Any]]] = {
     "averaging": {},
@@ -56,7 +65,12 @@ TASKS: Final = {
         {"averaging": (56.88, 60.19, 60.12, 58.88, 60.28), "yogi": (55.71, 53.64, 54.14, 54.90, 56.00)},
     ),
 }
-"""Tasks by the name of their file; numbers in the order of `METHODS`."""
+"""Tasks by the name of their file; numbers in the order of `REPORTED`."""
+
+
+def reported(method: str) -> int:
+    """Return the place of a method's numbers: those of FedSUV with rest are FedSUV's."""
+    return REPORTED.index(method.removesuffix("-rest"))
 
 
 def scenario_of(
@@ -64,11 +78,11 @@ def scenario_of(
 ) -> Scenario:
     base = Scenario.load(HERE / f"{task}.toml")
     work = base.describe()["learning"]["local"]
-    batch, number = int(work["batch_size"]), int(work["epochs"])
-    steps = {"learning.local.steps": number, "learning.local.epochs": 1} if local == "steps" else {}
+    batch, number = int(work["batch_size"]), int(work["steps"])
+    epochs = {"learning.local.steps": None, "learning.local.epochs": number} if local == "epochs" else {}
     # What a client passes bounds the number of samples in the methods' utilities.
     passed = {"samples_per_round": batch * number} if local == "steps" else {}
-    return base.replace({"seed": seed, **steps, **SERVERS[aggregation], **_method(method, passed), **(changes or {})})
+    return base.replace({"seed": seed, **epochs, **SERVERS[aggregation], **_method(method, passed), **(changes or {})})
 
 
 def _method(method: str, passed: dict[str, int]) -> dict[str, Any]:
@@ -83,5 +97,8 @@ def _method(method: str, passed: dict[str, int]) -> dict[str, Any]:
             "rounds.late": {"kind": "stale", "weight": "deviation"},
         },
         "fedsuv": {"selector": {"kind": "fedsuv", "cohort": COHORT, "rho": 0.4, **passed}},
+        "fedsuv-rest": {
+            "selector": {"kind": "fedsuv", "cohort": COHORT, "rho": 0.4, "rest_rounds": REST_ROUNDS, **passed}
+        },
     }
     return found[method]

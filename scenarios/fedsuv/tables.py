@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fedsuv_tasks import LABELS, METHODS, SERVERS, TASKS, Aggregation, Local, scenario_of
+from fedsuv_tasks import LABELS, METHODS, SERVERS, TASKS, Aggregation, Local, reported, scenario_of
 from paper_runs.command import changes, options, publish, run_asked
 from paper_runs.curves import Panel, draw
 from paper_runs.runs import Ended, PaperRun, scaled
@@ -71,7 +71,7 @@ def row_of(setting: Setting, method: str, runs: Sequence[tuple[Ended, History]],
     target = runs[0][0].run.scenario.results.target_accuracy
     delivered = [history.column("participations", "outcome") == "delivered" for history in histories]
     empty = [_without_delivery(history) for history in histories]
-    at, task = METHODS.index(method), TASKS[setting.task]
+    at, task = reported(method), TASKS[setting.task]
     return [
         LABELS[method],
         with_deviation([rounds_to(history, target) for history in histories], 0),
