@@ -27,9 +27,14 @@ from fedsim.history import History, save
 LAST = 5
 """Evaluations whose mean is the accuracy at the end."""
 LOCAL: tuple[Local, ...] = ("steps", "epochs")
+USED = ("used", "stale-used")
+"""Fates of updates that are part of a model."""
+WINDOW = 10
+"""Rounds over which used updates are counted for the effective number of clients."""
 HEADS = (
-    *("method", "rounds to the target", "paper", "accuracy at the end %", "paper", "rounds to FedAvg's last accuracy"),
-    *("delivered", "rounds without a delivery", "simulated h", "seeds", "wall s"),
+    *("method", "rounds to the target", "paper", "speed-up over FedAvg", "paper", "s to the target"),
+    *("accuracy at the end %", "paper", "rounds to FedAvg's last accuracy", "delivered", "rounds without a delivery"),
+    *("effective number of clients in ten rounds", "simulated h", "seeds", "wall s"),
 )
 
 
@@ -65,22 +70,50 @@ def rounds_to(history: History, target: float) -> float:
     return float(number[reached[0]]) if reached.size else math.inf
 
 
-def row_of(setting: Setting, method: str, runs: Sequence[tuple[Ended, History]], reference: float) -> list[str]:
-    """Return the row of a method."""
+def seconds_to(history: History, target: float) -> float:
+    """Return the simulated second of that evaluation; infinite if none reaches the target."""
+    found = history.time_to_accuracy(target)
+    return math.inf if found is None else found
+
+
+def effective_number(history: History) -> float:
+    """Return ``1 / sum of squared shares`` of the clients whose updates are used, mean over windows of rounds."""
+    used = np.isin(history.column("participations", "fate"), USED)
+    window = (history.column("participations", "round")[used] - 1) // WINDOW
+    client = history.column("participations", "client")[used]
+    found = []
+    for one in np.unique(window):
+        share = np.unique(client[window == one], return_counts=True)[1] / np.count_nonzero(window == one)
+        found.append(1.0 / float((share**2).sum()))
+    return float(np.mean(found or [0.0]))
+
+
+def row_of(
+    setting: Setting, method: str, runs: Sequence[tuple[Ended, History]], fedavg: Sequence[History]
+) -> list[str]:
+    """Return the row of a method, beside the runs of FedAvg."""
+    reference = np.mean([last_accuracy(history) for history in fedavg] or [math.nan])
     histories = [history for _, history in runs]
     target = runs[0][0].run.scenario.results.target_accuracy
     delivered = [history.column("participations", "outcome") == "delivered" for history in histories]
     empty = [_without_delivery(history) for history in histories]
     at, task = reported(method), TASKS[setting.task]
+    rounds, paper = [rounds_to(history, target) for history in histories], task.rounds[setting.aggregation]
+    first = [rounds_to(history, target) for history in fedavg]
+    compared = bool(first) and np.isfinite([*first, *rounds]).all()
     return [
         LABELS[method],
-        with_deviation([rounds_to(history, target) for history in histories], 0),
-        str(task.rounds[setting.aggregation][at]),
+        with_deviation(rounds, 0),
+        str(paper[at]),
+        f"{np.mean(first) / np.mean(rounds):.2f}" if compared else "-",
+        f"{paper[0] / paper[at]:.2f}",
+        with_deviation([seconds_to(history, target) for history in histories], 0),
         with_deviation([100.0 * last_accuracy(history) for history in histories], 2),
         f"{task.accuracy[setting.aggregation][at]:.2f}",
-        "-" if math.isnan(reference) else with_deviation([rounds_to(history, reference) for history in histories], 0),
+        "-" if math.isnan(reference) else with_deviation([rounds_to(one, float(reference)) for one in histories], 0),
         with_deviation([100.0 * float(one.mean()) for one in delivered], 0, " %"),
         with_deviation(empty, 0),
+        with_deviation([effective_number(history) for history in histories], 0),
         with_deviation([float(history.column("rounds", "end_s")[-1]) / 3600.0 for history in histories], 1),
         str(len(runs)),
         f"{sum(ended.wall_s for ended, _ in runs):.0f}",
@@ -89,7 +122,7 @@ def row_of(setting: Setting, method: str, runs: Sequence[tuple[Ended, History]],
 
 def _without_delivery(history: History) -> float:
     """Return how many rounds used no update."""
-    used = np.isin(history.column("participations", "fate"), ("used", "stale-used"))
+    used = np.isin(history.column("participations", "fate"), USED)
     rounds = history.column("rounds", "round")
     return float(rounds.size - np.unique(history.column("participations", "round")[used]).size)
 
@@ -107,9 +140,9 @@ def part_of(setting: Setting, ended: Sequence[Ended], folder: Path) -> str:
     if not found:
         return "\n".join(lines)
     scenario = ended[0].run.scenario
-    reference = np.mean([last_accuracy(history) for _, history in found.get("fedavg", [])] or [math.nan])
+    fedavg = [history for _, history in found.get("fedavg", [])]
     lines.append(f"{scenario.rounds.count} rounds; the target is {100 * scenario.results.target_accuracy:.0f} %.\n")
-    lines.append(markdown(HEADS, [row_of(setting, method, runs, float(reference)) for method, runs in found.items()]))
+    lines.append(markdown(HEADS, [row_of(setting, method, runs, fedavg) for method, runs in found.items()]))
     print(_drawn(setting, found, folder))
     return "\n".join(lines)
 

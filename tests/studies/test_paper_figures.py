@@ -2,6 +2,7 @@
 
 import math
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -119,6 +120,17 @@ def test_what_fedsuv_reports_has_a_number_for_each_method(fedsuv):
         for aggregation in ("averaging", "yogi")
     }
     assert speed == {"averaging": pytest.approx(3.54, abs=0.005), "yogi": pytest.approx(2.92, abs=0.005)}
+
+
+def test_the_effective_number_of_clients_by_hand(fedsuv):
+    """Ten rounds of clients 0, 1, 1, 1 (1 / (1/16 + 9/16) = 1.6), then ten of two clients in turn (2): 1.8."""
+    columns = {
+        "round": np.array([1, 2, 3, 10, 11, 20, 20]),
+        "client": np.array([0, 1, 1, 1, 5, 6, 7]),
+        "fate": np.array(["used", "used", "stale-used", "used", "used", "used", "lost"]),
+    }
+    history = SimpleNamespace(column=lambda _, name: columns[name])
+    assert import_module("tables").effective_number(history) == pytest.approx(1.8)
 
 
 def test_the_least_involved_are_taken_first(fedsuv):
