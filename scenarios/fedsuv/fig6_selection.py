@@ -72,7 +72,9 @@ def measures(played: Played, crowd: Crowd) -> list[float]:
     low = crowd.validity < LOW_VALIDITY
     chosen = played.selected / played.selected.sum()
     worth = crowd.validity * crowd.utility
+    first = played.candidate_rounds if played.first_rounds is None else played.first_rounds
     return [
+        float(first[low].mean()),
         float(played.candidate_rounds[low].mean()),
         float(played.candidate_rounds[~low].mean()),
         float(chosen[low].sum()),
@@ -87,6 +89,7 @@ def measures(played: Played, crowd: Crowd) -> list[float]:
 def print_table(found: dict[str, list[Played]], crowds: list[Crowd]) -> None:
     """Print means over the seeds, with the standard deviation from seed to seed."""
     titles = (
+        "first 100, v<0.4",
         "rounds in X, v<0.4",
         "v>=0.4",
         "picks v<0.4",

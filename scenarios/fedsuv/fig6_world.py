@@ -6,6 +6,7 @@ paper gives neither law. What happens to a client in a round does not depend on 
 all selectors meet the same draws.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -19,6 +20,7 @@ from fedsim.streams import Streams
 Array = NDArray[np.float64]
 
 DEADLINE_S: Final = 100.0  # section 6.1
+FIRST_ROUNDS: Final = 100  # section 6.3 counts "the first 100 rounds"
 DURATION_SIGMA: Final = 0.3  # of the logarithm; MobiPerf's throughput varies by some 0.1 to 0.4
 UTILITY_SIZE: Final = 24.0  # of the beta law: standard deviation sqrt(u (1 - u) / 25), at most 0.1
 
@@ -56,6 +58,7 @@ class Played:
     shortfall: list[float] = field(default_factory=list)  # of (OPT), to the best cohort
     validity_holds: list[bool] = field(default_factory=list)  # all rectangles of X_t (Theorem 5.3)
     utility_holds: list[bool] = field(default_factory=list)
+    first_rounds: NDArray[np.int64] | None = None  # in X_t within the first 100 rounds, if there are that many
 
 
 def make_crowd(
@@ -76,26 +79,39 @@ def make_crowd(
         return Crowd(validity, utility, means)
     if features == "none":
         return Crowd(validity, utility, np.zeros((clients, 0)))
-    share = rng.random(6)
+    # A stream of their own: both layouts of a seed have the same attributes.
+    attributes = Streams(seed).generator("fig6-attributes")
+    share = attributes.random(6)
     mixed = np.outer(validity, share) + np.outer(utility, 1 - share)
-    return Crowd(validity, utility, mixed + 0.1 * rng.standard_normal(mixed.shape))
+    return Crowd(validity, utility, mixed + 0.1 * attributes.standard_normal(mixed.shape))
+
+
+def play_rounds(
+    selector: Selector, crowd: Crowd, rounds: int, seed: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
+    """Yield of each round the cohort, FedSUV's X (all clients for another selector), and who delivered."""
+    streams, clients = Streams(seed), crowd.validity.size
+    everybody, selected = np.arange(clients), np.zeros(clients, dtype=np.int64)
+    features = crowd.features if isinstance(selector, FedSuv) else crowd.declared
+    for number in range(1, rounds + 1):
+        rng = streams.generator("fig6-selector", number)
+        chosen = np.asarray(selector.select(_view(features, number, selected), rng).client)
+        selected[chosen] += 1
+        reports = _reports(crowd, streams, number, chosen)
+        yield chosen, selector.left if isinstance(selector, FedSuv) else everybody, reports.delivered
+        selector.observe(reports)
 
 
 def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Played:
     """Return what a selector does in so many rounds."""
-    streams, clients = Streams(seed), crowd.validity.size
-    everybody = np.arange(clients)
     best = area(crowd.validity, crowd.utility)
     worth = crowd.validity * crowd.utility
     falling = np.sort(worth)[::-1]
-    features = crowd.features if isinstance(selector, FedSuv) else crowd.declared
-    played = Played(*np.zeros((3, clients), dtype=np.int64))
-    for number in range(1, rounds + 1):
-        rng = streams.generator("fig6-selector", number)
-        chosen = np.asarray(selector.select(_view(features, number, played.selected), rng).client)
-        left = selector.left if isinstance(selector, FedSuv) else everybody
+    played = Played(*np.zeros((3, crowd.validity.size), dtype=np.int64))
+    for number, (chosen, left, delivered) in enumerate(play_rounds(selector, crowd, rounds, seed), start=1):
         played.candidate_rounds[left] += 1
         played.selected[chosen] += 1
+        played.delivered[chosen] += delivered
         played.regret.append(best - area(crowd.validity[chosen], crowd.utility[chosen]))
         played.shortfall.append(float(falling[: chosen.size].mean() - worth[chosen].mean()))
         if isinstance(selector, FedSuv):
@@ -105,9 +121,8 @@ def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Played:
             played.validity_holds.append(bool(np.all(inside)))
             inside = (sides.utility_low <= utility) & (utility <= sides.utility_high)
             played.utility_holds.append(bool(np.all(inside)))
-        reports = _reports(crowd, streams, number, chosen)
-        played.delivered[chosen] += reports.delivered
-        selector.observe(reports)
+        if number == FIRST_ROUNDS:
+            played.first_rounds = played.candidate_rounds.copy()
     return played
 
 

@@ -1,6 +1,7 @@
 """The study of FedSUV's section 6.3: what it measures, by hand, and what it shows at small size."""
 
 import importlib
+import math
 
 import numpy as np
 import pytest
@@ -127,5 +128,23 @@ def test_measures_by_hand(world):
         np.array([10, 40, 30, 20]), np.array([4, 3, 2, 1]), np.array([1, 3, 1, 0]), [0.25, 0.5], [1.0, 3.0]
     )
     found = study.measures(played, crowd)
+    played.first_rounds = np.array([6, 0, 0, 8])
+    assert study.measures(played, crowd)[0] == 7
     worth = (4 * 0.2 * 0.9 + 3 * 0.8 * 0.5 + 2 * 0.5 * 0.1 + 0.3 * 0.3) / 10
-    assert found == pytest.approx([15, 35, 0.5, 0.7, 0.5, worth, 0.75, 4.0])
+    assert found == pytest.approx([15, 15, 35, 0.5, 0.7, 0.5, worth, 0.75, 4.0])
+
+
+def test_bounds_of_the_theorems_by_hand(tmp_path, world):
+    """(15) and (16) by hand for alpha 2, beta 3, gamma 4, T = 8, noise 0.1; the greedy gain of two clients far apart is
+    that of two independent ones; a crowd of three whose least difference is 0.1."""
+    bounds = importlib.import_module("bounds")
+    total = 4 * 2 * 2 * math.log(1 + 8 / 2) + 3 * 4 * 2 / math.log(101)
+    found = bounds.Constants(2.0, 3.0, 4.0, 8)
+    assert (found.width, found.regret(0.5)) == pytest.approx((math.sqrt(total / 8), 4 * 20 * total / 0.25))
+    one = math.log(101) / 2 / (1 - math.exp(-1))
+    assert bounds.greedy_gain(np.array([[0.0, 0.0], [100.0, 0.0]]), 2) == pytest.approx([one, 2 * one])
+    crowd = world.Crowd(np.array([0.2, 0.5, 0.9]), np.array([0.3, 0.4, 0.1]), np.zeros((3, 0)))
+    assert bounds.least_gap(crowd) == pytest.approx(0.1)
+    told = printed("fedsuv/bounds.py", tmp_path, "--clients", "100", "--rounds", "10", "--seeds", "1")
+    width, printed_bound, twice = (float(cell) for cell in told.splitlines()[2].split("|")[2:5])
+    assert printed_bound < width < twice  # round 1: (23) of the paper has half of the diagonal
