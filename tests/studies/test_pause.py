@@ -2,7 +2,9 @@
 
 import itertools
 import math
+import re
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,6 +34,14 @@ def test_study_runs_and_draws(name, tmp_path):
     options, figures = STUDIES[name]
     assert "PAUSE" in printed(f"pause/{name}", tmp_path, *options, "--out", tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == figures
+
+
+@pytest.mark.slow
+def test_neighbours_grow_as_table_i_says(tmp_path):
+    """K squared for vanilla annealing, about K for Algorithm 2."""
+    told = printed("pause/complexity.py", tmp_path, "--sets", "5").splitlines()[-1]
+    powers = {name: float(power) for name, power in re.findall(r"(vanilla|random sets|walk) (\d\.\d+)", told)}
+    assert powers == {"vanilla": 2.0, "random sets": pytest.approx(1.05, abs=0.1), "walk": pytest.approx(1.1, abs=0.2)}
 
 
 def test_rounds_on_arrays_are_those_of_the_simulator(modules):
@@ -129,6 +139,19 @@ def test_means_errors_and_fits_by_hand(modules):
     assert left == pytest.approx(0.0, abs=1e-20)
     assert curves.fit(n, 10 * curve, np.positive)[1] == pytest.approx(curves.fit(n, curve, np.positive)[1])
     assert curves.fit(n, curve, np.positive)[1] > 0.05
+
+
+def test_neighbours_are_those_of_the_listed_chain(modules):
+    """Of every set of three of twelve users, against all sets and their neighbours listed one by one."""
+    modules("annealing")
+    complexity, law, rng = modules("complexity"), modules("annealing_chain"), np.random.default_rng(3)
+    lists = list(rng.random((3, 12)))
+    terms = SimpleNamespace(
+        latency=lists[0], privacy=lists[1], generalisation=lists[2], m=3, energy=lambda members: float(members.sum())
+    )
+    chain = law.chain_of(terms, np.arange(12))
+    found = [complexity.neighbours(lists, members) for members in chain.sets]
+    assert found == chain.joined.sum(axis=1).tolist()
 
 
 def test_gaps_of_annealing_by_hand(modules):
