@@ -16,6 +16,7 @@ from tests.support.short_runs import TIMING
 from tests.support.study_commands import SCENARIOS, printed
 
 STUDIES = {
+    "fig1.py": ([], {"fig1.png"}),
     "annealing.py": (["--walks", "2", "--iterations", "100", "--rounds", "5"], {"best_set.png", "gap.png"}),
     "regret.py": (["--rounds", "30", "--seeds", "2"], {"regret.png", "regret_paper_weights.png"}),
 }
@@ -152,6 +153,15 @@ def test_neighbours_are_those_of_the_listed_chain(modules):
     chain = law.chain_of(terms, np.arange(12))
     found = [complexity.neighbours(lists, members) for members in chain.sets]
     assert found == chain.joined.sum(axis=1).tolist()
+
+
+def test_the_generalisation_reward_by_hand(modules):
+    """(8) with m / K = 1/6: (1/6)^2 before any participation, 0 at one sixth, -(5/6)^2 where a user is always there."""
+    modules("array_rounds")
+    share, reward = modules("fig1").curve(2.0)
+    assert reward[share == 0] == pytest.approx(1 / 36)
+    assert reward[share == 1] == pytest.approx(-25 / 36)
+    assert reward[share == 0.5] == pytest.approx(-1 / 9)
 
 
 def test_gaps_of_annealing_by_hand(modules):

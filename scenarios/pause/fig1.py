@@ -1,0 +1,52 @@
+"""Draw PAUSE's Fig. 1: the generalisation reward (8) against the share of rounds, for different beta.
+
+    python scenarios/pause/fig1.py [--out FOLDER]
+
+K = 30 users with equal data, of whom m = 5 are selected. The values are those of the selector, which meets a user that
+took part in each number of 1,000 rounds.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from array_rounds import FloatArray, view_of
+from matplotlib.figure import Figure
+
+from fedsim.history import save
+from fedsim.selectors import Pause
+
+CLIENTS, COHORT, ROUNDS = 30, 5, 1000
+BETAS = (1.0, 1.5, 2.0, 3.0)
+
+
+def rewards(beta: float, participations: int) -> float:
+    """Return g_k after so many participations in 1,000 rounds."""
+    view = replace(view_of(ROUNDS + 1, np.full(CLIENTS, participations)), total_samples=CLIENTS)
+    return float(Pause(COHORT, beta=beta).generalisation(view)[0])
+
+
+def curve(beta: float) -> tuple[FloatArray, FloatArray]:
+    """Return shares of rounds, and the reward of each."""
+    counts = np.arange(0, ROUNDS + 1, 10)
+    return counts / ROUNDS, np.array([rewards(beta, int(count)) for count in counts])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="PAUSE, Fig. 1: the generalisation reward. A second.")
+    parser.add_argument("--out", type=Path, default=Path("runs/pause"))
+    folder = parser.parse_args().out
+    figure = Figure(figsize=(5.5, 4.0), dpi=150, layout="constrained")
+    axes = figure.subplots()
+    for beta in BETAS:
+        axes.plot(*curve(beta), label=f"beta {beta:g}")
+    axes.axvline(COHORT / CLIENTS, color="grey", linestyle=":", linewidth=1.0, label="m / K, reward 0")
+    axes.set(xlabel="share of rounds in which the user took part", ylabel="generalisation reward g")
+    axes.legend()
+    save(figure, folder / "fig1.png")
+    print("PAUSE, Fig. 1:", folder / "fig1.png")
+
+
+if __name__ == "__main__":
+    main()
