@@ -285,5 +285,5 @@ class Ticking(RoundPolicy):
 def test_a_policy_that_no_event_can_end_is_refused_though_time_goes_on():
     tables = {"name": "t", "crowd": {"clients": 2}, "network": "pause-two-speed", "selector": "all", "learning": "none"}
     scenario = Scenario(**tables, devices={"compute": "zero"}, rounds={"count": 3, "until_s": 5.0, "policy": Ticking()})
-    with pytest.raises(PartError, match=r"Ticking.run waits for ever.*\n(.*\n)*.*simulated second: 10"):
+    with pytest.raises(PartError, match=r"Ticking.run waits for ever: no client is in flight"):
         simulate(scenario, store=False)
