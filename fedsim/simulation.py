@@ -24,6 +24,7 @@ from fedsim.rounds.server.probing import why_no_norms
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
 from fedsim.scenario.doubts import doubts_of
+from fedsim.scenario.presence import with_presence
 from fedsim.scenario.reach import too_late
 from fedsim.watchdog import watched
 from fedsim.wiring import build_context, build_hierarchy, build_server
@@ -76,6 +77,7 @@ class Simulation:
         chosen = ExecutorChoice.of(executor, device, precision)
         try:
             with watched(lambda: None), attributing(), reading() as read:
+                scenario = with_presence(scenario)
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
                 if outside is not None:
                     self.context = outside.adapt(self.context)

@@ -131,21 +131,23 @@ def _changed_since(folder: Path, files: dict[str, str]) -> list[str]:
 
 
 def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlugins = False) -> None:
-    """Check a scenario, and print it with all defaults.
+    """Check a scenario and the tables that it names, and print it with all defaults.
 
     A kind of the form module:Class, or of an installed package, is a plug-in: to check it, its module is imported,
     which runs it. With --no-plugins nothing is imported, and such a file is refused.
     """
     from fedsim.scenario.disclosure import remarks_of
     from fedsim.scenario.doubts import doubts_of
+    from fedsim.scenario.tables_of import read_tables
 
     before = imported_plugins()
     scenario = load_scenario(file, assignments, plugins=not no_plugins)
     for module, where in imported_plugins().items() - before.items():
         typer.echo(f"fedsim: the file names a plug-in, and its module {module!r} ({where}) was imported", err=True)
     scenario.check_files()
+    read = read_tables(scenario)
     typer.echo(scenario.to_toml())
-    for note in (*doubts_of(scenario), *remarks_of(scenario)):
+    for note in (*doubts_of(scenario), *remarks_of(scenario), *read):
         typer.echo(f"fedsim: {note}", err=True)
     typer.echo(f"# {file}: valid, digest {scenario.digest()}")
 

@@ -23,18 +23,18 @@ def contents(value: object) -> dict[str, str]:
 
     A file that cannot be read counts as ``"unreadable"``; the part that reads it gives the reason.
     """
-    return {where: _digest(Path(path)) for where, path in _files(value, ())}
+    return {where: _digest(Path(path)) for where, path in files_of(value)}
 
 
 def check_files(value: object) -> None:
     """Refuse a file that a part or its parts would read and that cannot be read."""
-    for where, path in _files(value, ()):
+    for where, path in files_of(value):
         read_bytes(path, MAX_BYTES, ScenarioError, f"{where}: {path}")
 
 
 def without_folders(described: Any, value: object) -> Any:
     """Return the tables of a part in which files that can be read have their names alone."""
-    named = {path: Path(path).name for _, path in _files(value, ()) if is_file(Path(path))}
+    named = {path: Path(path).name for _, path in files_of(value) if is_file(Path(path))}
 
     def shorter(inner: Any) -> Any:
         if isinstance(inner, dict):
@@ -46,7 +46,8 @@ def without_folders(described: Any, value: object) -> Any:
     return shorter(described) if named else described
 
 
-def _files(value: object, way: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def files_of(value: object, way: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Yield the dotted path and the value of each field that names a file."""
     owner: object = value.factory if isinstance(value, Recipe) else type(value)
     own = isinstance(value, Component | Recipe) and isinstance(owner, Code) and not is_builtin(owner)
     entries = nested(value)
@@ -57,7 +58,7 @@ def _files(value: object, way: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         if isinstance(inner, str) and (name == "path" or (own and is_file(Path(inner)))):
             yield ".".join((*way, name)), inner
         else:
-            yield from _files(inner, (*way, name))
+            yield from files_of(inner, (*way, name))
 
 
 def _digest(path: Path) -> str:

@@ -53,7 +53,8 @@ class Traces(Component):
     Attributes
     ----------
     path : a table with the columns ``device`` (or ``client``), ``start_s``, ``end_s`` and ``period_s``, FedScale's
-        pickle, contact events, or a table of places over time, whose rows say when a client is there
+        pickle, FLASH's states or cache (JSON; CSV with ``guid``, ``time``, ``state``), contact events, or a table of
+        places over time, whose rows say when a client is there
         Times may be dates, seconds since 1970, or hours such as ``22:00``.
     mapping : how clients get their devices: ``"random"``, ``"sequential"`` in the order of numbers or of first rows,
         or ``"id"``, each client the rows of its own id; by default ``"id"`` where the column is called ``client`` or
@@ -62,7 +63,8 @@ class Traces(Component):
         offline when its task would end drops out at the instant at which it left for the last time before
     period_s : period of every device, for tables without that column
     after : ``"repeat"``: intervals repeat after the period; ``"none"``: a client is away after its last interval;
-        ``"hold"``: as ``"none"``, and a last interval without an end lasts for ever
+        ``"hold"``: as ``"none"``, and a last interval without an end lasts for ever, as does one of places up to the
+        last row
     origin : instant of the file at which the run begins, a number or a date; by default 0, or the first date
     contact_with : node of a file of contact events (lines ``TIME CONN a b up`` and ``down``) whose contacts count; by
         default those with any node

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from fedsim.errors import DataError
 from fedsim.inputs.archives import arrays_of_npz
 from fedsim.inputs.files import MAX_BYTES, read_bytes, shortened
-from fedsim.inputs.tables.published import published, without_empty_steps
+from fedsim.inputs.paths import is_file
+from fedsim.inputs.tables.published import CAR_COLUMNS, CARS, of_csv, published
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLES: Final = (".csv", ".tsv", ".parquet", ".npz")
+TABLES: Final = (".csv", ".tsv", ".parquet", ".npz", ".json")
 """Suffixes of tables, in any case; ``.gz`` may follow."""
 _PICKLES: Final = (".pkl", ".pickle", ".pt", ".npy")
 MAX_VALUES: Final = 1 << 27
@@ -49,6 +50,13 @@ def unpacked(path: str | Path, where: str | None = None) -> bytes:
     return plain
 
 
+def is_car_data(path: str | Path) -> bool:
+    """Return whether a file, if there is one, holds floating car data of SUMO."""
+    head = unpacked(path)[:4096] if is_file(Path(path)) else b""
+    names = head.lstrip(b"\xef\xbb\xbf\r\n").split(b"\n")[0].strip().decode("utf-8", "replace")
+    return CARS.match(head) is not None or CAR_COLUMNS.keys() <= set(re.split("[;,]", names))
+
+
 def read_content(
     path: str | Path, where: str, contact_with: str | None = None
 ) -> "tuple[dict[str, NDArray[Any] | pa.ChunkedArray], bool]":
@@ -65,7 +73,7 @@ def read_content(
         if (found := published(content, contact_with, where)) is not None:
             return found, False
         columns, decimal_comma = _csv(content, "\t" if suffix == ".tsv" else "")
-        return without_empty_steps(columns), decimal_comma
+        return of_csv(columns, where), decimal_comma
     except DataError as error:
         raise error if str(error).startswith(where) else DataError(f"{where}: {error}") from None
     # Arrow's own errors are children of these.

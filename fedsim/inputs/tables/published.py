@@ -2,18 +2,18 @@
 
 Contact events have lines ``TIME CONN a b up`` and ``TIME CONN a b down``: a row ``client, start_s, end_s`` for each end
 of a contact. Floating car data are the XML or the CSV of SUMO's ``--fcd-output``: a row ``client, time_s, x_m, y_m``
-for each vehicle and step; a step without vehicles has none. Movements of ns-2 give such rows for each place at which a
-node begins, turns or stops.
+for each vehicle and step, with ``last_step_s``; a step without vehicles has none. Movements of ns-2 give such rows for
+each place at which a node begins, turns or stops.
 """
 
 import io
 import math
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree
 
 from fedsim.errors import DataError, suggest
+from fedsim.inputs.tables.phones import as_columns, of_json, of_states
 from fedsim.inputs.tables.reading import note
 
 if TYPE_CHECKING:
@@ -23,9 +23,13 @@ _EVENTS: Final = re.compile(rb"\A\s*[\d.eE+-]+[ \t]+CONN[ \t]")
 _MOVES: Final = re.compile(rb"\A(\s*#[^\n]*\n|\s)*\$(node_\(|ns_\s+at)")
 _PLACE: Final = re.compile(r"\$node_\((\w+)\) set ([XYZ])_ (\S+)")
 _GO: Final = re.compile(r"\$ns_ at (\S+) \"\$node_\((\w+)\) setdest (\S+) (\S+) (\S+)\"")
-_CARS: Final = re.compile(rb"\A(\xef\xbb\xbf)?\s*<\?xml.*?<fcd-export|\A\s*<fcd-export", re.DOTALL)
+_JSON: Final = re.compile(rb"\A(\xef\xbb\xbf)?\s*[\[{]")
+CARS: Final = re.compile(rb"\A(\xef\xbb\xbf)?\s*<\?xml.*?<fcd-export|\A\s*<fcd-export", re.DOTALL)
+"""How the XML of SUMO begins."""
 CAR_COLUMNS: Final = {"vehicle_id": "client", "timestep_time": "time_s", "vehicle_x": "x_m", "vehicle_y": "y_m"}
 """Columns of SUMO's CSV and those that they stand for."""
+LAST_STEP: Final = "last_step_s"
+"""Column of floating car data: the last instant of the file, with vehicles or without."""
 
 
 def published(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray] | None":
@@ -36,17 +40,23 @@ def published(content: bytes, contact_with: str | None, where: str) -> "dict[str
         raise DataError("contact_with is given, and the file has no contact events; allowed: lines TIME CONN a b up")
     if _MOVES.match(content):
         return _moves(content)
-    return _cars(content) if _CARS.match(content[:4096]) else None
+    if _JSON.match(content):
+        return of_json(content, where)
+    return _cars(content) if CARS.match(content[:4096]) else None
 
 
-def without_empty_steps(columns: "dict[str, pa.ChunkedArray]") -> "dict[str, pa.ChunkedArray]":
-    """Return the columns of a CSV of SUMO under the names that they stand for; other columns as they are."""
+def of_csv(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.ChunkedArray]":
+    """Return the columns that a CSV of SUMO or FLASH stands for; other columns as they are."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if not CAR_COLUMNS.keys() <= columns.keys():
-        return columns
+        return of_states(columns, where)
+    times = columns["timestep_time"]
     there = pc.greater(pc.utf8_length(columns["vehicle_id"]), 0)
-    return {CAR_COLUMNS.get(name, name): values.filter(there) for name, values in columns.items()}
+    cars = {CAR_COLUMNS.get(name, name): values.filter(there) for name, values in columns.items()}
+    last = times[len(times) - 1].as_py() if len(times) else ""
+    return {**cars, LAST_STEP: pa.chunked_array([pa.repeat(last, len(cars["client"]))])}
 
 
 def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray]":
@@ -76,7 +86,7 @@ def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str
         (other, one, *times) for one, other, *times in spans
     ]
     rows = [(one, *times) for one, other, *times in ends if contact_with in (None, other)]
-    return _texts(("client", "start_s", "end_s"), rows)
+    return as_columns(("client", "start_s", "end_s"), rows)
 
 
 def _moves(content: bytes) -> "dict[str, pa.ChunkedArray]":
@@ -109,7 +119,7 @@ def _moves(content: bytes) -> "dict[str, pa.ChunkedArray]":
         if speed > 0 and apart_m > 0:
             way.append((time_s + apart_m / speed, x_m, y_m))
     rows = [(node, *map(repr, point)) for node, way in ways.items() for point in dict.fromkeys(way)]
-    return _texts(("client", "time_s", "x_m", "y_m"), rows)
+    return as_columns(("client", "time_s", "x_m", "y_m"), rows)
 
 
 def _cut(way: list[tuple[float, float, float]], time_s: float) -> tuple[float, float]:
@@ -137,11 +147,5 @@ def _cars(content: bytes) -> "dict[str, pa.ChunkedArray]":
                 element.clear()
     except ElementTree.ParseError as error:
         raise DataError(f"cannot be read: it is no XML: {error}") from None
-    return _texts(("client", "time_s", "x_m", "y_m"), rows)
-
-
-def _texts(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> "dict[str, pa.ChunkedArray]":
-    import pyarrow as pa
-
-    columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    return {name: pa.chunked_array([list(cells)], pa.string()) for name, cells in zip(names, columns, strict=True)}
+    names = ("client", "time_s", "x_m", "y_m", LAST_STEP)
+    return as_columns(names, [(*row, time_s) for row in rows])

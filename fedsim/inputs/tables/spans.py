@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.bounds import check_column
+from fedsim.inputs.tables.published import LAST_STEP
 from fedsim.inputs.tables.reading import note
 from fedsim.inputs.tables.table import Table
 from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, instants, origin_of, picked
@@ -102,14 +103,14 @@ def read_spans(
         names = TIMES, TIMES
         start = end = instants(table, table.called(*TIMES), least=least)
         begins = origin_of(table, [start], origin)
-        row, device, start_s, end_s = _seen(table, row, device, start.since(begins)[row])
+        row, device, start_s, end_s = _seen(table, row, device, start.since(begins)[row], after, begins)
     else:
         start, end = (instants(table, table.called(*name), least=least) for name in names)
         begins = origin_of(table, [start, end], origin)
         start_s, end_s = start.since(begins)[row], end.since(begins)[row]
     if after == "repeat":
         period = _periods(table, period_s or (DAY_S if start.kind == "clock" else None), device, devices, row)
-        if origin is not None:
+        if origin is not None or (start.kind == "date" and period_s is None):
             start_s, end_s = _moved(start_s, end_s, period[device])
     else:
         period, early, over = np.full(devices, np.inf), start_s < 0, (end_s <= 0) & (start_s <= end_s)
@@ -133,11 +134,12 @@ def read_spans(
 
 
 def _seen(
-    table: Table, row: IntArray, device: IntArray, time_s: FloatArray
+    table: Table, row: IntArray, device: IntArray, time_s: FloatArray, after: After, begins: float
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return row, device, start and end of each span without a gap in which a device has rows, of places for instance.
 
-    A gap is longer than two and a half steps; a span ends a step after its last row.
+    A gap is longer than two and a half steps; a span ends a step after its last row, or never where the last row holds
+    and is that of the table.
     """
     known = np.isfinite(time_s)
     table.note(int((~known).sum()), "rows not used: a value is missing")
@@ -153,13 +155,17 @@ def _seen(
     first = np.flatnonzero(~(same & (step_s <= GAP * usual_s)))
     last = np.append(first[1:], device.size) - 1
     table.note(first.size, f"spans of presence follow from the rows: gaps are longer than {GAP * usual_s:g} s")
-    return row[first], device[first], time_s[first], time_s[last] + usual_s
+    end_s = time_s[last] + usual_s
+    if after == "hold":
+        latest_s = table.numbers(LAST_STEP, SECONDS).max() - begins if table.find(LAST_STEP) else time_s.max()
+        end_s[end_s > latest_s] = np.inf
+    return row[first], device[first], time_s[first], end_s
 
 
 def _moved(start_s: FloatArray, end_s: FloatArray, period_s: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return intervals within the period that begins at an origin in their midst."""
     length_s = np.where(end_s < start_s, end_s + period_s - start_s, end_s - start_s)
-    start_s = np.mod(start_s, period_s)
+    start_s = np.where(length_s >= period_s, 0.0, np.mod(start_s, period_s))
     reach_s = start_s + length_s
     return start_s, np.where((reach_s > period_s) & (length_s < period_s), reach_s - period_s, reach_s)
 

@@ -33,6 +33,7 @@ _SINCE_1970_S: Final = (1e9, 4.1e9)
 """Instants from 2001 to 2099."""
 _CLOCK: Final = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$")
 _DOTTED: Final = re.compile(r"^(\d{4})[./](\d{2})[./](\d{2})[_ T](\d{2})[.:](\d{2})[.:](\d{2}(?:\.\d+)?)$")
+_NUMERIC: Final = re.compile(r"^[+-]?[\d.]+([eE][+-]?\d+)?$")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ANY: Final = Bound(0.0, 1e300)
 Kind = Literal["seconds", "date", "clock", "local"]
@@ -74,10 +75,16 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
     place, labels = table.labels(name)
     found = [_of_text(label) for label in labels]
     kinds = {kind for number, kind in found if kind}
-    for one, (_, kind) in enumerate(found):
-        if labels[one] is not None and (kind is None or (kind != found[0][1] and len(kinds) > 1)):
-            allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
-            table.refuse_cell(name, int(np.flatnonzero(place == one)[0]), allowed)
+    unlike = [
+        one
+        for one, (_, kind) in enumerate(found)
+        if labels[one] is not None and (kind is None or (kind != found[0][1] and len(kinds) > 1))
+    ]
+    if unlike:
+        # A word among seconds, before seconds among dates.
+        wrong = next((one for one in unlike if not _NUMERIC.match(labels[one] or "")), unlike[0])
+        allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
+        table.refuse_cell(name, int(np.flatnonzero(place == wrong)[0]), allowed)
     kind = kinds.pop() if kinds else "seconds"
     return Instants(np.array([time for time, _ in found])[place], "date" if kind == "local" else kind)
 

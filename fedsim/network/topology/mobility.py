@@ -19,6 +19,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import PartError
 from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import IDS, TIMES, Table, identified, in_order, instants, note, origin_of, owned, picked
+from fedsim.inputs.tables.published import LAST_STEP
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 from fedsim.units import COORDINATES, LONGEST_S, Bound, Metres, MetresPerSecond, NonNegative, Positive, Seconds
@@ -34,10 +35,8 @@ MOBILITIES = Registry(
 )
 
 _POINTS: Final = Bound(0.0, LONGEST_S)
-_COME_AND_GO: Final = (
-    "clients come or go within the trace and stand still outside; devices.availability = { kind = 'traces', path = the "
-    "same file } makes them absent there"
-)
+_COME_AND_GO: Final = "clients come or go within the trace and stand still outside"
+_ABSENT: Final = "; devices.availability = { kind = 'traces', path = the same file } makes them absent there"
 _DRAWN_AT_ONCE: Final = 16
 _SHORTEST_LEG_S: Final = 0.01
 """Time from the middle of the disc to its edge at the greatest speed."""
@@ -175,6 +174,7 @@ class Trace(Component):
     points : rows (client, time in s, x in m, y in m); the times of a client rise
     path : a table with the columns ``client,time_s,x_m,y_m``, floating car data of SUMO (XML or CSV), or movements of
         ns-2
+        Vehicles of SUMO are available while they are in the file, unless the scenario has ``devices.availability``.
         Rows may be in any order, times may be dates or seconds since 1970, ids may be names.
     after : after its last time a client stands still (``"hold"``), or its way begins anew (``"repeat"``); by default
         it stands still, which the run's notes say of a file
@@ -225,7 +225,8 @@ class Trace(Component):
         if self.path is not None and self.after is None:
             note(table.where, "after its last row a client stands still, as no after is stated")
         if self.path is not None and self.after != "repeat":
-            table.note(sum((way[0][0], way[-1][0]) != whole for way in ways.values()), _COME_AND_GO)
+            hint = "" if table.find(LAST_STEP) else _ABSENT
+            table.note(sum((way[0][0], way[-1][0]) != whole for way in ways.values()), _COME_AND_GO + hint)
         return partial(_along, ways, self.after == "repeat")
 
 

@@ -31,8 +31,10 @@ class RateFile(Settings):
     Attributes
     ----------
     path : a table with the suffix ``.csv``, ``.parquet`` or ``.npz``, a row for each instant from which on a rate
-        holds; any other suffix is a packet-delivery file of Mahimahi: one timestamp in milliseconds a line, each the
-        opportunity to send one packet of 1,500 bytes, the last one the length of the trace
+        holds; measurements of MobiPerf (``.json``), with the columns ``time_s`` and ``down_kbps`` and ``up_kbps`` or,
+        of one direction, ``rate_kbps``; any other suffix is a packet-delivery file of Mahimahi: one timestamp in
+        milliseconds a line, each the opportunity to send one packet of 1,500 bytes, the last one the length of the
+        trace
     rate : column of rates; a row without one is not used
     unit : of the rates; by default that of the column's name (``rate_mbps``, ``DL [Mbit/s]``), or else bit/s
     time : column of instants, which count from the first of the trace: seconds, dates, or hours such as ``23:59:59``

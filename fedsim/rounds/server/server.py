@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt, Process
 
-from fedsim.answers import attributing
-from fedsim.clock import Waiting
+from fedsim.answers import attributing, unchecked
+from fedsim.capabilities import TIME_LIMIT
+from fedsim.clock import Waiting, rest_of_instant, wait_until
+from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.history.recorder import Recorder
 from fedsim.inputs.bounds import LATEST_S
@@ -123,6 +125,10 @@ class Server:
         end_of_time.callbacks = [self._refuse_to_wait]
         too_late = self.env.timeout(LATEST_S)
         too_late.callbacks = [self._refuse_to_go_on]
+        policy = self.context.policy
+        own = not is_builtin(type(unchecked(policy))) and policy.traits.concurrency is None
+        if own and self.stopping.until_s is not None and TIME_LIMIT not in policy.provides:
+            self.env.process(self._refuse_to_outlast(self.stopping.until_s))
         return self.env.process(self.serve())
 
     def go_on(self, process: Process, paused: Callable[[], bool]) -> None:
@@ -155,6 +161,13 @@ class Server:
             "rounds: no client is available and idle, and none ever will be: the clients in flight never finish, since "
             "their links carry nothing; allowed: rounds.late that cancels late clients"
         )
+
+    def _refuse_to_outlast(self, until_s: float) -> Waiting:
+        """Refuse a policy without a time limit that waits, with nobody in flight, at twice the end of the run."""
+        yield from wait_until(self.env, 2.0 * until_s)
+        yield from rest_of_instant(self.env)
+        if isinstance(waiting := self._runner.waits_in_vain(), PartError):
+            raise waiting
 
     def _refuse_to_go_on(self, _: Event) -> None:
         if self.env.peek() == np.inf:

@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 
 from fedsim.devices.availability.traces import Traces
-from fedsim.errors import DataError
+from fedsim.errors import DataError, ScenarioError
 from fedsim.inputs.tables import reading
 from fedsim.network.satellite.passes import WindowFile
 from fedsim.network.topology.mobility import Trace
+from fedsim.scenario import Scenario
+from fedsim.scenario.presence import with_presence
+from fedsim.simulation import Simulation
 from fedsim.streams import Streams
 
+WIRE = {"capacity_bps": 1e9, "delay_s": 0.0}
 CONTACTS = """5.0 CONN 0 sink up
 6.0 CONN 1 0 up
 8 CONN sink 0 down
@@ -96,8 +100,36 @@ def test_vehicles_that_come_and_go(tmp_path, name, text):
     assert presence == [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0], [0, 1], [0, 0]]
     told = [note.partition(f"{name}: ")[2] for note in run.notes]
     assert told[0] == "clients 0, 1, ... are veh0, veh1"
-    assert told[1].startswith("2 clients come or go within the trace and stand still outside")
+    assert told[1] == "2 clients come or go within the trace and stand still outside"
     assert told[2] == "3 spans of presence follow from the rows: gaps are longer than 2.5 s"
+
+
+@pytest.mark.parametrize(("name", "text"), [("fcd.csv", CSV), ("fcd.xml", XML)])
+def test_vehicles_are_available_while_they_are_in_the_trace(tmp_path, name, text):
+    """The first leaves at 3 s; the second is there from 2 s to 5 s, and from 9 s on, to the end of the XML."""
+    path = tmp_path / name
+    path.write_text(text)
+    network = {
+        "kind": "graph",
+        "topology": {"kind": "star", "backhaul": WIRE},
+        "access": {"kind": "radio", "delay_s": 0.0},
+        "mobility": {"kind": "trace", "path": str(path)},
+    }
+    learning = {"kind": "none", "downlink_bits": 1e3, "uplink_bits": 1e3, "samples_per_client": 1}
+    rounds = {"count": 1, "policy": {"kind": "deadline", "deadline_s": 9.0}}
+    tables = {"rounds": rounds, "selector": "all", "learning": learning, "network": network}
+    scenario = Scenario(name="t", crowd={"clients": 2}, **tables)
+    with reading() as run:
+        found = with_presence(scenario).devices.availability.build(2, Streams(0))
+    states = [found.available(np.arange(2), at, 1).astype(int).tolist() for at in (0.5, 1.5, 2.5, 4.5, 6.0, 9.5, 99.0)]
+    stays = int(name == "fcd.xml")
+    assert states == [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0], [0, 1], [0, stays]]
+    assert run.notes[0].startswith(f"network.mobility.path: {name}: clients are available while they are in the trace")
+    stated = scenario.replace({"devices.availability": {"kind": "bernoulli", "probability": 0.5}})
+    assert with_presence(stated) is stated
+    with pytest.raises(ScenarioError, match=r"a client can be lost.*as the vehicles of network.mobility.path do"):
+        with_presence(scenario.replace({"rounds.policy": {"kind": "wait-for-all"}}))
+    assert Simulation(scenario, store=False).context.clients.may_leave
 
 
 def test_xml_with_entities_is_refused(tmp_path):

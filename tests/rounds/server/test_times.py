@@ -5,10 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.errors import ScenarioError, SelectorError
+from fedsim import Scenario, simulate
+from fedsim.errors import PartError, ScenarioError, SelectorError
+from fedsim.history import RoundEnd
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.aggregation.staleness import Polynomial
+from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Stale
 from fedsim.selectors import Cohort
 from tests.support.worlds import CountingLearner, Everybody, Sequence, serve
@@ -266,3 +269,21 @@ def test_laws_of_a_round(clients, deadline_s, count):
     assert starts[1:].tolist() == ends[:-1].tolist(), "simulated time never runs backwards"
     delivered = {(row["round"], row["client"]) for row in rows if row["outcome"] == "delivered"}
     assert len(learner.asked) == len(delivered), "no update of a late or dropped client is asked for"
+
+
+class Ticking(RoundPolicy):
+    """Looks once a second whether more clients have delivered than it has sent."""
+
+    def run(self, server, round_):
+        cohort = yield from server.select(round_, round_.cohort_size)
+        server.dispatch(cohort, round_)
+        while round_.size < 99:
+            yield round_.limit(1.0)
+        return RoundEnd.ENOUGH
+
+
+def test_a_policy_that_no_event_can_end_is_refused_though_time_goes_on():
+    tables = {"name": "t", "crowd": {"clients": 2}, "network": "pause-two-speed", "selector": "all", "learning": "none"}
+    scenario = Scenario(**tables, devices={"compute": "zero"}, rounds={"count": 3, "until_s": 5.0, "policy": Ticking()})
+    with pytest.raises(PartError, match=r"Ticking.run waits for ever: no client is in flight"):
+        simulate(scenario, store=False)

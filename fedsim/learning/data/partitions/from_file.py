@@ -30,8 +30,7 @@ class FilePartition(Component):
     path: InputPath
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        table = Table.read(self.path, "learning.split.path")
-        owner = self._owners(table, clients)
+        table, owner = self.owners(clients)
         if table.find("sample") is not None:
             sample = table.whole("sample")
             beyond = np.flatnonzero(sample >= labels.size)
@@ -54,11 +53,13 @@ class FilePartition(Component):
         order = np.argsort(of, kind="stable")
         return np.split(order, np.searchsorted(of[order], np.arange(clients + 1)))[1:-1]
 
-    def _owners(self, table: Table, clients: int) -> IntArray:
+    def owners(self, clients: int) -> tuple[Table, IntArray]:
+        """Return the table, and the client of each of its rows."""
+        table = Table.read(self.path, "learning.split.path")
         name = table.called(*IDS)
         allowed = f"whole numbers from 0 to {clients - 1}, -1 for no client, or names of clients"
         owner = clients_of(table, name, clients, _NONE)
         wrong = owner >= clients if table.is_numeric(name) else owner < 0
         if wrong.any():
             table.refuse_cell(name, int(np.flatnonzero(wrong)[0]), allowed)
-        return owner
+        return table, owner

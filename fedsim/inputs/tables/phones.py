@@ -1,0 +1,193 @@
+"""Measurements of phones as they are published: states of FLASH (JSON, CSV), and throughput of MobiPerf (JSON).
+
+FLASH's JSON has an object of devices with ``messages``: lines ``2020-01-28 00:00:00<tab>wifi``. A phone is there while
+it is locked, charging and on WiFi; each repeats its own time from its first message to its last one. Its cache of
+sessions (``ready_time``) is read too, and tables with a row for each device (``guid``, ``messages``) or message
+(``guid``, ``time``, ``state``). MobiPerf's JSON has a list of measurements with ``tcp_speed_results`` in kbit/s, one a
+second.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from fedsim.errors import DataError
+from fedsim.inputs.tables.reading import note
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Message = tuple[str, str]
+"""Instant and state."""
+_CHANGES: Final = {
+    "screen_lock": (0, True),
+    "screen_unlock": (0, False),
+    "battery_charged_on": (1, True),
+    "battery_charged_off": (1, False),
+    "wifi": (2, True),
+    **dict.fromkeys(("unknown", "2g", "3g", "4g", "5g"), (2, False)),
+    **dict.fromkeys(("screen_on", "screen_off"), (3, True)),
+}
+"""What each state changes: locked, charging, on WiFi, and the screen, which does not count."""
+_CACHE_BEGINS: Final = datetime(2020, 1, 2, tzinfo=UTC)
+"""The instant from which FLASH's cache counts seconds."""
+_SPANS: Final = ("device", "start", "end", "period_s")
+_STATES: Final = "'2020-01-28 00:00:00', a tab and a state, such as wifi, 4g, screen_lock or 80%"
+
+
+def of_json(content: bytes, where: str) -> "dict[str, pa.ChunkedArray]":
+    """Return the columns of a file of JSON."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"cannot be read: it is no JSON: {error}") from None
+    entries = list(found.values()) if isinstance(found, dict) else found
+    if isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries):
+        if isinstance(found, dict) and all("messages" in entry for entry in entries):
+            texts = [(str(entry.get("guid", name)), str(entry["messages"])) for name, entry in found.items()]
+            return _sessions([(guid, _lines(text, guid)) for guid, text in texts], where)
+        if isinstance(found, dict) and all("ready_time" in entry for entry in entries):
+            return _cached(found, where)
+        if any(_speeds(entry) is not None for entry in entries):
+            return _throughput(entries, where)
+    raise DataError("is JSON of no known layout; allowed: FLASH (messages or ready_time), MobiPerf (tcp_speed_results)")
+
+
+def of_states(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.ChunkedArray]":
+    """Return the spans of FLASH's states in a table; columns of another table as they are."""
+    names = {name.lower(): name for name in columns}
+    guid = next((names[name] for name in ("guid", "client", "device", "id") if name in names), None)
+    if guid is not None and "messages" in names:
+        rows = zip(columns[guid].to_pylist(), columns[names["messages"]].to_pylist(), strict=True)
+        return _sessions([(name, _lines(text, name)) for name, text in rows], where)
+    time = next((names[name] for name in ("time", "timestamp") if name in names), None)
+    if guid is None or time is None or "state" not in names:
+        return columns
+    devices: dict[str, list[Message]] = {}
+    cells = (columns[name].to_pylist() for name in (guid, time, names["state"]))
+    for number, (name, instant, state) in enumerate(zip(*cells, strict=True), 1):
+        if not _is_state(state.strip()):
+            raise DataError(f"{names['state']}, row {number}: {state!r} is not allowed; allowed: states of FLASH")
+        devices.setdefault(name, []).append((instant.strip(), state.strip()))
+    return _sessions(devices.items(), where)
+
+
+def _lines(text: str, guid: str) -> Iterator[Message]:
+    for line in text.replace("\0", "").splitlines():
+        instant, _, state = (part.strip() for part in line.partition("\t"))
+        if line.strip():
+            if not _is_state(state):
+                raise DataError(f"device {guid}: {line.strip()[:60]!r} is not allowed; allowed: {_STATES}")
+            yield instant, state
+
+
+def _is_state(state: str) -> bool:
+    return state.lower() in _CHANGES or (state.endswith("%") and state[:-1].replace(".", "", 1).isdigit())
+
+
+def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> "dict[str, pa.ChunkedArray]":
+    rows: list[tuple[str, ...]] = []
+    never, moved, open_ended = 0, 0, 0
+    for guid, found in devices:
+        messages = list(found)
+        times = [_date(instant, guid) for instant, _ in messages]
+        order = sorted(range(len(times)), key=times.__getitem__)
+        moved += sum(place != at for place, at in enumerate(order))
+        period = (times[order[-1]] - times[order[0]]).total_seconds() if order else 0.0
+        holds, begun = [False] * 4, ""
+        before = len(rows)
+        for at in order:
+            instant, state = messages[at]
+            place, value = _CHANGES.get(state.lower(), (3, True))
+            holds[place] = value
+            ready = all(holds[:3])
+            if begun and not ready:
+                rows.append((guid, begun, instant, str(period)))
+            begun = (begun or instant) if ready else ""
+        if begun and begun != messages[order[-1]][0]:
+            open_ended += 1
+            rows.append((guid, begun, messages[order[-1]][0], str(period)))
+        if len(rows) == before:
+            never += 1
+            first = messages[order[0]][0] if order else "2020-01-02 00:00:00"
+            rows.append((guid, first, first, str(period or 1.0)))
+    for count, what in (
+        (never, "devices are never locked, charging and on WiFi"),
+        (moved, "messages come before the one above them: messages are sorted"),
+        (open_ended, "sessions go on at the last message of a device: they end there, and FLASH leaves them out"),
+    ):
+        if count:
+            note(where, f"{count:,} {what}")
+    return as_columns(_SPANS, rows)
+
+
+def _cached(found: dict[str, dict[str, Any]], where: str) -> "dict[str, pa.ChunkedArray]":
+    rows: list[tuple[str, ...]] = []
+    never: list[str] = []
+    for guid, entry in found.items():
+        try:
+            spans = [(float(start), float(end)) for start, end in entry["ready_time"]] if entry["isSuccess"] else []
+            period_s = float(entry["trace_end"]) - float(entry["trace_start"]) if spans else 0.0
+            times = [[(_CACHE_BEGINS + timedelta(seconds=one)).isoformat() for one in span] for span in spans]
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise DataError(
+                f"device {guid}: no numbers in isSuccess, trace_start, trace_end, ready_time: {error}"
+            ) from None
+        never += [] if spans else [guid]
+        rows += [(guid, *span, str(period_s)) for span in times]
+    begin = min((start for _, start, *_ in rows), default=_CACHE_BEGINS.isoformat())
+    if never:
+        note(where, f"{len(never):,} devices have no session")
+    return as_columns(_SPANS, [*rows, *((guid, begin, begin, "1.0") for guid in never)])
+
+
+def _date(text: str, guid: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise DataError(f"device {guid}: {text[:60]!r} is not allowed; allowed: {_STATES}") from None
+
+
+def _speeds(entry: dict[str, Any]) -> Any:
+    values = entry.get("values")
+    return entry.get("tcp_speed_results", values.get("tcp_speed_results") if isinstance(values, dict) else None)
+
+
+def _throughput(entries: list[dict[str, Any]], where: str) -> "dict[str, pa.ChunkedArray]":
+    """Return a row for each sample of a measurement, the downlink's and the uplink's in columns of their own."""
+    rows: list[tuple[str, ...]] = []
+    others = failed = 0
+    for number, entry in enumerate(entries, 1):
+        speeds = _speeds(entry)
+        if speeds is None or str(entry.get("success", True)).lower() == "false":
+            others, failed = others + (speeds is None), failed + (speeds is not None)
+            continue
+        stated = entry.get("parameters")
+        stated = stated if isinstance(stated, dict) else {}
+        up = str(stated.get("dir_up", "")).lower()
+        try:
+            samples = [float(one) for one in (json.loads(speeds) if isinstance(speeds, str) else speeds)]
+            step_s = float(stated.get("sample_period_sec") or float(stated.get("sample_period_ms") or 1000.0) / 1e3)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"measurement {number}: tcp_speed_results are {str(speeds)[:60]}; allowed: numbers in kbit/s"
+            ) from None
+        for place, sample in enumerate(samples):
+            ways = (str(sample) if up == "false" else "", str(sample) if up == "true" else "")
+            rows.append((str(number), str(place * step_s), "" if up else str(sample), *ways))
+    for count, what in ((others, "measurements not used: they are of no throughput"), (failed, "measurements failed")):
+        if count:
+            note(where, f"{count:,} {what}")
+    note(where, "MobiPerf sorts the samples of a measurement: a rate lasts as long as it did, at another time")
+    names = ("device", "time_s", "rate_kbps", "down_kbps", "up_kbps")
+    columns = as_columns(names, rows)
+    return {name: cells for name, cells in columns.items() if name in names[:2] or any(map(len, cells.to_pylist()))}
+
+
+def as_columns(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> "dict[str, pa.ChunkedArray]":
+    """Return columns of texts from rows."""
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    return {name: pa.chunked_array([list(cells)], pa.string()) for name, cells in zip(names, columns, strict=True)}

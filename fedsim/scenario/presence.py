@@ -1,0 +1,30 @@
+"""Vehicles that come and go: presence in floating car data is availability, unless the scenario states one."""
+
+from fedsim.devices import Always
+from fedsim.errors import ScenarioError
+from fedsim.inputs.tables import note
+from fedsim.inputs.tables.content import is_car_data
+from fedsim.network.graph.graph import Graph
+from fedsim.network.topology.mobility import Trace
+from fedsim.scenario.scenario import Scenario
+
+
+def with_presence(scenario: Scenario) -> Scenario:
+    """Return the scenario with the availability that its floating car data state, if any do."""
+    network = scenario.network
+    trace = network.mobility if isinstance(network, Graph) else None
+    if not isinstance(trace, Trace) or trace.path is None or trace.after == "repeat":
+        return scenario
+    if not isinstance(scenario.devices.availability, Always) or not is_car_data(trace.path):
+        return scenario
+    note(
+        f"network.mobility.path: {trace.path}",
+        "clients are available while they are in the trace, as devices.availability states nothing else; those that "
+        "are there at its end stay",
+    )
+    presence = {"kind": "traces", "path": trace.path, "after": "hold", "mapping": "id", "origin": trace.origin}
+    stated = {name: one for name, one in presence.items() if one is not None}
+    try:
+        return scenario.replace({"devices.availability": stated})
+    except ScenarioError as error:
+        raise ScenarioError(f"{error}; clients come and go as the vehicles of network.mobility.path do") from None
