@@ -20,7 +20,8 @@ _PHASES: Final = 3
 class Prices:
     """Energy prices of transfers and work: each a number for all clients, or one for each, shape (K,).
 
-    The power of the radio comes beside the energy of bits. ``sample_j`` is 0 where the cost of work follows from its
+    The power of the radio on the air comes beside the energy of bits, and ``base_w`` is its power for as long as a
+    message lasts. ``sample_j`` is 0 where the cost of work follows from its
     time, and ``compute_w`` is 0 where it follows from its operations.
     """
 
@@ -30,6 +31,7 @@ class Prices:
     compute_w: Values
     receive_w: Values = 0.0
     transmit_w: Values = 0.0
+    base_w: Values = 0.0
     amplifier_efficiency: Values = 1.0
     circuit_w: Values = 0.0
 
@@ -41,6 +43,7 @@ class Prices:
             compute_w=at(self.compute_w, client),
             receive_w=at(self.receive_w, client),
             transmit_w=at(self.transmit_w, client),
+            base_w=at(self.base_w, client),
             amplifier_efficiency=at(self.amplifier_efficiency, client),
             circuit_w=at(self.circuit_w, client),
         )
@@ -55,8 +58,9 @@ class EnergyDemand:
     """Energy demand of the participations of a cohort with n members.
 
     Phases are 0, 1 and 2: downlink, work, uplink. ``charge_j`` is the charge at the beginning, and ``cost_j``, shape
-    (3, n), the energy of the bits and the work if they are completed. ``power_w`` of the radio, shape (3, n), is None
-    where time on the air costs no energy. ``frequency`` is a share of the full clock frequency.
+    (3, n), the energy of the bits and the work if they are completed. ``power_w`` of the radio on the air, and
+    ``base_w`` of its messages for as long as they last, both of shape (3, n), are None where seconds of the radio cost
+    no energy. ``frequency`` is a share of the full clock frequency.
     """
 
     client: IntArray
@@ -64,12 +68,14 @@ class EnergyDemand:
     cost_j: FloatArray
     samples: FloatArray
     power_w: FloatArray | None = None
+    base_w: FloatArray | None = None
     frequency: FloatArray | None = None
     transmit_power_dbm: FloatArray | None = None
 
     def of(self, part: IntArray) -> "EnergyDemand":
         """Return the demand of the members at some positions."""
         power_w = None if self.power_w is None else self.power_w[:, part]
+        base_w = None if self.base_w is None else self.base_w[:, part]
         frequency = None if self.frequency is None else self.frequency[part]
         power_dbm = None if self.transmit_power_dbm is None else self.transmit_power_dbm[part]
         return EnergyDemand(
@@ -78,16 +84,22 @@ class EnergyDemand:
             self.cost_j[:, part],
             self.samples[part],
             power_w,
+            base_w,
             frequency,
             power_dbm,
         )
 
-    def spent_j(self, members: IntArray, done: FloatArray, emptied: BoolArray, spent_s: FloatArray) -> FloatArray:
+    def radio_j(self, phase: int, members: IntArray, on_air_s: FloatArray, spent_s: FloatArray) -> FloatArray:
+        """Return the energy of the radio's seconds in a phase, shape (m,)."""
+        if self.power_w is None or self.base_w is None:
+            return np.zeros(members.size)
+        radio_j: FloatArray = self.power_w[phase, members] * on_air_s + self.base_w[phase, members] * spent_s
+        return radio_j
+
+    def spent_j(self, members: IntArray, done: FloatArray, emptied: BoolArray, radio_j: FloatArray) -> FloatArray:
         """Return the energy that members have spent, from the share of each phase that is done, shape (3, m)."""
         charge_j = self.charge_j[members]
-        due_j = self.cost_j[:, members] * done
-        if self.power_w is not None:
-            due_j += self.power_w[:, members] * spent_s
+        due_j = self.cost_j[:, members] * done + radio_j
         spent_j = np.minimum(np.sum(due_j, axis=0), charge_j)
         return np.where(emptied, charge_j, spent_j)
 
@@ -150,15 +162,15 @@ class Batteries:
         else:
             cost_j[1] = (prices.sample_j * samples + prices.compute_w * compute_s * frequency) * frequency**2
         cost_j[2] = prices.transmit_j_per_bit * bits[1]
-        power_w = None
-        if np.any(np.greater(prices.receive_w, 0)) or np.any(np.greater(prices.transmit_w, 0)):
-            power_w = np.zeros((_PHASES, client.size))
-            power_w[0], power_w[2] = prices.receive_w, prices.transmit_w
+        power_w = base_w = None
+        if any(np.any(np.greater(price, 0)) for price in (prices.receive_w, prices.transmit_w, prices.base_w)):
+            power_w, base_w = np.zeros((2, _PHASES, client.size))
+            power_w[0], power_w[2], base_w[0], base_w[2] = prices.receive_w, prices.transmit_w, *[prices.base_w] * 2
             if transmit_power_dbm is not None:
                 power_w[2] = np.where(power_w[2] > 0, prices.sending_w(transmit_power_dbm), 0.0)
         self._charge_j[client], self._since_s[client] = charge_j, np.inf
         self._from_s[client] = np.inf
-        return EnergyDemand(client, charge_j, cost_j, samples, power_w, frequency, transmit_power_dbm)
+        return EnergyDemand(client, charge_j, cost_j, samples, power_w, base_w, frequency, transmit_power_dbm)
 
     def end(self, client: IntArray, charge_j: FloatArray, time_s: FloatArray) -> None:
         self._charge_j[client], self._since_s[client] = charge_j, time_s

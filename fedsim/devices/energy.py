@@ -90,28 +90,29 @@ class NoEnergy(Component):
 class Battery(Component):
     """Every device has a battery that transfers and work discharge, and that recharges between participations.
 
-    A participation costs, for the messages received and sent, ``bits * J/bit`` and the seconds on the air times the
-    power of the radio, and for its work either the operations times `compute_j_per_flop` or the seconds times
-    `compute_w`; exactly one of the two is given. Seconds on the air are those of the transfer with its access; waiting
-    in a queue costs nothing. When the battery is empty the client drops out at that instant. A transfer over shared
-    links is opened for the bits that the battery can pay, and the client drops out when the last of them has arrived.
-    So the rule ``"minimum-makespan"``, which splits by size, counts only these bits, and of a multicast the client
-    receives only the beginning. Between two participations the charge changes by ``charge_w - idle_w`` watts and stays
-    within 0 and the capacity.
+    A participation costs, for the messages received and sent, ``bits * J/bit``, the seconds on the air times the power
+    of the radio, and the seconds of the message times `base_w`. Its work costs either the operations times
+    `compute_j_per_flop` or the seconds times `compute_w`; exactly one of the two is given. Seconds on the air are those
+    in which the client's own bits are carried, and those of a connection's set-up. Access, propagation, silences of a
+    duty cycle, waits for a satellite, holes of a trace and the shares of others are not on the air; a share of a band
+    counts as that share of the time. Waiting in a queue costs nothing. When the battery is empty the client drops out
+    at that instant. A transfer over shared links is opened for the bits that the battery can pay, and the client drops
+    out when the last of them has arrived, or when seconds have cost the rest, known to a thousandth. So the rule
+    ``"minimum-makespan"``, which splits by size, counts only these bits, and of a multicast the client receives only
+    the beginning. Between two participations the charge changes by ``charge_w - idle_w`` watts and stays within 0 and
+    the capacity.
 
     The defaults of the radio are the slopes of the LTE power model of Huang, Qian, Gerber, Mao, Sen and Spatscheck, "A
     close examination of performance and power characteristics of 4G LTE networks", MobiSys 2012: 51.97 mW for every
-    Mbit/s down and 438.39 mW for every Mbit/s up. Their base power of 1.29 W while the radio is on is not in them; at
-    a rate r it adds ``1.29 / r`` J/bit. With these prices a client far from its base station pays what one beside it
-    pays. Where distance matters, state a power: `receive_w` and `transmit_w`, or for a sender the radiated
-    `transmit_power_dbm`, whose power is ``P / amplifier_efficiency + circuit_w`` (Auer et al., "How much energy is
-    needed to run a wireless network?", IEEE Wireless Communications 18(5), 2011, without load dependence). A direction
-    with a power has no price of a bit by default; both together, as in the whole model of Huang et al., need links of
-    known durations: a shared direction allows one of the two. Where a selector allocates powers
-    (`fedsim.selectors.Allocation`) and seconds of sending cost energy, a client draws ``P / amplifier_efficiency +
-    circuit_w`` with the power P that it was given, in place of `transmit_w` too; a price of bits stays as it is. The
-    capacity and the price of work differ between devices and have no default: a phone's 3,000 mAh at 3.85 V are
-    41.6 kJ.
+    Mbit/s down and 438.39 mW for every Mbit/s up. Their base power while the radio is on is `base_w` = 1.29. With these
+    prices a client far from its base station pays what one beside it pays. Where distance matters, state a power:
+    `receive_w` and `transmit_w`, or for a sender the radiated `transmit_power_dbm`, whose power is ``P /
+    amplifier_efficiency + circuit_w`` (Auer et al., "How much energy is needed to run a wireless network?", IEEE
+    Wireless Communications 18(5), 2011, without load dependence). A direction with a power has no price of a bit by
+    default. Where a selector allocates powers (`fedsim.selectors.Allocation`) and seconds of sending cost energy, a
+    client draws ``P / amplifier_efficiency + circuit_w`` with the power P that it was given, in place of `transmit_w`
+    too; a price of bits stays as it is. The capacity and the price of work differ between devices and have no default:
+    a phone's 3,000 mAh at 3.85 V are 41.6 kJ.
 
     Powers, prices, efficiencies, the capacity and the least charge may have a value for each client
     (`fedsim.per_client`).
@@ -123,6 +124,7 @@ class Battery(Component):
     receive_j_per_bit, transmit_j_per_bit : energy of a bit of the downlink and of the uplink; the defaults hold where
         the direction has no power
     receive_w, transmit_w : power of the radio while it receives, and while it sends
+    base_w : power of the radio for as long as a message lasts, also while nothing is on the air
     transmit_power_dbm : radiated power while it sends, in place of `transmit_w`
     amplifier_efficiency : radiated power over the power that the amplifier draws
     circuit_w : power of a sender beside its amplifier
@@ -144,6 +146,7 @@ class Battery(Component):
     transmit_j_per_bit: EnergyOfBits = 4.3839e-7
     receive_w: Power = 0.0
     transmit_w: Power = 0.0
+    base_w: Power = 0.0
     transmit_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100), DECIBELS] | None = None
     amplifier_efficiency: Annotated[ClientValues, PerClient(gt=0, le=1)] = 0.35
     circuit_w: Power = 0.0
@@ -196,6 +199,7 @@ class Battery(Component):
         prices = Prices(
             receive_w=of("receive_w"),
             transmit_w=of("transmit_w"),
+            base_w=of("base_w"),
             receive_j_per_bit=of("receive_j_per_bit"),
             transmit_j_per_bit=of("transmit_j_per_bit"),
             sample_j=sample_j,

@@ -152,10 +152,40 @@ class Links(ABC):
         part = np.divide(elapsed_s, duration_s, out=np.ones(client.size), where=duration_s > elapsed_s)
         return np.asarray(bits * part)
 
+    def on_air_s(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the seconds for which a dedicated transfer has been on the air some time after its start; all of them.
+
+        Links whose transfers wait, are silent or propagate for a while have a method of their own. It never falls with
+        time.
+
+        Parameters
+        ----------
+        client, draw, start_s, bits : as in `downlink_s`
+        elapsed_s, up : as in `carried_bits`
+
+        Returns
+        -------
+        array of shape (n,), in [0, elapsed_s]
+        """
+        return elapsed_s
+
+    def expected_on_air_s(self, bits: float, *, up: bool) -> FloatArray:
+        """Return the expected seconds on the air of every client alone, shape (K,); by default the expected duration.
+
+        Parameters
+        ----------
+        bits : size of the message
+        up : whether it is the message to the server
+        """
+        return self.expected_uplink_s(bits) if up else self.expected_downlink_s(bits)
+
     @property
     def steady(self) -> bool:
-        """Whether dedicated transfers carry their bits in proportion to time; False with an own `carried_bits`."""
-        return type(self).carried_bits is Links.carried_bits
+        """Whether dedicated transfers carry bits, and are on the air, in proportion to time; False with own methods."""
+        kind = type(self)
+        return kind.carried_bits is Links.carried_bits and kind.on_air_s is Links.on_air_s
 
     @abstractmethod
     def expected_downlink_s(self, bits: float) -> FloatArray:
@@ -274,6 +304,8 @@ LINKS: Final = Contract(
         "downlink_s": _DURATIONS,
         "uplink_s": _DURATIONS,
         "carried_bits": Numbers(same_shape("client"), least=0),
+        "on_air_s": Numbers(same_shape("client"), least=0),
+        "expected_on_air_s": _EXPECTED,
         "steady": InstanceOf(bool),
         "expected_downlink_s": _EXPECTED,
         "expected_uplink_s": _EXPECTED,

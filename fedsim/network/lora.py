@@ -197,6 +197,21 @@ class LoRaLinks(Links):
         sent_s = self.network.message_s(bits, self.up[client], self.network.uplink_duty_cycle)
         return sent_s + self.delay_s[client]
 
+    def on_air_s(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the time of packets, which are spread evenly over that of the message."""
+        whole_s = self.expected_on_air_s(bits, up=up)[client]
+        takes_s = (self.uplink_s if up else self.downlink_s)(client, draw, start_s, bits) - self.delay_s[client]
+        part = np.divide(elapsed_s, takes_s, out=np.ones(client.size), where=takes_s > elapsed_s)
+        return np.asarray(np.minimum(whole_s * part, elapsed_s))
+
+    def expected_on_air_s(self, bits: float, *, up: bool) -> FloatArray:
+        """Return the time of a message's packets, none of them lost."""
+        duty = self.network.uplink_duty_cycle if up else self.network.downlink_duty_cycle
+        whole_s, _ = self.network.periods_s(bits, self.up if up else self.down, duty)
+        return np.asarray(duty * whole_s)
+
     def expected_downlink_s(self, bits: float) -> FloatArray:
         return self.network.message_s(bits, self.down, self.network.downlink_duty_cycle) + self.delay_s
 
@@ -217,7 +232,7 @@ class LoRaLinks(Links):
         with np.errstate(divide="ignore"):
             level_db = linear_to_db(snr[1])
         down, up = (
-            Stations(factor, level_db, self.delay_s, lru_cache(4)(partial(_periods_s, network, factor, duty)))
+            Stations(factor, level_db, self.delay_s, duty, lru_cache(4)(partial(_periods_s, network, factor, duty)))
             for factor, duty in ((self.down, network.downlink_duty_cycle), (self.up, network.uplink_duty_cycle))
         )
         return AlohaMedium(env, down, up, network.overlap, network.capture_db)

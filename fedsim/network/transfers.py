@@ -58,6 +58,18 @@ class Transfer(ABC):
         """Return the seconds for which the transfer has waited for a free medium; 0 on media without a queue."""
         return 0.0
 
+    def on_air_s(self, elapsed_s: float) -> float:
+        """Return the seconds so far for which the transfer has been on the air, at most those given; by default all.
+
+        Silences, waits, propagation and the shares of other transfers are not on the air. A share of a band counts as
+        that share of the time.
+
+        Parameters
+        ----------
+        elapsed_s : seconds since the start of the transfer, `queued_s` left out
+        """
+        return elapsed_s
+
     def arrives_s(self) -> float:
         """Return the instant at which the last bit arrives; `inf` while it is unknown."""
         return math.inf
@@ -179,6 +191,7 @@ TRANSFER: Final = Contract(
         "done": InstanceOf(Event),
         "sent_bits": Number(least=0),
         "queued_s": Number(least=0),
+        "on_air_s": Number(least=0),
         "arrives_s": Number(least=0, infinite=True),
     },
 )

@@ -37,6 +37,7 @@ class Plan:
     begun_s : instant at which each phase was due, shape (3, n); NaN where unknown
     queue_s, setup_s, spent_s : seconds in each phase of waiting, of setting up, and of setting up and doing it, each of
         shape (3, n); until a member ends, those planned, inf where unknown
+    on_air_s : seconds on the air of downlink and uplink, shape (2, n), of phases that have ended on a shared medium
     sent_bits : bits carried down and up, shape (2, n); until a member ends, those planned
     end_s, outcome, cut_in : end of each participation, how it ended, and the phase in which it was cut short
     cause : by position, the effect that has ended a participation
@@ -81,12 +82,12 @@ class Plan:
         """Start now; the phases from one on have no times yet, and those before it get theirs at once."""
         size = self.client.size
         self.start_s = now_s
-        amounts = np.zeros((14, size))
+        amounts = np.zeros((16, size))
         self.queue_s, self.setup_s, self.begun_s, self.spent_s = amounts[:3], amounts[3:6], amounts[6:9], amounts[9:12]
         if known < len(PHASES):
             self.begun_s[known:].fill(math.nan)
             self.spent_s[known:].fill(math.inf)
-        self.sent_bits = amounts[12:]
+        self.sent_bits, self.on_air_s = amounts[12:14], amounts[14:]
         self.outcome, self.cut_in = np.zeros(size, dtype=np.int8), np.empty(size, dtype=np.int8)
         self.cut_in.fill(NOT_CUT)
 

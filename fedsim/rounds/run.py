@@ -10,7 +10,7 @@ from fedsim.arrays import FloatArray, IntArray, first_at_least
 from fedsim.devices import ComputeTimes
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.network import Links
-from fedsim.network.medium.delayed import Delay, DelayedTransfer
+from fedsim.network.medium.delayed import AfterSetUp, Delay
 from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.per_client import at, by_value, is_one
 from fedsim.rounds.plan import Plan
@@ -63,6 +63,24 @@ class Run:
         )
         return np.where((setup_s > 0) & (left_s <= 0), 0.0, found)
 
+    def on_air_s(
+        self, plan: Plan, phase: int, members: IntArray, start_s: FloatArray, elapsed_s: FloatArray
+    ) -> FloatArray:
+        """Return the seconds on the air over own links some seconds after a phase began, those of a set-up included."""
+        links = self.links if phase == DOWNLINK or plan.links is None else plan.links
+        client, bits, up = plan.client[members], at(plan.bits[phase // 2], members), phase == UPLINK
+        air_s: FloatArray = np.minimum(elapsed_s, plan.setup_s[phase, members])
+        sending = np.flatnonzero((elapsed_s > air_s) & np.isfinite(elapsed_s))
+        begin_s, left_s, sizes = start_s + air_s, elapsed_s - air_s, np.broadcast_to(bits, client.shape)
+
+        def of(some: IntArray | slice, size: float) -> FloatArray:
+            k = sending[some]
+            return links.on_air_s(client[k], plan.draw, begin_s[k], left_s[k], size, up=up)
+
+        if sending.size:
+            air_s[sending] += by_value(sizes[sending], of)
+        return air_s
+
     def transfer(self, plan: Plan, phase: int, i: int, bits: float, setup_s: float = 0.0) -> Transfer:
         """Start the transfer of a member over the shared medium, or the set-up before it."""
         medium, client = cast(SharedMedium, self.medium), int(plan.client[i])
@@ -74,7 +92,7 @@ class Run:
         setup = self._setups[setup_s]
         transfer = medium.start_after(setup, phase // 2, client, bits)
         if transfer is None:
-            transfer = delayed = DelayedTransfer(self.env, partial(start, client, bits))
+            transfer = delayed = AfterSetUp(self.env, partial(start, client, bits))
             setup.hold(delayed.begin)
         return transfer
 

@@ -160,11 +160,13 @@ class _Examined(Effect):
         if limit is None:
             return None
         self._trial.law(isinstance(limit, Limit), f"limit returned {type(limit).__name__}, not a Limit or None")
-        for values in limit:
+        numbers, left_s = limit[:-1], limit.left_s
+        self._trial.law(left_s is None or callable(left_s), f"limit returned left_s = {left_s!r}; allowed: a function")
+        for values in numbers:
             self._numbers("limit", phase, members, values, infinite=True)
         if isinstance(members, np.ndarray):
             for k, i in enumerate(members.tolist()):
-                self._alike("limit", phase, k, limit, self._effect.limit(plan, phase, i) or Limit())
+                self._alike("limit", phase, k, numbers, (self._effect.limit(plan, phase, i) or Limit())[:-1])
         return limit
 
     def passed(self, plan: Plan, phase: int, members: IntArray | int) -> np.ndarray | np.bool_ | None:

@@ -117,6 +117,7 @@ def batteries(
     gain_w=0.0,
     least=1e-9,
     radio_w=(0.0, 0.0),
+    base_w=0.0,
 ):
     """Return batteries with the charges given; prices are per bit, sample, second of work, second of the radio."""
     prices = Prices(
@@ -126,6 +127,7 @@ def batteries(
         compute_w=work_w,
         receive_w=radio_w[0],
         transmit_w=radio_w[1],
+        base_w=base_w,
     )
     charge = np.asarray(charge_j, float)
     return Batteries(prices, capacity_j=capacity, idle_gain_w=gain_w, least_j=least, charge_j=charge)

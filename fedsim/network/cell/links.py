@@ -122,6 +122,18 @@ class CellLinks(Links):
         channel = self._uplink_transfers if up else self.downlink
         return np.minimum(channel.carried_bits(client, start_s + before_s, air_s), bits)
 
+    def on_air_s(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the seconds in which bits are sent: access, propagation and backhaul are waits."""
+        before_s = self.access.before_uplink_s if up else self.access.before_downlink_s
+        channel = self._uplink_transfers if up else self.downlink
+        takes_s = channel.transfer_s(client, start_s + before_s, bits)
+        return np.minimum(np.maximum(elapsed_s - before_s, 0.0), takes_s)
+
+    def expected_on_air_s(self, bits: float, *, up: bool) -> FloatArray:
+        return (self.uplink if up else self.downlink).expected_s(bits)
+
     def expected_downlink_s(self, bits: float) -> FloatArray:
         return self.downlink.expected_s(bits) + (self.delay_s + self.access.before_downlink_s)
 

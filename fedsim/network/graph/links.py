@@ -132,6 +132,13 @@ class GraphLinks(Links):
     def expected_uplink_s(self, bits: float) -> FloatArray:
         return self._alone_s(bits, _up)
 
+    def expected_on_air_s(self, bits: float, *, up: bool) -> FloatArray:
+        """Return the time of a client's own link, however narrow those behind it are."""
+        _, _, own_bps = self._alone(_up if up else _down)
+        endless = np.full(own_bps.size, np.inf if bits > 0 else 0.0)
+        on_air_s: FloatArray = np.divide(bits, own_bps, out=endless, where=own_bps > 0)
+        return on_air_s
+
     def edge_routes(self) -> tuple[list[str], str]:
         """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud."""
         attached = self.attach()
@@ -173,24 +180,25 @@ class GraphLinks(Links):
         return np.array(serving, dtype=np.int64)
 
     def _alone_s(self, bits: float, ends: Callable[[int], tuple[int, int]]) -> FloatArray:
-        rate_bps, delay_s = self._alone(ends)
+        rate_bps, delay_s, _ = self._alone(ends)
         endless = np.full(rate_bps.size, np.inf if bits > 0 else 0.0)
         alone_s: FloatArray = np.divide(bits, rate_bps, out=endless, where=rate_bps > 0) + delay_s
         moves = self.access is not None and self.access.moves
         return alone_s if not moves else np.minimum(alone_s, np.finfo(np.float64).max)
 
-    def _alone(self, ends: Callable[[int], tuple[int, int]]) -> tuple[FloatArray, FloatArray]:
-        """Return the rate of the narrowest link in bit/s, and the delay of the route, of each client; shape (K,)."""
+    def _alone(self, ends: Callable[[int], tuple[int, int]]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the rate of the narrowest link, the delay of the route, and the rate of each client's own link."""
         attached = self.attach()
         capacity_bps = attached.topology.resources_bps()
         nodes = attached.topology.client_node
-        rate_bps, delay_s = np.full(len(nodes), np.inf), np.zeros(len(nodes))
+        rate_bps, delay_s, own_bps = np.full(len(nodes), np.inf), np.zeros(len(nodes)), np.full(len(nodes), np.inf)
         for client, node in enumerate(nodes):
             route = attached.way(ends(node))[1]
             if route is not None:
                 rate_bps[client] = np.min(capacity_bps[list(route.links)] / route.weights)
                 delay_s[client] = route.delay_s
-        return rate_bps, delay_s
+                own_bps[client] = capacity_bps[route.ends[0 if ends is _up else 1]]
+        return rate_bps, delay_s, own_bps
 
 
 def _down(client: int) -> tuple[int, int]:

@@ -47,7 +47,7 @@ from fedsim.registry import Recipe, Registry, Slot, refusal
 SHARINGS: Final = Registry(
     "sharing rule",
     "fedsim.sharings",
-    ("prepare", "join", "leave", "advance", "served", "next_end", "in_service", "rate_hz"),
+    ("prepare", "join", "leave", "advance", "served", "occupied", "next_end", "in_service", "rate_hz"),
     {
         "equal": "fedsim.network.medium.disciplines:EqualSharing",
         "proportional-fair": "fedsim.network.medium.gain_sharing:ProportionalFair",

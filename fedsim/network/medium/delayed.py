@@ -16,16 +16,18 @@ class DelayedTransfer(Transfer):
     The part `share` of the carried bits counts as sent; the rest is overhead.
     """
 
-    __slots__ = ("_cancelled", "_share", "_start", "_transfer", "done")
+    __slots__ = ("_came_s", "_cancelled", "_share", "_start", "_transfer", "_waited_s", "done")
 
     def __init__(self, env: Environment, start: Callable[[], Transfer], share: float = 1.0) -> None:
         self.done = Event(env)
         self._start, self._share = start, share
         self._transfer: Transfer | None = None
         self._cancelled = False
+        self._came_s, self._waited_s = env.now, 0.0
 
     def begin(self) -> None:
         if not self._cancelled:
+            self._waited_s = self.done.env.now - self._came_s
             self._transfer = self._start()
             call_when(self._transfer.done, self._arrived)
 
@@ -41,12 +43,24 @@ class DelayedTransfer(Transfer):
         """Return the seconds in the medium's queue; the delay is none."""
         return 0.0 if self._transfer is None else self._transfer.queued_s()
 
+    def on_air_s(self, elapsed_s: float) -> float:
+        return 0.0 if self._transfer is None else self._transfer.on_air_s(max(0.0, elapsed_s - self._waited_s))
+
     def arrives_s(self) -> float:
         return math.inf if self._transfer is None else self._transfer.arrives_s()
 
     def _arrived(self, _event: Event) -> None:
         if not self._cancelled:
             process_now(self.done)
+
+
+class AfterSetUp(DelayedTransfer):
+    """A transfer after the set-up of a connection, which is no part of its elapsed seconds."""
+
+    __slots__ = ()
+
+    def on_air_s(self, elapsed_s: float) -> float:
+        return 0.0 if self._transfer is None else self._transfer.on_air_s(elapsed_s)
 
 
 class DelayedReception(DelayedTransfer):

@@ -107,6 +107,18 @@ class Discipline(ABC):
         job : one transfer
         """
 
+    def occupied(self, job: Job) -> float:
+        """Return for how much of band and time a job that is present has had the medium, in Hz s.
+
+        It is the job's time on the air. By default it is the work done for it, as where the medium does as much work as
+        its bandwidth.
+
+        Parameters
+        ----------
+        job : one transfer
+        """
+        return self.served(job)
+
     @abstractmethod
     def next_end(self) -> tuple[float, Job]:
         """Return the work of the whole medium in Hz s until the next job ends, and that job.
@@ -173,6 +185,7 @@ DISCIPLINE: Final = Contract(
         "leave": Free(),
         "advance": Free(),
         "served": _Served(),
+        "occupied": _Served(),
         "next_end": _NextEnd(),
         "earliest_end_s": OptionalOf(Number(least=0)),
         "in_service": InstanceOf(Collection),

@@ -79,6 +79,8 @@ class DrawnSpectrum:
             transfer.began_s = now_s
             if bits == 0:
                 self._send_on(transfer)
+            else:
+                transfer.carries = False
 
     def forget(self, transfer: DrawnTransfer) -> None:
         """Remove a cancelled transfer; its share goes to the others at once."""
@@ -95,13 +97,22 @@ class DrawnSpectrum:
             self._lost += transfer.work_done
 
     def sent_bits(self, transfer: DrawnTransfer) -> float:
-        jobs, plan, row = self._jobs, self._plan, transfer.row
-        sent = float(jobs.bits[row] - jobs.left[row])
+        row = transfer.row
+        sent = float(self._jobs.bits[row] - self._jobs.left[row]) + self._planned(row)[0]
+        return min(sent, transfer.bits)
+
+    def work_done(self, transfer: DrawnTransfer) -> float:
+        return float(self._jobs.work[transfer.row]) + self.bandwidth_hz * self._planned(transfer.row)[1]
+
+    def _planned(self, row: int) -> tuple[float, float]:
+        """Return the bits, and the seconds of the whole band, of a transfer by the present plan until now."""
+        plan = self._plan
         if plan is not None:
             place = row if isinstance(plan.rows, slice) else _place(plan.rows, row)
             if place is not None and place < plan.rate_bps.shape[-1]:
-                sent += float(plan.carried(self.env.now)[0][place])
-        return min(sent, transfer.bits)
+                bits, seconds = plan.carried(self.env.now)
+                return float(bits[place]), float(seconds[place])
+        return 0.0, 0.0
 
     def book(self) -> SpectrumBook:
         now_s = self.env.now

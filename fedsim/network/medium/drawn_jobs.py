@@ -17,19 +17,27 @@ _GRAIN_ULPS: Final = 8
 
 
 class DrawnCarrier(Carrier["DrawnTransfer"], Protocol):
+    bandwidth_hz: float
+
     def sent_bits(self, transfer: "DrawnTransfer") -> float: ...
+
+    def work_done(self, transfer: "DrawnTransfer") -> float: ...
 
 
 class DrawnTransfer(QueuedTransfer[DrawnCarrier]):
-    __slots__ = ("_sent_bits", "client", "row")
+    __slots__ = ("_sent_bits", "carries", "client", "row")
 
     def __init__(self, medium: DrawnCarrier, client: int, bits: float, delay_s: float) -> None:
         super().__init__(medium, bits, delay_s)
         self.client = client
-        self.row, self._sent_bits = -1, 0.0
+        self.row, self._sent_bits, self.carries = -1, 0.0, True
 
     def sent_bits(self) -> float:
         return self._sent_bits if self.row < 0 else self._medium.sent_bits(self)
+
+    def on_air_s(self, elapsed_s: float) -> float:
+        work = self.work_done if self.row < 0 else self._medium.work_done(self)
+        return min(work / self._medium.bandwidth_hz, elapsed_s) if self.carries else elapsed_s
 
     def leave(self, sent_bits: float, work_done: float) -> None:
         self.row, self._sent_bits, self.work_done = -1, sent_bits, work_done

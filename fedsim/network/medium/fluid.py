@@ -20,9 +20,11 @@ __all__ = ["Fluid", "FluidTransfer", "Route"]
 
 
 class FluidTransfer(Transfer):
-    def __init__(self, fluid: "Fluid", bits: float, ends: tuple[int, int]) -> None:
+    """One flow, whose client's radio sends over the first link of its route, or receives over the last."""
+
+    def __init__(self, fluid: "Fluid", bits: float, ends: tuple[int, int], *, up: bool) -> None:
         self.done: Event = fluid.env.event()
-        self.bits, self.ends = bits, ends
+        self.bits, self.ends, self.up, self._air_s = bits, ends, up, 0.0
         self.route: Route | None = None
         self.slot: int | None = None
         self._fluid = fluid
@@ -34,12 +36,16 @@ class FluidTransfer(Transfer):
             return
         self._cancelled = True
         if self.slot is not None:
-            self._sent_bits = self.sent_bits()
+            self._sent_bits, self._air_s = self.sent_bits(), self._fluid.air_s(self)
             self._fluid.remove(self)
 
     def sent_bits(self) -> float:
         """Bits in the propagation delay of the route count as sent."""
         return self._sent_bits if self.slot is None else self.bits - self._fluid.remaining_bits(self)
+
+    def on_air_s(self, elapsed_s: float) -> float:
+        """Return the part of the time in which the client's own link has carried the flow."""
+        return min(self._air_s if self.slot is None else self._fluid.air_s(self), elapsed_s)
 
     def uses(self, link: int) -> bool:
         return self.route is not None and link in self.route.links
@@ -48,9 +54,9 @@ class FluidTransfer(Transfer):
         """Return the present rate, 0 when all bits are sent."""
         return self._fluid.rate_of(self)
 
-    def all_sent(self) -> None:
+    def all_sent(self, air_s: float) -> None:
         """Let the last bit arrive after the propagation delay of the route."""
-        self._sent_bits = self.bits
+        self._sent_bits, self._air_s = self.bits, air_s
         delay_s = self.route.delay_s if self.route else 0.0
         call_after(self._fluid.env, delay_s, self._arrive)
 
@@ -73,10 +79,12 @@ class Fluid:
         self._wakes_s = math.inf
         self._wake: Event | None = None
 
-    def begin(self, bits: float, route: Route | None, ends: tuple[int, int] = (-1, -1)) -> FluidTransfer:
+    def begin(
+        self, bits: float, route: Route | None, ends: tuple[int, int] = (-1, -1), *, up: bool = True
+    ) -> FluidTransfer:
         if not 0 <= bits < math.inf:
             raise ValueError(f"bits: {bits} is not allowed; a transfer has a finite size of at least 0 bits")
-        transfer = FluidTransfer(self, bits, ends)
+        transfer = FluidTransfer(self, bits, ends, up=up)
         transfer.slot = self._table.take(bits)
         self.transfers[transfer.slot] = transfer
         self._place(transfer, transfer.slot, route)
@@ -123,6 +131,10 @@ class Fluid:
         self._pass_time()
         return float(self._table.remaining_bits[transfer.slot])
 
+    def air_s(self, transfer: FluidTransfer) -> float:
+        self._pass_time()
+        return float(self._table.air_s[transfer.slot])
+
     def rate_of(self, transfer: FluidTransfer) -> float:
         """Return the present rate of a transfer after all changes of this instant; 0 when all bits are sent."""
         if self._changed:
@@ -138,7 +150,7 @@ class Fluid:
 
     def _place(self, transfer: FluidTransfer, slot: int, route: Route | None) -> None:
         transfer.route = route
-        self._table.place(slot, route)
+        self._table.place(slot, route, -1 if route is None else route.ends[0 if transfer.up else 1])
         if route is None:
             return
         for link in route.links if self._awaited else ():
@@ -204,5 +216,6 @@ class Fluid:
             self._pass_time()
         for slot in due:
             transfer = self.transfers[slot]
+            air_s = float(self._table.air_s[slot])
             self._let_go(transfer, slot)
-            transfer.all_sent()
+            transfer.all_sent(air_s)

@@ -41,6 +41,7 @@ class GainSharing(Discipline):
     def __init__(self, gains: GainTable | None = None) -> None:
         self.gains = gains
         self._present: dict[Job, _Claim] = {}
+        self._from_time: dict[Job, float] = {}
         self._joined = 0
         # Number of jobs for which the gains are looked up; 0 before the look.
         self._users, self._gain_sum = 0, 0.0
@@ -88,6 +89,7 @@ class GainSharing(Discipline):
             finish += clock * gain_of[kind]
         self._joined += 1
         self._present[job] = claim = (self._joined, kind, finish, job)
+        self._from_time[job] = self._time
         heappush(self._heap, (self._time + work / self._ceiling_of[kind], claim))
         self._count_of[kind] += 1.0
         self._fewer_sum += fewer
@@ -99,6 +101,7 @@ class GainSharing(Discipline):
         claim = self._present.pop(job, None)
         if claim is None:
             return
+        del self._from_time[job]
         if claim is self._first:
             self._first = None
         kind = claim[1]
@@ -132,6 +135,9 @@ class GainSharing(Discipline):
         for clock, gain_of in self._older:
             done += clock * gain_of[kind]
         return job.work - max(0.0, finish - done)
+
+    def occupied(self, job: Job) -> float:
+        return self._time - self._from_time[job]
 
     def next_end(self) -> tuple[float, Job]:
         if self._left is None or self._first is None:

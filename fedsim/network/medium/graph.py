@@ -38,7 +38,7 @@ class GraphMedium(RoutedMedium):
         return [] if self.association is None else self.association.handovers
 
     def downlink(self, client: int, bits: float) -> FluidTransfer:
-        return self._begin((NEAREST_SERVER, self.topology.client_node[client]), bits)
+        return self._begin((NEAREST_SERVER, self.topology.client_node[client]), bits, up=False)
 
     def uplink(self, client: int, bits: float) -> FluidTransfer:
         return self._begin((self.topology.client_node[client], NEAREST_SERVER), bits)
@@ -116,20 +116,20 @@ class GraphMedium(RoutedMedium):
             raise ScenarioError(f"{self.topology.where}: there is no edge {one!r} - {other!r}")
         return " - ".join(sorted((one, other))), links
 
-    def _begin(self, ends: tuple[int, int], bits: float) -> FluidTransfer:
+    def _begin(self, ends: tuple[int, int], bits: float, *, up: bool = True) -> FluidTransfer:
         if self.association is None:
-            return self._start(ends, bits)
+            return self._start(ends, bits, up=up)
         clients = self.association.clients_at(ends)
         for client in clients:
             self.association.connect(client)
-        transfer = self._start(ends, bits)
+        transfer = self._start(ends, bits, up=up)
         for client in clients:
             self.association.begun(client, transfer)
         return transfer
 
-    def _start(self, ends: tuple[int, int], bits: float) -> FluidTransfer:
+    def _start(self, ends: tuple[int, int], bits: float, *, up: bool) -> FluidTransfer:
         ends, route = self._attached.way(ends)
-        return self.fluid.begin(bits, route, ends)
+        return self.fluid.begin(bits, route, ends, up=up)
 
     def _apply(self, link: int) -> None:
         left_bps = float(self._capacity_bps[link] * np.prod(list(self._factors.get(link, {}).values())))

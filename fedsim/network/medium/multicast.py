@@ -149,6 +149,10 @@ class MulticastReception(Transfer):
     def queued_s(self) -> float:
         return self._group.queued_s() if self._listens else self._queued_s
 
+    def on_air_s(self, elapsed_s: float) -> float:
+        """Return the seconds of the transmission up to the last bit that this client receives."""
+        return max(0.0, elapsed_s - self.delay_s) if self.done.triggered else elapsed_s
+
     def arrives_s(self) -> float:
         """Return the instant of the last bit, known when the transmission has ended; `inf` before."""
         return self._arrives_s

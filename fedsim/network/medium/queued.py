@@ -28,14 +28,14 @@ class Carrier(Protocol[Carried_contra]):
 class QueuedTransfer(Transfer, Generic[Medium]):
     """One transfer over a medium with a queue."""
 
-    __slots__ = ("_medium", "began_s", "bits", "came_s", "cancelled", "delay_s", "done", "work_done")
+    __slots__ = ("_medium", "began_s", "bits", "came_s", "cancelled", "delay_s", "done", "occupied", "work_done")
 
     def __init__(self, medium: Medium, bits: float, delay_s: float) -> None:
         self._medium, self.bits, self.delay_s = medium, bits, delay_s
         self.done = Event(medium.env)
         self.came_s = math.inf
         self.began_s: float | None = None
-        self.work_done = 0.0
+        self.work_done = self.occupied = 0.0
         self.cancelled = False
 
     def begin(self) -> None:

@@ -126,7 +126,7 @@ class ServerSide:
             return self.fluid.begin(bits, Route((_SERVER,), (1.0,), 0.0))
         own = 1 + client
         self.fluid.set_capacity(own, ceiling_bps)
-        return self.fluid.begin(bits, Route((_SERVER, own), (1.0, 1.0), 0.0))
+        return self.fluid.begin(bits, Route((_SERVER, own), (1.0, 1.0), 0.0, ends=(own, own)))
 
     def _look(self) -> None:
         """Take the capacity of the present interval, and those of the next ones as long as there are flows."""

@@ -28,6 +28,12 @@ class SpectrumTransfer(QueuedTransfer["SharedSpectrum"]):
         work_done = self._medium.work_done(self)
         return self.bits if work_done >= self.work else self.bits * max(0.0, work_done / self.work)
 
+    def on_air_s(self, elapsed_s: float) -> float:
+        """Return the seconds on the air; those of a link that carries nothing go on."""
+        if self.work == math.inf:
+            return elapsed_s
+        return min(self._medium.occupied(self) / self._medium.bandwidth_hz, elapsed_s)
+
 
 class SharedSpectrum:
     """Bandwidth shared by transfers according to a discipline."""
@@ -103,6 +109,7 @@ class SharedSpectrum:
             now_s = self.env.now
             self._catch_up(now_s)
             transfer.work_done = self.discipline.served(transfer)
+            transfer.occupied = self.discipline.occupied(transfer)
             self._lost += transfer.work_done
             self._let_go(transfer, now_s)
             if self._present:
@@ -118,6 +125,12 @@ class SharedSpectrum:
             return transfer.work_done
         self._catch_up(self.env.now)
         return self.discipline.served(transfer)
+
+    def occupied(self, transfer: SpectrumTransfer) -> float:
+        if transfer not in self._present:
+            return transfer.occupied
+        self._catch_up(self.env.now)
+        return self.discipline.occupied(transfer)
 
     def book(self) -> SpectrumBook:
         self._catch_up(self.env.now)
@@ -201,7 +214,7 @@ class SharedSpectrum:
                 return left
             transfer = present[job]
             work = transfer.work
-            transfer.work_done = work
+            transfer.work_done, transfer.occupied = work, self.discipline.occupied(transfer)
             self._received += work
             self._let_go(transfer, now_s)
             transfer.send_on()

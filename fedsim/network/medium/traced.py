@@ -25,16 +25,18 @@ class Capacity(Protocol):
 
     def transfer_s(self, trace: IntArray, start_s: FloatArray, bits: float) -> FloatArray: ...
 
+    def between_s(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray: ...
+
 
 class TracedTransfer(Transfer):
     """A job of its discipline, whose work is its bits."""
 
-    __slots__ = ("_medium", "bits", "carried", "delay_s", "done", "ended", "work")
+    __slots__ = ("_medium", "air_s", "bits", "carried", "delay_s", "done", "ended", "work")
 
     def __init__(self, medium: "TracedCapacity", bits: float, delay_s: float) -> None:
         self._medium, self.bits, self.work, self.delay_s = medium, bits, bits, delay_s
         self.done = Event(medium.env)
-        self.carried, self.ended = 0.0, False
+        self.carried, self.air_s, self.ended = 0.0, 0.0, False
 
     def cancel(self) -> None:
         if not self.ended:
@@ -43,6 +45,10 @@ class TracedTransfer(Transfer):
 
     def sent_bits(self) -> float:
         return min(self.bits, self._medium.carried_bits(self))
+
+    def on_air_s(self, elapsed_s: float) -> float:
+        """Return the transfer's share of the time in which the capacity is above 0."""
+        return min(self._medium.on_air_s(self), elapsed_s)
 
     def arrive(self, _event: Event) -> None:
         """Trigger `done` as part of this event, unless the transfer was cancelled during its propagation delay."""
@@ -59,6 +65,8 @@ class TracedCapacity:
         self._discipline = EqualSharing()
         self._present: dict[Job, TracedTransfer] = {}
         self._seen_s = float(env.now)
+        # Seconds with a capacity above 0 that each transfer present since the start would have had.
+        self._air_s = 0.0
         self._timer: Event | None = None
 
     def send(self, bits: float, delay_s: float) -> TracedTransfer:
@@ -66,6 +74,7 @@ class TracedCapacity:
         self._catch_up()
         if bits > 0:
             self._present[transfer] = transfer
+            transfer.air_s = -self._air_s
             self._discipline.join(transfer)
             self._plan()
         else:
@@ -84,11 +93,19 @@ class TracedCapacity:
         self._catch_up()
         return self._discipline.served(transfer)
 
+    def on_air_s(self, transfer: TracedTransfer) -> float:
+        if transfer not in self._present:
+            return transfer.air_s
+        self._catch_up()
+        return self._air_s + transfer.air_s
+
     def _catch_up(self) -> None:
         now_s = float(self.env.now)
         if now_s > self._seen_s:
             if self._present:
-                carried = self._capacity.between_bits(_FIRST, np.array([self._seen_s]), np.array([now_s])).item()
+                seen, now = np.array([self._seen_s]), np.array([now_s])
+                carried = self._capacity.between_bits(_FIRST, seen, now).item()
+                self._air_s += self._capacity.between_s(_FIRST, seen, now).item() / len(self._present)
                 # Rounding must not carry more than is left until the next end, whose timer is due now.
                 self._discipline.advance(min(max(carried, 0.0), self._discipline.next_end()[0]))
             self._seen_s = now_s
@@ -121,6 +138,7 @@ class TracedCapacity:
 
     def _let_go(self, transfer: TracedTransfer) -> None:
         transfer.carried = self._discipline.served(transfer)
+        transfer.air_s += self._air_s
         del self._present[transfer]
         self._discipline.leave(transfer)
 

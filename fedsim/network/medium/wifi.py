@@ -102,6 +102,27 @@ class Dcf(RateFair):
         self.frame_s, self.overhead_s, self.idle_slot_s = frame_s, overhead_s, idle_slot_s
         self.window, self.doublings = window, doublings
         self._contention = Contention(frame_s, overhead_s, idle_slot_s, window, doublings)
+        # Bits of a job for the whole time of the channel, and those before each job joined.
+        self._occupied_bits, self._from_bits = 0.0, dict[Job, float]()
+
+    def join(self, job: Job) -> None:
+        if not self._finish:
+            self._occupied_bits = 0.0
+        super().join(job)
+        self._from_bits[job] = self._occupied_bits
+
+    def leave(self, job: Job) -> None:
+        super().leave(job)
+        self._from_bits.pop(job, None)
+
+    def advance(self, work: float) -> None:
+        before_bits, carried_share = self._virtual_bits, self.rate_hz(1.0)
+        super().advance(work)
+        self._occupied_bits += (self._virtual_bits - before_bits) / carried_share
+
+    def occupied(self, job: Job) -> float:
+        """Return the job's part of the channel's time, of which collisions and backoff take theirs too."""
+        return (self._occupied_bits - self._from_bits[job]) * (job.work / job.bits)
 
     def rate_hz(self, bandwidth_hz: float) -> float:
         return bandwidth_hz * _share_of_one(self._contention, max(1, len(self._finish)))

@@ -67,6 +67,17 @@ class SatelliteLinks(Links):
         contact_s = self.contacts.windows.between_s(client, start_s, start_s + elapsed_s)
         return np.clip(contact_s * rate_bps, 0.0, bits)
 
+    def on_air_s(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the contact up to the last bit; waits for passes and propagation are none."""
+        due_s = np.maximum(bits / at(self.uplink_bps if up else self.downlink_bps, client), _LEAST_CONTACT_S)
+        return np.minimum(self.contacts.windows.between_s(client, start_s, start_s + elapsed_s), due_s)
+
+    def expected_on_air_s(self, bits: float, *, up: bool) -> FloatArray:
+        due_s = np.maximum(bits / (self.uplink_bps if up else self.downlink_bps), _LEAST_CONTACT_S)
+        return np.where(self.contacts.windows.total_s > 0, due_s, np.inf)
+
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return the mean over all instants of a period at which a transfer may start, propagation as at its middle."""
         return self._mean_s(bits / self.downlink_bps)

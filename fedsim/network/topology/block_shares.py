@@ -31,6 +31,18 @@ def time_parts(routes: Indices, airtimes: Indices, rate_bps: FloatArray, capacit
     return parts
 
 
+def air_parts(rate_bps: FloatArray, capacity_bps: FloatArray, own: Indices) -> FloatArray:
+    """Return which part of the time each flow's own link is in use for it, of the shape of the rates.
+
+    Capacities of links have the shape (m,) or (blocks, m), and ``own`` are their places; with `PAD` it is all the time.
+    """
+    own_bps = capacity_bps[..., own]
+    part = np.zeros(rate_bps.shape)
+    np.divide(rate_bps, own_bps, out=part, where=(own_bps > 0) & (rate_bps < math.inf))
+    part[..., own == PAD] = 1.0
+    return np.minimum(part, 1.0, out=part)
+
+
 @dataclass(frozen=True)
 class FlowsOverBlocks:
     """Flows whose links have another capacity in each block.
@@ -100,14 +112,24 @@ class BlocksAhead:
     rate_bps: FloatArray
     ends_s: FloatArray
     sent_bits: FloatArray
+    air: FloatArray
+    air_s: FloatArray
 
     @classmethod
     def over(
-        cls, since_s: float, rows: IntArray, left_bits: FloatArray, rate_bps: FloatArray, length_s: FloatArray
+        cls,
+        since_s: float,
+        rows: IntArray,
+        left_bits: FloatArray,
+        rate_bps: FloatArray,
+        length_s: FloatArray,
+        air: FloatArray,
+        air_s: FloatArray,
     ) -> "BlocksAhead":
+        """Return rates of flows that were on the air for some seconds, and are for a part of each block."""
         with np.errstate(invalid="ignore"):
             sent = np.where(rate_bps > 0, rate_bps * length_s[:, None], 0.0)
-        return cls(since_s, rows, left_bits, rate_bps, np.cumsum(length_s), np.cumsum(sent, axis=0))
+        return cls(since_s, rows, left_bits, rate_bps, np.cumsum(length_s), np.cumsum(sent, axis=0), air, air_s)
 
     @property
     def until_s(self) -> float:
@@ -119,6 +141,13 @@ class BlocksAhead:
         if block:
             sent += self.sent_bits[block - 1]
         return np.asarray(np.maximum(self.left_bits - sent, 0.0))
+
+    def air_at(self, now_s: float) -> FloatArray:
+        """Return the seconds on the air of each flow."""
+        block, rest_s = self._passed(now_s)
+        length_s = np.diff(self.ends_s[:block], prepend=0.0)
+        air_s: FloatArray = self.air_s + length_s @ self.air[:block] + self.air[block] * rest_s
+        return air_s
 
     def rates_at(self, now_s: float) -> FloatArray:
         present: FloatArray = self.rate_bps[self._passed(now_s)[0]]

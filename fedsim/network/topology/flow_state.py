@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.network.topology.block_shares import BlocksAhead, FlowsOverBlocks, Indices, time_parts
+from fedsim.network.topology.block_shares import BlocksAhead, FlowsOverBlocks, Indices, air_parts, time_parts
 from fedsim.network.topology.faded_links import FadedLinks, LinkFading
 from fedsim.network.topology.max_min import PAD, max_min_rates
 
@@ -30,13 +30,15 @@ class Route:
     """The links of a flow, none of them twice.
 
     A flow takes `weights` of the capacity of each link per bit/s of its rate. `airtimes` are, by a link's place in
-    `links`, the airtimes at its begin and its end, which are among the links; -1 for none.
+    `links`, the airtimes at its begin and its end, which are among the links; -1 for none. `ends` are the first and the
+    last link of its path.
     """
 
     links: tuple[int, ...]
     weights: tuple[float, ...]
     delay_s: float
     airtimes: tuple[tuple[int, int], ...] = ()
+    ends: tuple[int, int] = (-1, -1)
 
 
 class FlowState:
@@ -50,6 +52,9 @@ class FlowState:
         self._free: list[int] = []
         self.remaining_bits = np.zeros(0)
         self.rate_bps = np.zeros(0)
+        # Of each flow: seconds in which its client's own link has carried it, the part of now, and that link's number.
+        self.air_s, self._air_part = np.zeros(0), np.zeros(0)
+        self._own: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self._finish_s = np.zeros(0)
         self._runs = np.zeros(0, dtype=bool)
         self._routes: NDArray[np.intp] = np.zeros((0, 1), dtype=np.intp)
@@ -64,7 +69,7 @@ class FlowState:
         if not self._free:
             self._grow()
         row = self._free.pop()
-        self.remaining_bits[row] = bits
+        self.remaining_bits[row], self.air_s[row] = bits, 0.0
         self._stop(row)
         return row
 
@@ -72,7 +77,8 @@ class FlowState:
         self._stop(row)
         self._free.append(row)
 
-    def place(self, row: int, route: Route | None) -> None:
+    def place(self, row: int, route: Route | None, own: int = -1) -> None:
+        """Let a flow take a route, of which a link is its client's own; -1 where no client's radio carries it."""
         if route is None:
             self._stop(row)
             return
@@ -84,6 +90,7 @@ class FlowState:
             self._weights = np.pad(self._weights, more)
             self._airtimes = np.pad(self._airtimes, ((0, 0), *more), constant_values=PAD)
         numbers = {link: self._in_use.hold(link, self._capacity_bps[link]) for link in route.links}
+        self._own[row] = numbers.get(own, PAD)
         self._routes[row] = PAD
         self._routes[row, :depth] = list(numbers.values())
         self._weights[row, :depth] = route.weights
@@ -113,7 +120,9 @@ class FlowState:
     def carry(self, elapsed_s: float, now_s: float) -> None:
         if self._ahead is not None:
             self.remaining_bits[self._ahead.rows] = self._ahead.left_at(now_s)
+            self.air_s[self._ahead.rows] = self._ahead.air_at(now_s)
             return
+        self.air_s += self._air_part * elapsed_s
         self.remaining_bits -= self.rate_bps * elapsed_s
         np.maximum(self.remaining_bits, 0.0, out=self.remaining_bits)
 
@@ -128,7 +137,7 @@ class FlowState:
         That is the first end, or the end of the fading blocks for which rates are computed.
         """
         runs = np.flatnonzero(self._runs)
-        self.rate_bps[:] = 0.0
+        self.rate_bps[:] = self._air_part[:] = 0.0
         self._finish_s[:] = math.inf
         self._ahead = None
         if runs.size:
@@ -143,6 +152,7 @@ class FlowState:
             with np.errstate(divide="ignore", invalid="ignore"):
                 self._finish_s[runs] = np.where(left_bits > 0, now_s + left_bits / rates, now_s)
             self.rate_bps[runs] = rates
+            self._air_part[runs] = air_parts(rates, self._in_use.capacity_bps(), self._own[runs])
         return self.next_finish_s()
 
     @property
@@ -155,6 +165,9 @@ class FlowState:
         coherence_s, left_bits = faded.fading.coherence_s, self.remaining_bits[runs]
         numbers, routes, airtimes = _renumbered(self._routes[runs], self._airtimes[:, runs])
         weights, mean_bps = self._weights[runs], self._in_use.capacity_bps()[numbers]
+        # All links in use are in some route, so that a flow's own link is among the numbers; PAD stays.
+        own = np.where(self._own[runs] == PAD, PAD, np.searchsorted(numbers, self._own[runs]))
+        whole_bps = mean_bps.copy()
         usual_bps = None
         if np.any(airtimes != PAD):
             usual_bps = max_min_rates(routes, weights, mean_bps)
@@ -175,7 +188,9 @@ class FlowState:
         length_s = np.full(len(ratios), coherence_s)
         if coherence_s < math.inf:
             length_s[0] = max((block + 1) * coherence_s - now_s, 2 * math.ulp(now_s))
-        return BlocksAhead.over(now_s, runs, left_bits, flows.rates_bps(mean_bps * ratios), length_s)
+        rates_bps = flows.rates_bps(mean_bps * ratios)
+        air = air_parts(rates_bps, whole_bps * ratios, own)
+        return BlocksAhead.over(now_s, runs, left_bits, rates_bps, length_s, air, self.air_s[runs])
 
     def next_finish_s(self) -> float:
         return float(self._finish_s.min(initial=math.inf))
@@ -186,7 +201,8 @@ class FlowState:
 
     def _stop(self, row: int) -> None:
         self._runs[row] = False
-        self.rate_bps[row], self._finish_s[row] = 0.0, math.inf
+        self.rate_bps[row] = self._air_part[row] = 0.0
+        self._finish_s[row] = math.inf
 
     def _grow(self) -> None:
         old = len(self._runs)
@@ -194,6 +210,8 @@ class FlowState:
         self._free = list(range(old + more - 1, old - 1, -1))
         self.remaining_bits = np.append(self.remaining_bits, np.zeros(more))
         self.rate_bps = np.append(self.rate_bps, np.zeros(more))
+        self.air_s, self._air_part = (np.append(old_s, np.zeros(more)) for old_s in (self.air_s, self._air_part))
+        self._own = np.append(self._own, np.full(more, PAD))
         self._finish_s = np.append(self._finish_s, np.full(more, math.inf))
         self._runs = np.append(self._runs, np.zeros(more, dtype=bool))
         self._routes = np.pad(self._routes, ((0, more), (0, 0)), constant_values=PAD)

@@ -229,7 +229,8 @@ class Topology:
                     shared[end] = airtime
             airtimes.append((shared[0], shared[1]))
         delay_s = sum(link.delay_s for link in path)
-        return Route(tuple(weights), tuple(weights.values()), delay_s, tuple(airtimes) if self._airtime else ())
+        ends = (path[0].number, path[-1].number) if path else (-1, -1)
+        return Route(tuple(weights), tuple(weights.values()), delay_s, tuple(airtimes) if self._airtime else (), ends)
 
 
 def read_graph(graph: "nx.Graph[Any]", topology: Topology) -> None:

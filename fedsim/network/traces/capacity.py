@@ -4,7 +4,8 @@ The bits that a trace carries from the start of its period on are a piecewise li
 where this function has risen by its bits, which two bisections and a division find for many transfers at once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
@@ -89,6 +90,22 @@ class Capacities:
         (loops, phase_s), (more, end_s) = (self._phase(time_s, period_s) for time_s in (from_s, until_s))
         carried = self.carried_bits(trace, end_s) - self.carried_bits(trace, phase_s)
         return np.asarray((more - loops) * whole + carried)
+
+    def between_s(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
+        """Return the seconds between two instants in which each trace carries something."""
+        return until_s - from_s if self._carries is None else self._carries.between_bits(trace, from_s, until_s)
+
+    @cached_property
+    def _carries(self) -> "Capacities | None":
+        """The same traces with a rate of 1 where they carry something; None where they do all the time."""
+        rate = (self.rate_bps > 0).astype(np.float64)
+        last = self.first[1:] - 1
+        if not self.ends and np.delete(rate, last).all():
+            return None
+        before_s = np.cumsum(np.append(0.0, rate[:-1] * np.diff(self.edge_s)))
+        starts = self.first[:-1]
+        seconds = before_s - np.repeat(before_s[starts], np.diff(self.first))
+        return replace(self, bits=seconds, rate_bps=rate)
 
     def transfer_s(self, trace: IntArray, start_s: FloatArray, bits: float | FloatArray) -> FloatArray:
         period_s, last = self.period_s[trace], self.first[trace + 1] - 1

@@ -100,6 +100,19 @@ class TransportLinks(Links):
         carried = self.links.carried_bits(client, draw, start_s + before_s, np.maximum(left_s, 0.0), plan.bits, up=up)
         return np.where(left_s > 0, carried, 0.0) * (bits / plan.bits if plan.bits > 0 else 1.0)
 
+    def on_air_s(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the seconds on the air of the network's link: handshakes and round trips are waits."""
+        plan = (self._up if up else self._down)(bits)
+        before_s = plan.before_s[client]
+        left_s = np.maximum(elapsed_s - before_s, 0.0)
+        air_s = self.links.on_air_s(client, draw, start_s + before_s, left_s, plan.bits, up=up)
+        return np.where(left_s > 0, air_s, 0.0)
+
+    def expected_on_air_s(self, bits: float, *, up: bool) -> FloatArray:
+        return self.links.expected_on_air_s((self._up if up else self._down)(bits).bits, up=up)
+
     def expected_downlink_s(self, bits: float) -> FloatArray:
         plan = self._down(bits)
         return plan.before_s + _limited(self.links.expected_downlink_s, plan.bits, self.capacities[0])

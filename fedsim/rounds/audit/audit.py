@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fedsim.devices import Batteries
 from fedsim.errors import AuditError
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
-from fedsim.network.contracts import Links
+from fedsim.network.contracts import Directions, Links
 from fedsim.network.transfers import SharedMedium, SpectrumBook
 from fedsim.rounds.audit.carried import CarriedBits
 from fedsim.rounds.audit.energy import EnergyBook
@@ -38,7 +38,8 @@ class Audit:
         self.time_s = np.zeros((len(USES), clients))
         self._now_s, self._ended_s = 0.0, np.zeros(clients)
         self._medium = medium
-        self._energy = None if batteries is None else EnergyBook(batteries)
+        shared = Directions() if links is None else links.shared
+        self._energy = None if batteries is None else EnergyBook(batteries, shared)
         self._carried = None if links is None else CarriedBits(links)
 
     def accounts(self) -> dict[str, NDArray[Any]]:

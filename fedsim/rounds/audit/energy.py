@@ -7,6 +7,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Batteries, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK, Outcome
+from fedsim.network.contracts import Directions
 from fedsim.per_client import at
 from fedsim.rounds.audit.refusal import refuse
 from fedsim.rounds.clients.records import ParticipationRecords
@@ -15,6 +16,8 @@ _TOLERANCE: Final = 1e-9
 _ULPS: Final = 8
 _BITS_KNOWN_TO: Final = 1e-3
 """Of a message cut short: what 10 Mbit/s carry in eight roundings of a clock of 10^5 s."""
+_FOUND_TO: Final = 1e-3
+_OWN: Final = Directions()
 _MESSAGE_ROUNDING: Final = 32 * float(np.finfo(np.float64).eps)
 _SMALLEST: Final = float(np.finfo(np.float64).smallest_subnormal)
 
@@ -22,7 +25,8 @@ _SMALLEST: Final = float(np.finfo(np.float64).smallest_subnormal)
 class EnergyBook:
     """Energy of every battery of a run, added up independently of the batteries."""
 
-    def __init__(self, batteries: Batteries) -> None:
+    def __init__(self, batteries: Batteries, shared: Directions = _OWN) -> None:
+        self._shared = np.array(shared)
         every_client = np.arange(batteries.clients, dtype=np.int64)
         self._batteries, self._at_s = batteries, np.zeros(every_client.size)
         self.initial_j = batteries.charge_j(every_client, 0.0)
@@ -33,8 +37,9 @@ class EnergyBook:
         """Account for participations that have ended, and check them.
 
         For every client, ``charge before + recharged - drained - spent = charge after``, the charge stays within the
-        battery, ``spent = bits * J/bit + seconds on the air * watts + operations * J/operation`` (or seconds of work
-        times watts), and a battery that ran empty is empty.
+        battery, ``spent = bits * J/bit + seconds on the air * watts + seconds of messages * watts + operations *
+        J/operation`` (or seconds of work times watts), a message is on the air for at most its seconds, and a battery
+        that ran empty is empty.
         """
         demand, client = records.demand, records.client
         if demand is None:
@@ -56,7 +61,10 @@ class EnergyBook:
                 f"due, and {after_j[i]} J are left of {capacity_j[i]}"
             )
 
+        air_s, most_s = records.on_air_s, records.spent_s[[DOWNLINK, UPLINK]]
+        outside = ~((air_s >= 0) & (air_s <= most_s * (1 + _TOLERANCE) + _ULPS * np.spacing(records.ended_s)))
         for broken, wrong in (
+            ("it is on the air for less than no time, or longer than its messages", outside.any(axis=0)),
             ("it does not begin with its charge", ~(np.abs(before_j - demand.charge_j) <= slack_j)),
             ("its charge does not fall by what was spent", ~(np.abs(before_j - spent_j - after_j) <= slack_j)),
             ("it paid less than the price", ~(spent_j >= least_j - slack_j)),
@@ -95,14 +103,19 @@ class EnergyBook:
         part = np.divide(worked_s, planned_s, out=np.zeros(size), where=planned_s > 0)
         part = np.where(reached > COMPUTE, 1.0, part)
         cost_j = prices.receive_j_per_bit * down_bits + prices.transmit_j_per_bit * up_bits
-        cost_j += prices.receive_w * records.spent_s[DOWNLINK] + transmit_w * records.spent_s[UPLINK]
+        cost_j += prices.receive_w * records.on_air_s[0] + transmit_w * records.on_air_s[1]
+        cost_j += prices.base_w * (records.spent_s[DOWNLINK] + records.spent_s[UPLINK])
         frequency = 1.0 if demand.frequency is None else demand.frequency
         cost_j += (prices.compute_w * worked_s * frequency + prices.sample_j * demand.samples * part) * frequency**2
         tick_s = _ULPS * np.spacing(records.ended_s)
         blur = np.divide(tick_s, planned_s, out=np.ones(size), where=planned_s > tick_s)
         blur_j = np.where(reached == COMPUTE, blur * demand.cost_j[COMPUTE], 0.0)
         # An instant is known to the resolution of the clock, and so is the time on the air up to it.
-        blur_j = blur_j + np.where(records.emptied, tick_s * (prices.receive_w + transmit_w), 0.0)
+        radio_w = prices.receive_w + transmit_w + prices.base_w
+        blur_j = blur_j + np.where(records.emptied, tick_s * radio_w, 0.0)
+        # On a shared medium the instant at which seconds have cost the rest is looked for, and found a little late.
+        late = records.emptied & np.where(reached == DOWNLINK, *self._shared) & (radio_w > 0) & (reached != COMPUTE)
+        blur_j = blur_j + np.where(late, _FOUND_TO * demand.charge_j, 0.0)
         # The bits of a message cut short are known to the rounding of the whole message, and to that of the clock.
         message_j = demand.cost_j[DOWNLINK] + demand.cost_j[UPLINK]
         bit_j = prices.receive_j_per_bit + prices.transmit_j_per_bit

@@ -34,6 +34,8 @@ _END: Final = len(PHASES)
 _SLACK_ULPS: Final = 8
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
+Left = Callable[[float, float, float], float]
+"""As `Limit.left_s`."""
 
 
 class Participations:
@@ -311,8 +313,11 @@ class Participations:
         if phase == DOWNLINK:
             self._schedule.announce(i, transfer)
         for effect, limit in limits:
+            began = float(self.env.now), setup_s
+            if limit.left_s is not None:
+                self._look_after(limit.left_s(0.0, 0.0, 0.0), i, transfer, effect, began, limit.left_s)
             if (active_s := one(limit.active_s)) < NEVER:
-                self._look_after(active_s, i, transfer, effect, float(self.env.now), active_s)
+                self._look_after(active_s, i, transfer, effect, began, _active(active_s))
         self._awaited[i] = done = transfer.done
         if done.callbacks is None:
             self._carried(i, phase, short, done)
@@ -320,17 +325,22 @@ class Participations:
             done.callbacks.append(partial(self._carried, i, phase, short))
 
     def _look_after(
-        self, delay_s: float, i: int, transfer: Transfer, effect: Effect, began_s: float, active_s: float
+        self, delay_s: float, i: int, transfer: Transfer, effect: Effect, began: tuple[float, float], left_s: Left
     ) -> None:
-        call_after(self.env, delay_s, partial(self._look, i, transfer, effect, began_s, active_s))
+        if delay_s < NEVER:
+            call_after(self.env, max(0.0, delay_s), partial(self._look, i, transfer, effect, began, left_s))
 
-    def _look(self, i: int, transfer: Transfer, effect: Effect, began_s: float, active_s: float, _event: Event) -> None:
-        """End a transfer that has had its seconds on the air; one that has queued meanwhile has some left."""
+    def _look(
+        self, i: int, transfer: Transfer, effect: Effect, began: tuple[float, float], left_s: Left, _event: Event
+    ) -> None:
+        """End a transfer that has reached a limit; one that has queued or shared the medium meanwhile may go on."""
         if self._on_air.get(i) is not transfer:
             return
-        left_s = active_s - (self.env.now - began_s - transfer.queued_s())
-        if left_s > _SLACK_ULPS * np.spacing(self.env.now):
-            self._look_after(left_s, i, transfer, effect, began_s, active_s)
+        began_s, setup_s = began
+        spent_s = max(0.0, self.env.now - began_s - transfer.queued_s())
+        more_s = left_s(spent_s, _on_air_s(transfer, spent_s, setup_s), transfer.sent_bits())
+        if more_s > _SLACK_ULPS * np.spacing(self.env.now):
+            self._look_after(more_s, i, transfer, effect, began, left_s)
         else:
             self._drop(i, effect)
 
@@ -356,6 +366,7 @@ class Participations:
         if queued_s := transfer.queued_s():
             plan.queue_s[phase, i] += queued_s
         plan.spent_s[phase, i] = max(0.0, self.env.now - self._began_s[i] - plan.queue_s[phase, i])
+        plan.on_air_s[phase // 2, i] = _on_air_s(transfer, plan.spent_s[phase, i], plan.setup_s[phase, i])
         plan.sent_bits[phase // 2, i] = transfer.sent_bits()
 
     # Ends.
@@ -424,3 +435,13 @@ class Participations:
                 plan.sent_bits[phase // 2, i] = min(plan.sent_bits[phase // 2, i], stop.most_bits)
             elif active_s < planned_s:
                 self._cuts.append((phase, i, self.env.now - elapsed_s, active_s))
+
+
+def _on_air_s(transfer: Transfer, spent_s: float, setup_s: float) -> float:
+    """Return the seconds on the air of set-up and transfer together."""
+    return min(spent_s, setup_s) + transfer.on_air_s(max(0.0, spent_s - setup_s))
+
+
+def _active(active_s: float) -> Left:
+    """Return what is left of a number of seconds of set-up and transfer."""
+    return lambda spent_s, _on_air_s, _sent_bits: active_s - spent_s

@@ -25,6 +25,7 @@ class ParticipationRecords(NamedTuple):
     ended_s: FloatArray
     spent_s: FloatArray
     queue_s: FloatArray
+    on_air_s: FloatArray
     sent_bits: FloatArray
     outcome: NDArray[np.int8]
     cut_in: NDArray[np.int8]
@@ -55,6 +56,7 @@ class ParticipationRecords(NamedTuple):
             ended_s,
             plan.spent_s,
             np.add.reduce(plan.queue_s, axis=0),
+            plan.on_air_s,
             plan.sent_bits,
             plan.outcome,
             plan.cut_in,
@@ -74,6 +76,7 @@ class ParticipationRecords(NamedTuple):
             ended_s=self.ended_s[part],
             spent_s=self.spent_s[:, part],
             queue_s=self.queue_s[part],
+            on_air_s=self.on_air_s[:, part],
             sent_bits=self.sent_bits[:, part],
             outcome=self.outcome[part],
             cut_in=self.cut_in[part],

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray, all_of, first_at_least
 from fedsim.devices import Batteries, EnergyDemand
-from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
 from fedsim.per_client import Values
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit, Members
@@ -16,6 +15,10 @@ from fedsim.rounds.run import Run
 
 _SLACK_ULPS: Final = 8
 _AMPLE: Final = 1.0 - 1e-9
+_FASTER: Final = 4.0
+"""How much faster than on average a shared medium may carry bits before a battery's end is seen too late."""
+_STEP: Final = 1e-4
+"""Share of the seconds so far in which a battery that is almost empty is looked at again."""
 
 
 class Battery(Effect):
@@ -25,17 +28,7 @@ class Battery(Effect):
         self._batteries = batteries
 
     def begin(self, run: Run) -> None:
-        """Refuse a price of bits and a power in a shared direction: when a battery is empty would be known too late."""
-        self._run, prices = run, self._batteries.prices
-        for name, is_shared, per_bit_j, power_w in (
-            ("receive", run.shared[0], prices.receive_j_per_bit, prices.receive_w),
-            ("transmit", run.shared[2], prices.transmit_j_per_bit, prices.transmit_w),
-        ):
-            if is_shared and np.any((np.asarray(per_bit_j) > 0) & (np.asarray(power_w) > 0)):
-                raise ScenarioError(
-                    f"devices.energy: {name}_j_per_bit and {name}_w are both above 0, and clients share the direction; "
-                    "allowed: one of the two, or dedicated links"
-                )
+        self._run = run
 
     def plan(self, plan: Plan) -> None:
         demand = self._batteries.begin(
@@ -62,16 +55,10 @@ class Battery(Effect):
         members, demand = np.atleast_1d(members), plan.notes[EnergyDemand]
         left_j = plan.notes[self][members]
         whole_s = plan.spent_s[phase, members]
-        cost_j, slack_j = demand.cost_j[phase, members], _SLACK_ULPS * np.spacing(demand.charge_j[members])
-        power_w = np.zeros(members.size) if demand.power_w is None else demand.power_w[phase, members]
+        slack_j = _SLACK_ULPS * np.spacing(demand.charge_j[members])
         if self._run.shared[phase]:
-            short = cost_j > left_j + slack_j
-            if not (short.any() or power_w.any()):
-                return None
-            share = np.divide(left_j, cost_j, out=np.ones(members.size), where=short)
-            lasts_s = np.divide(left_j + slack_j, power_w, out=np.full(members.size, NEVER), where=power_w > 0)
-            return Limit(active_s=lasts_s, bits=np.where(short, plan.bits_of(phase, members) * share, NEVER))
-        due_j = self._due_j(demand, phase, members, whole_s)
+            return self._limit_shared(plan, demand, phase, int(members[0]), float(left_j[0]), float(slack_j[0]))
+        due_j = self._due_j(plan, demand, phase, members)
         short = due_j > left_j + slack_j
         if not short.any():
             return None
@@ -86,7 +73,7 @@ class Battery(Effect):
         curved = np.flatnonzero(short & (share > 0) & np.isfinite(whole_s) & (whole_s > 0))
         if curved.size and not self._steady(plan, phase, members):
             some = members[curved]
-            active_s[curved] = self._runs_out_s(plan, phase, some, power_w[curved], left_j[curved])
+            active_s[curved] = self._runs_out_s(plan, demand, phase, some, left_j[curved])
             start_s = plan.begun_s[phase, some] + plan.queue_s[phase, some]
             bits[curved] = self._run.carried(plan, phase, some, start_s, active_s[curved])
         return Limit(active_s=active_s, bits=bits)
@@ -97,7 +84,7 @@ class Battery(Effect):
             return None
         members, demand = np.atleast_1d(members), plan.notes[EnergyDemand]
         left_j = plan.notes[self][members]
-        due_j = self._due_j(demand, phase, members, plan.spent_s[phase, members])
+        due_j = self._due_j(plan, demand, phase, members)
         plan.notes[self][members] = np.maximum(left_j - due_j, 0.0)
         if self._run.shared[phase]:
             return None
@@ -117,7 +104,13 @@ class Battery(Effect):
         planned_s = (plan.compute_s * plan.work)[members]
         bits = plan.bits_of(0, members), plan.bits_of(2, members)
         done = _shares_done(spent_s, plan.cut_in[members], plan.sent_bits[:, members], planned_s, bits)
-        spent_j = demand.spent_j(members, done, emptied, spent_s)
+        radio_j = np.zeros(spent_s.shape)
+        if demand.power_w is not None:
+            for phase in (DOWNLINK, UPLINK):
+                if not self._run.shared[phase]:
+                    plan.on_air_s[phase // 2, members] = self._on_air_s(plan, phase, members, spent_s[phase])
+                radio_j[phase] = demand.radio_j(phase, members, plan.on_air_s[phase // 2, members], spent_s[phase])
+        spent_j = demand.spent_j(members, done, emptied, radio_j)
         self._batteries.end(client, demand.charge_j[members] - spent_j, ended_s)
         plan.columns["energy_j"][members], plan.columns["emptied"][members] = spent_j, emptied
         plan.columns["left_j"][members] = self._batteries.charge_j(client, ended_s)
@@ -134,25 +127,66 @@ class Battery(Effect):
         """Return whether bits are carried in proportion to time: nothing is while a connection is set up."""
         return self._run.links.steady and not plan.setup_s[phase, members].any()
 
-    def _due_j(self, demand: EnergyDemand, phase: int, members: IntArray, whole_s: FloatArray) -> FloatArray:
+    def _limit_shared(
+        self, plan: Plan, demand: EnergyDemand, phase: int, i: int, left_j: float, slack_j: float
+    ) -> Limit | None:
+        """Return for how many bits the charge of member i lasts, and in which seconds bits and radio cannot cost it."""
+        cost_j, size = float(demand.cost_j[phase, i]), float(plan.bits_of(phase, np.array([i]))[0])
+        bits = size * (left_j / cost_j) if cost_j > left_j + slack_j else NEVER
+        on_air_w = 0.0 if demand.power_w is None else float(demand.power_w[phase, i])
+        base_w = 0.0 if demand.base_w is None else float(demand.base_w[phase, i])
+        if on_air_w + base_w == 0:
+            return None if bits == NEVER else Limit(bits=bits)
+        per_bit_j, fastest_bps = cost_j / size if size > 0 else 0.0, 0.0
+        if per_bit_j > 0:
+            alone_s = float(self._run.links.expected_on_air_s(size, up=phase == UPLINK)[plan.client[i]])
+            fastest_bps = _FASTER * size / alone_s if 0 < alone_s < NEVER else 0.0
+
+        def left_s(spent_s: float, on_air_s: float, sent_bits: float) -> float:
+            seen_bps = _FASTER * sent_bits / on_air_s if on_air_s > 0 else 0.0
+            most_w = on_air_w + base_w + per_bit_j * max(fastest_bps, seen_bps)
+            rest_j = left_j + slack_j - on_air_w * on_air_s - base_w * spent_s - per_bit_j * sent_bits
+            return 0.0 if rest_j <= slack_j / 2 else max(rest_j / most_w, _STEP * spent_s)
+
+        return Limit(bits=bits, left_s=left_s)
+
+    def _on_air_s(self, plan: Plan, phase: int, members: IntArray, spent_s: FloatArray) -> FloatArray:
+        """Return the seconds on the air of phases over own links that have lasted some seconds."""
+        start_s = plan.begun_s[phase, members] + plan.queue_s[phase, members]
+        air_s = np.zeros(members.size)
+        some = np.flatnonzero(spent_s > 0)
+        air_s[some] = self._run.on_air_s(plan, phase, members[some], start_s[some], spent_s[some])
+        return air_s
+
+    def _due_j(self, plan: Plan, demand: EnergyDemand, phase: int, members: IntArray) -> FloatArray:
         """Return the energy of whole phases; of unknown duration, that of their bits alone."""
         due_j: FloatArray = demand.cost_j[phase, members]
-        if demand.power_w is not None:
-            due_j = due_j + demand.power_w[phase, members] * np.where(np.isinf(whole_s), 0.0, whole_s)
-        return due_j
+        if demand.power_w is None or phase == COMPUTE:
+            return due_j
+        spent_s = plan.spent_s[phase, members]
+        whole_s = np.where(np.isinf(spent_s), 0.0, spent_s)
+        if self._run.shared[phase]:
+            on_air_s = plan.on_air_s[phase // 2, members]
+        else:
+            on_air_s = self._on_air_s(plan, phase, members, whole_s)
+        return due_j + demand.radio_j(phase, members, on_air_s, whole_s)
 
     def _runs_out_s(
-        self, plan: Plan, phase: int, members: IntArray, power_w: FloatArray, left_j: FloatArray
+        self, plan: Plan, demand: EnergyDemand, phase: int, members: IntArray, left_j: FloatArray
     ) -> FloatArray:
         """Return after how many seconds of set-up and transfer bits and seconds have cost what is left."""
-        bits, cost_j = plan.bits_of(phase, members), plan.notes[EnergyDemand].cost_j[phase, members]
+        bits, cost_j = plan.bits_of(phase, members), demand.cost_j[phase, members]
         per_bit_j = np.divide(cost_j, bits, out=np.zeros(members.size), where=bits > 0)
         start_s = plan.begun_s[phase, members] + plan.queue_s[phase, members]
-        return first_at_least(
-            lambda at_s: per_bit_j * self._run.carried(plan, phase, members, start_s, at_s) + power_w * at_s,
-            left_j,
-            plan.spent_s[phase, members],
-        )
+
+        def cost_by_j(at_s: FloatArray) -> FloatArray:
+            bits_j: FloatArray = per_bit_j * self._run.carried(plan, phase, members, start_s, at_s)
+            if demand.power_w is None:
+                return bits_j
+            air_s = self._run.on_air_s(plan, phase, members, start_s, at_s)
+            return np.asarray(bits_j + demand.radio_j(phase, members, air_s, at_s))
+
+        return first_at_least(cost_by_j, left_j, plan.spent_s[phase, members])
 
 
 def _shares_done(

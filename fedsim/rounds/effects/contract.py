@@ -1,6 +1,6 @@
 """The contract of an effect, every member of which has a default that does nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final, NamedTuple, final
 
 import numpy as np
@@ -21,11 +21,14 @@ class Limit(NamedTuple):
     after_s: FloatArray | float = NEVER
     """Seconds since the phase was due, waits included."""
     active_s: FloatArray | float = NEVER
-    """Seconds of work or on the air, waits left out."""
+    """Seconds of work, or of set-up and transfer, waits left out."""
     bits: FloatArray | float = NEVER
     """Bits carried; over own links with finite `active_s`, those that are carried in these seconds."""
     since_start_s: FloatArray | float = NEVER
     """Seconds since the cohort was sent, for what ends a participation at an instant, whatever its phase."""
+    left_s: Callable[[float, float, float], float] | None = None
+    """Of one member over a shared medium: seconds in which it cannot be reached, 0 where it is, from the seconds of
+    set-up and transfer, those on the air, and the bits so far."""
 
 
 class Effect:

@@ -29,7 +29,8 @@ def columns_at_request(
     if links.uplink_power_dbm(one) is not None:
         columns["full_power_dbm"] = lambda client, _: _stated("uplink_power_dbm", links.uplink_power_dbm(client))
     if batteries is not None:
-        columns |= DeclaredEnergies(batteries, workload, partial(ExpectedTimes.of, links, compute, workload)).columns()
+        expected = partial(ExpectedTimes.of, links, compute, workload)
+        columns |= DeclaredEnergies(batteries, workload, links, expected).columns()
     return columns
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Batteries
+from fedsim.network import Links
 from fedsim.per_client import Values, at
 from fedsim.rounds.clients.expected_times import ExpectedTimes
 from fedsim.rounds.clients.workload import Workload
@@ -15,8 +16,10 @@ from fedsim.rounds.clients.workload import Workload
 class DeclaredEnergies:
     """The columns of a view about batteries, each a function of ids and the instant."""
 
-    def __init__(self, batteries: Batteries, workload: Workload, expected: Callable[[], ExpectedTimes]) -> None:
-        self._batteries, self._workload, self._expected = batteries, workload, expected
+    def __init__(
+        self, batteries: Batteries, workload: Workload, links: Links, expected: Callable[[], ExpectedTimes]
+    ) -> None:
+        self._batteries, self._workload, self._links, self._expected = batteries, workload, links, expected
 
     def columns(self) -> dict[str, Callable[[IntArray, float], FloatArray]]:
         return {
@@ -30,14 +33,27 @@ class DeclaredEnergies:
     def _mean_j(self) -> FloatArray:
         """Mean joules of a participation of every client."""
         everyone = np.arange(self._batteries.clients, dtype=np.int64)
-        return participation_j(self._batteries, self._workload, everyone, self._expected().features[:, :3].T)
+        on_air_s = expected_on_air_s(self._links, (self._workload.down_bits, self._workload.up_bits))
+        phases_s = self._expected().features[:, :3].T
+        return participation_j(self._batteries, self._workload, everyone, phases_s, np.minimum(on_air_s, phases_s[::2]))
 
 
-def participation_j(batteries: Batteries, workload: Workload, client: IntArray, phases_s: FloatArray) -> FloatArray:
-    """Return the joules that whole participations take from batteries; infinite seconds count only where they cost."""
+def expected_on_air_s(links: Links, bits: tuple[float, float]) -> FloatArray:
+    """Return the mean seconds on the air of messages down and up of every client, shape (2, K)."""
+    return np.stack([links.expected_on_air_s(size, up=up) for up, size in zip((False, True), bits, strict=True)])
+
+
+def participation_j(
+    batteries: Batteries, workload: Workload, client: IntArray, phases_s: FloatArray, on_air_s: FloatArray
+) -> FloatArray:
+    """Return the joules that whole participations take from batteries; infinite seconds count only where they cost.
+
+    Seconds of the three phases have the shape (3, n), and those on the air, down and up, (2, n).
+    """
     prices, (downlink_s, compute_s, uplink_s) = batteries.prices.of(client), phases_s
     radio_j = prices.receive_j_per_bit * workload.down_bits + prices.transmit_j_per_bit * workload.up_bits
-    air_j = _paid_j(prices.receive_w, downlink_s) + _paid_j(prices.transmit_w, uplink_s)
+    air_j = _paid_j(prices.receive_w, on_air_s[0]) + _paid_j(prices.transmit_w, on_air_s[1])
+    air_j += _paid_j(prices.base_w, downlink_s + uplink_s)
     work_j = prices.sample_j * workload.samples[client] + _paid_j(prices.compute_w, compute_s)
     return _each(radio_j + air_j + work_j, client)
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.energies import participation_j
+from fedsim.rounds.server.energies import expected_on_air_s, participation_j
 from fedsim.selectors import OracleView, RoundView
 
 
@@ -53,19 +54,23 @@ class OracleKnowledge:
         clients = self.context.clients
         if clients.batteries is None:
             raise ValueError("an oracle of energy needs batteries; this run has none")
-        return participation_j(clients.batteries, clients.workload, self.view.client, self._phases_s())
+        phases_s, on_air_s = np.split(self._times_s(), [len(PHASES)])
+        return participation_j(clients.batteries, clients.workload, self.view.client, phases_s, on_air_s)
 
     def _phases_s(self) -> FloatArray:
-        """Return the seconds of downlink, work and uplink of each candidate, shape (3, n)."""
+        return self._times_s()[: len(PHASES)]
+
+    def _times_s(self) -> FloatArray:
+        """Return the seconds of downlink, work and uplink, and those on the air down and up, shape (5, n)."""
         client, number = self.view.client, self.view.round
         if self.context.policy.traits.concurrency is None:
             return self._draw_s(client, number)
         # An asynchronous server sends each client with the draw of its own next participation.
-        draws, phases_s = self.view.participations + 1, np.zeros((3, client.size))
+        draws, times_s = self.view.participations + 1, np.zeros((len(PHASES) + 2, client.size))
         for draw in np.unique(draws).tolist():
             with_draw = np.flatnonzero(draws == draw)
-            phases_s[:, with_draw] = self._draw_s(client[with_draw], draw)
-        return phases_s
+            times_s[:, with_draw] = self._draw_s(client[with_draw], draw)
+        return times_s
 
     def stays(self, from_s: FloatArray, to_s: FloatArray) -> BoolArray:
         """Return which candidates are available throughout a time, in seconds from now."""
@@ -94,4 +99,15 @@ class OracleKnowledge:
             samples=samples,
             compute_s=context.clients.compute.duration_s(client, draw, samples),
         )
-        return self.clients.phases_s(plan)
+        return np.concatenate([self.clients.phases_s(plan), self._on_air_s(plan)])
+
+    def _on_air_s(self, plan: Plan) -> FloatArray:
+        """Return the seconds on the air of phases that are planned, shape (2, n); means on a shared medium."""
+        run, sizes, everyone = self.clients.run, [float(np.max(size)) for size in plan.bits], plan.everyone
+        on_air_s = expected_on_air_s(run.links, (sizes[0], sizes[1]))[:, plan.client]
+        if self.context.clients.batteries is not None:
+            for phase in (DOWNLINK, UPLINK):
+                if not run.shared[phase]:
+                    start_s = plan.begun_s[phase] + plan.queue_s[phase]
+                    on_air_s[phase // 2] = run.on_air_s(plan, phase, everyone, start_s, plan.spent_s[phase])
+        return on_air_s

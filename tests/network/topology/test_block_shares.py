@@ -62,7 +62,9 @@ def test_links_without_end_play_no_part():
 def ahead(left):
     """Return two flows over three blocks of 1 s, the first of which has half a second left."""
     rates = np.array([[2.0, 0.0], [4.0, 1.0], [0.0, 3.0]])
-    return BlocksAhead.over(10.0, np.array([3, 5]), np.array(left), rates, np.array([0.5, 1.0, 1.0]))
+    return BlocksAhead.over(
+        10.0, np.array([3, 5]), np.array(left), rates, np.array([0.5, 1.0, 1.0]), np.ones_like(rates), np.zeros(2)
+    )
 
 
 def test_bits_and_ends_over_blocks_by_hand():
@@ -79,7 +81,15 @@ def test_bits_and_ends_over_blocks_by_hand():
 
 
 def test_a_block_without_end():
-    plan = BlocksAhead.over(1.0, np.arange(2), np.array([4.0, 4.0]), np.array([[2.0, 0.0]]), np.array([math.inf]))
+    plan = BlocksAhead.over(
+        1.0,
+        np.arange(2),
+        np.array([4.0, 4.0]),
+        np.array([[2.0, 0.0]]),
+        np.array([math.inf]),
+        np.ones((1, 2)),
+        np.zeros(2),
+    )
     assert plan.finish_s().tolist() == [3.0, math.inf]
     assert plan.until_s == math.inf
     assert plan.left_at(2.0).tolist() == [2.0, 4.0]

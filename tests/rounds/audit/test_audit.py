@@ -28,6 +28,7 @@ def ended_round():
         spent_s=np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 1.5]]),
         queue_s=np.array([0.5, 2.5]),
         ended_s=np.array([11.5, 12.0]),
+        on_air_s=np.array([[0.5, 1.0], [3.0, 1.5]]),
         sent_bits=np.array([[8.0, 8.0], [8.0, 3.0]]),
         outcome=np.array([Outcome.DELIVERED, Outcome.LATE]),
         arrived=np.array([True, False]),
@@ -173,7 +174,14 @@ def full():
     round_ = powered_round((-5e-8, 16.0), (100.0 + 5e-8, 84.0))
     round_.demand.charge_j[:] = 100.0
     round_.sent_bits[:, 0], round_.cut_in[0], round_.arrived[0] = 0.0, 0, False
-    round_.spent_s[:, 0], round_.ended_s[0] = [1.0, 0.0, 0.0], 6.5
+    round_.spent_s[:, 0], round_.ended_s[0], round_.on_air_s[:, 0] = [1.0, 0.0, 0.0], 6.5, [1.0, 0.0]
+    return round_
+
+
+def sending_on():
+    """It sends for longer than its upload takes."""
+    round_ = powered_round()
+    round_.on_air_s[1, 0] = 3.5
     return round_
 
 
@@ -186,6 +194,7 @@ def emptied(left_j, outcome):
 
 ENERGY = [
     ("it does not begin with its charge", other_charge, 50.0, 1),
+    ("it is on the air for less than no time, or longer than its messages", sending_on, 50.0, 1),
     ("it paid less than the price", lambda: powered_round((20.0, 16.0), (35.0, 39.0)), 50.0, 1),
     ("it paid more than the price", lambda: powered_round((22.0, 16.0), (33.0, 39.0)), 50.0, 1),
     ("it is left with more than its battery holds", full, 100.0, 1),
@@ -213,7 +222,8 @@ def drained(spent_j, left_j, outcome=Outcome.DROPPED, *, is_empty=True):
     for name in ("queue_s", "ended_s", "outcome", "arrived", "cut_in", "planned_compute_s"):
         setattr(round_, name, getattr(round_, name)[1:])
     round_.client, round_.start_s, round_.ended_s = np.array([0]), 0.0, np.array([7.0])
-    round_.spent_s, round_.sent_bits = round_.spent_s[:, 1:], round_.sent_bits[:, 1:]
+    for name in ("spent_s", "sent_bits", "on_air_s"):
+        setattr(round_, name, getattr(round_, name)[:, 1:])
     round_.emptied, round_.outcome = np.array([is_empty]), np.array([outcome])
     cost_j = np.array([[8.0], [5.0], [8.0]])
     round_.demand = EnergyDemand(round_.client, np.array([16.0]), cost_j, np.array([10.0]))
@@ -255,5 +265,5 @@ def test_every_rule_of_energy_is_planted(monkeypatch):
     check_powered(powered_round())
     planted = {broken for broken, *_ in [*ENERGY, *EMPTY]}
     planted |= {"its energy does not add up over the run", "its charge does not fall by what was spent"}
-    assert len(rules) == 9
+    assert len(rules) == 10
     assert set(rules) == planted

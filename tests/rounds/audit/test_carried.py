@@ -1,10 +1,12 @@
 """The audit of dedicated transfers that were cut short: true bits pass, bits in proportion to time do not."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
-from fedsim.errors import AuditError, ScenarioError
+from fedsim.errors import AuditError
 from fedsim.network.contracts import Links
 from fedsim.rounds import Deadline
 from fedsim.rounds.audit import carried
@@ -69,13 +71,13 @@ def test_too_few_and_too_many_bits_are_refused_on_links_of_constant_rate(wrong, 
 POWERS = {
     "bits": {},
     "time": {"receive_w": 0.4, "transmit_w": 0.9},
-    "both": {"transmit_w": 0.5, "transmit_j_per_bit": 1e-6},
+    "both": {"transmit_w": 0.5, "transmit_j_per_bit": 1e-6, "base_w": 0.1},
 }
 
 
 @pytest.mark.parametrize(
     ("price", "sharing"),
-    [("bits", "dedicated"), ("time", "dedicated"), ("both", "dedicated"), ("time", "equal"), ("time", "first-come")],
+    [*product(("bits", "time", "both"), ("dedicated", "equal")), *product(("time", "both"), ("first-come", "dcf"))],
 )
 def test_batteries_run_empty_with_the_bits_that_were_carried(price, sharing):
     """The audit compares energy, time and bits of each participation."""
@@ -103,9 +105,3 @@ def test_batteries_run_empty_with_the_bits_that_were_carried(price, sharing):
     dropped = table[table["outcome"] == "dropped"]
     assert len(dropped) > 2
     assert np.isfinite(table["energy_j"]).all()
-
-
-def test_a_price_of_bits_and_a_power_are_refused_in_a_shared_direction():
-    energy = {"kind": "battery", "capacity_j": 1.0, "compute_w": 0.1, **POWERS["both"]}
-    with pytest.raises(ScenarioError, match=r"devices\.energy: transmit_j_per_bit and transmit_w are both above 0"):
-        in_a_cell(network={"kind": "cell", "uplink": {"sharing": "equal"}}, devices={"energy": energy})

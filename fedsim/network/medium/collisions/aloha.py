@@ -43,10 +43,13 @@ class AlohaTransfer(Transfer):
 
     __slots__ = (
         "_channel",
+        "_due_s",
+        "_sent_s",
         "bits",
         "carried",
         "delay_s",
         "done",
+        "duty_cycle",
         "early_s",
         "ended",
         "kept",
@@ -56,9 +59,18 @@ class AlohaTransfer(Transfer):
     )
 
     def __init__(
-        self, channel: "AlohaChannel", bits: float, whole_s: float, early_s: float, level_db: float, delay_s: float
+        self,
+        channel: "AlohaChannel",
+        bits: float,
+        whole_s: float,
+        early_s: float,
+        level_db: float,
+        delay_s: float,
+        duty_cycle: float,
     ) -> None:
         self._channel, self.bits, self.delay_s, self.level_db = channel, bits, delay_s, level_db
+        # Time on the air of the packets that have not got through, and of all that were sent.
+        self.duty_cycle, self._due_s, self._sent_s = duty_cycle, duty_cycle * whole_s, 0.0
         self.whole_s = self.left_s = whole_s
         self.early_s, self.kept, self.carried, self.ended = early_s, 1.0, 0.0, False
         self.done = Event(channel.env)
@@ -73,6 +85,11 @@ class AlohaTransfer(Transfer):
         self._channel.catch_up(self)
         return self.carried
 
+    def on_air_s(self, elapsed_s: float) -> float:
+        """Return the seconds in which packets were sent, lost ones included, on average."""
+        self._channel.catch_up(self)
+        return min(self._sent_s, elapsed_s)
+
     def until_s(self) -> float:
         """Return the time until the last packet gets through, on average."""
         return max(self.left_s / self.kept - self.early_s, 0.0) if self.kept > 0 else math.inf
@@ -82,6 +99,8 @@ class AlohaTransfer(Transfer):
         until_s = self.until_s()
         part = min(elapsed_s / until_s, 1.0) if until_s > 0 else 1.0
         self.carried += (self.bits - self.carried) * part
+        self._sent_s += part * self._due_s / self.kept if self.kept > 0 else self.duty_cycle * elapsed_s
+        self._due_s *= 1.0 - part
         self.left_s -= self.kept * min(elapsed_s, until_s)
 
     def arrive(self, _event: Event) -> None:
@@ -101,9 +120,11 @@ class AlohaChannel:
         self._timer: Event | None = None
         self._changed = False
 
-    def send(self, bits: float, whole_s: float, early_s: float, level_db: float, delay_s: float) -> AlohaTransfer:
+    def send(
+        self, bits: float, whole_s: float, early_s: float, level_db: float, delay_s: float, duty_cycle: float
+    ) -> AlohaTransfer:
         """Start a message, which never ends if its packets take for ever."""
-        transfer = AlohaTransfer(self, bits, whole_s, early_s, level_db, delay_s)
+        transfer = AlohaTransfer(self, bits, whole_s, early_s, level_db, delay_s, duty_cycle)
         if whole_s < math.inf:
             self._catch_up()
             self._present[transfer] = None
@@ -167,6 +188,7 @@ class Stations:
     code: IntArray
     level_db: FloatArray
     delay_s: FloatArray
+    duty_cycle: float
     periods: Periods
 
 
@@ -185,4 +207,5 @@ class AlohaMedium(SharedMedium):
 
 def _send(channel: AlohaChannel, stations: Stations, client: int, bits: float) -> AlohaTransfer:
     whole_s, early_s = (float(times_s[client]) for times_s in stations.periods(bits))
-    return channel.send(bits, whole_s, early_s, float(stations.level_db[client]), float(stations.delay_s[client]))
+    level_db, delay_s = float(stations.level_db[client]), float(stations.delay_s[client])
+    return channel.send(bits, whole_s, early_s, level_db, delay_s, stations.duty_cycle)

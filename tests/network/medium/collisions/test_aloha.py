@@ -49,23 +49,26 @@ def test_packets_drawn_one_by_one_get_through_as_often():
 def test_a_message_alone_takes_its_packets_and_the_gaps_between_them():
     """Four packets of 1 s in periods of 10 s: the last ends after 31 s; halfway half of its bits are there."""
     env = Environment()
-    transfer = AlohaChannel(env, 0.1, 6.0).send(800.0, 40.0, 9.0, 0.0, 0.5)
+    transfer = AlohaChannel(env, 0.1, 6.0).send(800.0, 40.0, 9.0, 0.0, 0.5, 0.1)
     env.run(until=15.5)
     assert transfer.sent_bits() == pytest.approx(400.0)
+    assert transfer.on_air_s(15.5) == pytest.approx(2.0)
     assert finish(env, transfer) == pytest.approx([31.5])
-    assert transfer.sent_bits() == 800.0
+    assert (transfer.sent_bits(), transfer.on_air_s(31.5)) == (800.0, pytest.approx(4.0))
 
 
 def test_two_alike_repeat_what_collides():
     """Each packet gets through with 0.8: 40 / 0.8 - 9 s. If the second begins at 10 s, the first is alone till then."""
     env = Environment()
     channel = AlohaChannel(env, 0.2, 6.0)
-    assert finish(env, *(channel.send(8.0, 40.0, 9.0, 0.0, 0.0) for _ in range(2))) == pytest.approx([41.0, 41.0])
+    both = [channel.send(8.0, 40.0, 9.0, 0.0, 0.0, 0.1) for _ in range(2)]
+    assert finish(env, *both) == pytest.approx([41.0, 41.0])
+    assert both[0].on_air_s(41.0) == pytest.approx(4.0 / 0.8)
     env = Environment()
     channel = AlohaChannel(env, 0.2, 6.0)
-    first = channel.send(8.0, 40.0, 9.0, 0.0, 0.0)
+    first = channel.send(8.0, 40.0, 9.0, 0.0, 0.0, 0.1)
     env.run(until=10.0)
-    second = channel.send(8.0, 40.0, 9.0, 0.0, 0.0)
+    second = channel.send(8.0, 40.0, 9.0, 0.0, 0.0, 0.1)
     # The first has 30 s of periods left: 30 / 0.8 - 9 = 28.5 s. Then 40 - 0.8 * 28.5 = 17.2 s are left of the second.
     assert finish(env, first, second) == pytest.approx([38.5, 38.5 + 17.2 - 9.0])
 
@@ -73,7 +76,7 @@ def test_two_alike_repeat_what_collides():
 def test_the_stronger_of_two_is_not_disturbed():
     env = Environment()
     channel = AlohaChannel(env, 0.2, 6.0)
-    strong, weak = (channel.send(8.0, 40.0, 9.0, level_db, 0.0) for level_db in (6.0, 0.0))
+    strong, weak = (channel.send(8.0, 40.0, 9.0, level_db, 0.0, 0.1) for level_db in (6.0, 0.0))
     # The weak one has had 0.8 * 31 s when the strong one ends.
     assert finish(env, strong, weak) == pytest.approx([31.0, 31.0 + (40 - 24.8) - 9.0])
 
@@ -81,7 +84,7 @@ def test_the_stronger_of_two_is_not_disturbed():
 def test_a_cancelled_message_does_no_more_harm():
     env = Environment()
     channel = AlohaChannel(env, 0.5, 6.0)
-    first, second = (channel.send(8.0, 40.0, 9.0, 0.0, 0.0) for _ in range(2))
+    first, second = (channel.send(8.0, 40.0, 9.0, 0.0, 0.0, 0.1) for _ in range(2))
     env.run(until=20.0)
     kept = second.sent_bits()
     assert kept == pytest.approx(8.0 * 20 / (40 / 0.5 - 9))
@@ -96,6 +99,6 @@ def test_a_cancelled_message_does_no_more_harm():
 def test_a_message_that_cannot_be_received_never_ends_and_does_no_harm():
     env = Environment()
     channel = AlohaChannel(env, 0.2, 6.0)
-    lost, heard = (channel.send(8.0, whole_s, 9.0, 0.0, 0.0) for whole_s in (math.inf, 40.0))
+    lost, heard = (channel.send(8.0, whole_s, 9.0, 0.0, 0.0, 0.1) for whole_s in (math.inf, 40.0))
     assert finish(env, heard) == pytest.approx([31.0])
     assert lost.sent_bits() == 0.0
