@@ -6,6 +6,8 @@ import torch
 from torch import nn
 
 from fedsim import Scenario, simulate
+from fedsim.learning import Supervised
+from fedsim.streams import Streams
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 5)).astype("float32"), RNG.integers(0, 3, 40)
@@ -93,6 +95,12 @@ def test_no_step_moves_what_stays(compression, server):
     found = run(net, privacy=privacy, learning={"compression": compression, "server": server}).model()
     assert torch.equal(found.base.weight, net.base.weight)
     assert not torch.equal(found.head.weight, net.head.weight)
+
+
+def test_a_probe_costs_no_operations_for_gradients_of_its_base():
+    """Forward 2 (5 x 64 + 64 x 3), backward 2 (64 x 3) for the gradient of the head alone."""
+    learner = Supervised.model_validate({"data": (X, Y, X, Y), "model": Probe}).build(4, Streams(0))
+    assert learner.flops_per_sample == 1024 + 384
 
 
 def test_tied_weights_are_compressed_once():
