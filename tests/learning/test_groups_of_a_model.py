@@ -7,6 +7,7 @@ from torch import nn
 
 from fedsim import Scenario, simulate
 from fedsim.learning import Supervised
+from fedsim.privacy import L2ClippedGaussian
 from fedsim.streams import Streams
 
 RNG = np.random.default_rng(0)
@@ -106,3 +107,23 @@ def test_a_probe_costs_no_operations_for_gradients_of_its_base():
 def test_tied_weights_are_compressed_once():
     row = run(Tied, learning={"compression": {"kind": "qsgd", "levels": 127}}).participations.to_pylist()[0]
     assert row["uplink_bits"] == 8 * 53 + 32 * 5  # five arrays: two weights, three biases
+
+
+@pytest.mark.parametrize("where", ["client", "server"])
+@pytest.mark.parametrize("noised", [False, True])
+def test_statistics_are_averaged_in_clear_unless_noise_is_asked_for(noised, where):
+    """The first round trains alike with and without noise, which comes after it."""
+    budget = {"kind": "unlimited", "epsilon": 5.0}
+    privacy = {"budget": budget, "mechanism": {**GAUSSIAN, "noise_statistics": noised}, "where": where}
+    rounds = {"count": 1, "policy": {"kind": "deadline", "deadline_s": 60.0}, "weights": "uniform"}
+    found = run(Normed, privacy=privacy, rounds=rounds)
+    plain = run(Normed, rounds=rounds).model()
+    assert torch.allclose(found.model().norm.running_mean, plain.norm.running_mean) != noised
+    assert not torch.allclose(found.model().first.weight, plain.first.weight)
+    told = "9 running statistics are averaged in clear, so that the guarantee is that of the 47 trained numbers alone"
+    assert any(told in note for note in found.notes) != noised
+
+
+def test_statistics_in_clear_and_with_noise_is_refused():
+    with pytest.raises(ValueError, match="noise_statistics = True is not allowed with exempt_buffers = True"):
+        L2ClippedGaussian(clip=1.0, exempt_buffers=True, noise_statistics=True)

@@ -174,7 +174,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "privacy budget unlimited": {"epsilon": 1.0},
     "privacy mechanism gaussian": {"clip": 1.0},
     "privacy mechanism laplace-l1": {"clip": 1.0},
-    "privacy mechanism laplace-coordinate": {"delta_f": 0.012},
+    "privacy mechanism laplace-coordinate": {"delta_f": 0.012, "exempt_buffers": False},
     "backhaul link": {"rate_bps": 1e7, "delay_s": 0.01},
     "staleness law deviation": {"beta": 0.35},
     "grouping given": {"edge": [0, 1, 0, 1, 0, 1]},
