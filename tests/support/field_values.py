@@ -172,6 +172,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "privacy budget zeta": {"epsilon": 40.0},
     "privacy budget uniform": {"epsilon": 40.0, "releases": 30},
     "privacy budget unlimited": {"epsilon": 1.0},
+    "compressor qsgd": {"coding": "entropy"},
     "privacy mechanism gaussian": {"clip": 1.0},
     "privacy mechanism laplace-l1": {"clip": 1.0},
     "privacy mechanism laplace-coordinate": {"delta_f": 0.012, "exempt_buffers": False},

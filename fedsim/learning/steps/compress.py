@@ -19,7 +19,7 @@ class Compress(UpdateStep):
 
     def __init__(self, compressor: Compressor, layout: ModelLayout, streams: Streams) -> None:
         self._compressor, self._layout, self._streams = COMPRESSOR.checked(compressor), layout, streams
-        self._tensors, self._identity = layout.tensors, identity(compressor)
+        self._tensors, self._identity = layout.tensors, identity(compressor.same_numbers)
 
     @property
     def remembers(self) -> bool:
