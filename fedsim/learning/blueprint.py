@@ -34,7 +34,7 @@ from fedsim.learning.models.settings import own_name
 from fedsim.learning.store.contracts import Arrays, Store
 from fedsim.user_cache import user_cache
 
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 _VARIABLES: Final = ("ATEN_CPU_CAPABILITY", "FEDSIM_WORKERS", "CXX")
 """Environment variables that bits of a result, or the choice of an executor, may depend on."""
 _FEATURES: Final = ("model name", "flags", "Features")
@@ -67,7 +67,6 @@ class Blueprint:
             "facts": np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
             "initial": layout.initial,
             "exempt": np.asarray(layout.exempt),
-            **({} if layout.trained is None else {"trained": np.asarray(layout.trained)}),
             **{_CONSTANT + name: values for name, values in layout.constants.items()},
         }
 
@@ -84,7 +83,6 @@ class Blueprint:
                 name.removeprefix(_CONSTANT): values for name, values in arrays.items() if name.startswith(_CONSTANT)
             },
             executed=tuple(facts["executed"]),
-            trained=arrays.get("trained"),
         )
         narrow = tuple(NarrowModel(**{**one, "shapes": tuple(map(tuple, one["shapes"]))}) for one in facts["narrow"])
         return cls(layout, facts["numerics"], ExecutorUsed.from_json(facts["used"]), facts["max_batch"], narrow)

@@ -188,6 +188,7 @@ class Supervised(Component):
         from fedsim.learning.blueprint import prepare
         from fedsim.learning.executors.choice import ExecutorChoice
         from fedsim.learning.executors.contracts import TrainingSetup
+        from fedsim.learning.steps.release import in_clear
         from fedsim.learning.store.choice import open_store
         from fedsim.learning.supervised import SupervisedLearner
 
@@ -217,7 +218,7 @@ class Supervised(Component):
             server=self.server,
             aggregator=self.aggregation,
             allow_empty=self.allow_empty,
-            notes=notes_of(data, self.task),
+            notes=(*notes_of(data, self.task), *filter(None, [in_clear(mechanism, blueprint.layout)])),
             streams=streams,
             mechanism=mechanism,
             compressor=self.compression,

@@ -42,6 +42,7 @@ from fedsim.learning.models.channels import NarrowModel, Widths
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
+from fedsim.learning.steps.listed import Steps
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.store.nothing import NoStore
@@ -93,15 +94,15 @@ class SupervisedLearner:
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self._rows = rows
         self.store: Store = NoStore() if store is None else store
-        self._messages = Messages(layout, streams, mechanism, compressor or NoCompression())
-        local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
-        self._algorithm, self._messages.part = local, local.part
+        self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
+        self.steps = Steps(layout, streams, mechanism, compressor or NoCompression())
+        self._messages = Messages(self.steps, local.part)
         more = self._messages, self.store, keeping or Keeping(), local
         self._results = Computation(layout, executor, rows, setup, numerics, streams, *more)
         self._setup, self._flops_per_sample, self._smallest_batch = setup, flops_per_sample, layout.smallest_batch
         self._local, self._server, self._mechanism = setup.local, server, mechanism
         whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
-        received, sent = local.bits(self._messages.bits)
+        received, sent = local.bits(self.steps.bits)
         self.model_bits: float = received if model_bits is None else model_bits * (received / whole_bits)
         self.update_bits: float = sent if model_bits is None else model_bits * (sent / whole_bits)
         self.widths: Widths | None = local.widths(1.0 if model_bits is None else model_bits / whole_bits)

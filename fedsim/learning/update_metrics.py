@@ -87,7 +87,7 @@ class _Measured:
         for i, update in enumerate(updates):
             self._by_training.setdefault(update, []).append(i)
         norms = [digest_of("update-norm", update.digest) for update in updates] if "update_norm" in needs else []
-        told = {"signal_energy", "clipped"} & set(needs) and results.messages.tells_clipping
+        told = {"signal_energy", "clipped"} & set(needs) and results.messages.steps.tells_clipping
         signals = [digest_of("signal-and-clipping", update.digest) for update in updates] if told else []
         gains = "accuracy_gain" in needs
         clients = [update.client for update in updates] if gains else []

@@ -23,6 +23,7 @@ from fedsim.privacy.mechanisms import (
     CoordinateClampLaplace,
     L1ClippedLaplace,
     Mechanism,
+    NoisesStatistics,
     StatedNoise,
     TellsClipping,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "LaplaceShares",
     "Mechanism",
     "NoiseAtServer",
+    "NoisesStatistics",
     "Privacy",
     "PrivacyAccountant",
     "PrivacyLoss",

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray, Mask, Vector
-from fedsim.privacy.mechanisms import MECHANISM, MECHANISMS, CalibratedNoise, Mechanism, StatedNoise
+from fedsim.privacy.mechanisms import (
+    MECHANISM,
+    MECHANISMS,
+    CalibratedNoise,
+    Mechanism,
+    NoisesStatistics,
+    StatedNoise,
+)
 from fedsim.registry import Component, Slot
 
 
@@ -31,6 +38,10 @@ class NoiseAtServer(Component):
     """A mechanism whose clipping is done by clients and whose noise is added by the server, once an aggregate."""
 
     mechanism: Annotated[Mechanism, Slot(MECHANISMS)]
+
+    @property
+    def noise_statistics(self) -> bool:
+        return isinstance(self.mechanism, NoisesStatistics) and self.mechanism.noise_statistics
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
         """Return the clipped update, which goes to the server in clear."""

@@ -13,14 +13,13 @@ import numpy as np
 from pydantic import Field
 
 from fedsim.arrays import FloatArray, Mask, Vector
-from fedsim.privacy.mechanisms import finite, in_clear, with_noise
-from fedsim.registry import Component
+from fedsim.privacy.mechanisms import Exempting, finite, in_clear, with_noise
 
 _LEAST, _MOST = 1e-160, 1e300
 """Noise multipliers between which the calibrated one is searched."""
 
 
-class L2ClippedGaussian(Component):
+class L2ClippedGaussian(Exempting):
     """The Gaussian mechanism for the whole update: (epsilon, delta)-LDP.
 
     The update is scaled down to a Euclidean norm of at most ``clip``. Two clipped updates differ by at most ``2 clip``,
@@ -33,8 +32,10 @@ class L2ClippedGaussian(Component):
     ----------
     clip : largest Euclidean norm of an update that is sent
     delta : probability mass that epsilon does not bound, of each release; well below one over the samples of a client
-    exempt_buffers : whether the coordinates that the learner marks pass in clear, unclipped and without noise
+    exempt_buffers : whether parameters of batch normalisation pass in clear, unclipped and without noise
         They leak: the guarantee then holds for the other coordinates only.
+    noise_statistics : whether running statistics are clipped and get noise as part of the update
+        By default they are averaged in clear, since a variance with noise may fall below zero, and leak.
 
     Examples
     --------
@@ -47,7 +48,6 @@ class L2ClippedGaussian(Component):
 
     clip: Annotated[float, Field(gt=0)]
     delta: Annotated[float, Field(ge=1e-12, lt=1)] = 1e-5
-    exempt_buffers: bool = False
 
     @property
     def clipping_norm(self) -> float:
@@ -63,16 +63,16 @@ class L2ClippedGaussian(Component):
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
         """Return the noise of a release; a number is drawn for each coordinate, exempt or not."""
-        return np.where(buffers & self.exempt_buffers, 0.0, rng.normal(0.0, self.scale(epsilon), buffers.size))
+        return np.where(self._clear(buffers), 0.0, rng.normal(0.0, self.scale(epsilon), buffers.size))
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
         values = finite(update, epsilon, buffers)
-        clear = buffers & self.exempt_buffers
+        clear = self._clear(buffers)
         return with_noise(update, self._bounded(values, clear), self.noise(epsilon, buffers, rng), clear)
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
         values = finite(update, 0.0, buffers)
-        clear = buffers & self.exempt_buffers
+        clear = self._clear(buffers)
         return in_clear(update, self._bounded(values, clear), clear)
 
     def _bounded(self, values: FloatArray, clear: Mask) -> FloatArray:
@@ -80,7 +80,7 @@ class L2ClippedGaussian(Component):
         return values * (self.clip / norm) if norm > self.clip else values
 
     def noise_energy(self, epsilon: float, buffers: Mask) -> float:
-        return float(np.count_nonzero(~(buffers & self.exempt_buffers)) * self.scale(epsilon) ** 2)
+        return float(np.count_nonzero(~self._clear(buffers)) * self.scale(epsilon) ** 2)
 
 
 @lru_cache(maxsize=4096)

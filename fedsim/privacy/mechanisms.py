@@ -10,13 +10,13 @@ NaN counts as 0, an infinity as the largest float32, and noise beyond float32 is
 """
 
 from abc import abstractmethod
-from typing import Annotated, Final, Protocol, runtime_checkable
+from typing import Annotated, Final, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from fedsim.answers import Contract, Number, Numbers, same_shape
+from fedsim.answers import Contract, Flag, Number, Numbers, same_shape
 from fedsim.arrays import FloatArray, Mask, Vector
 from fedsim.registry import Component, Registry
 
@@ -49,6 +49,28 @@ class Mechanism(Protocol):
         buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
         rng : random generator of this release
         """
+        ...
+
+
+@runtime_checkable
+class NoisesStatistics(Protocol):
+    """A mechanism that says whether running statistics of a model are part of the updates that it is given.
+
+    Any other mechanism is given the trained numbers alone, and statistics pass in clear.
+
+    Attributes
+    ----------
+    noise_statistics : bool
+
+    Examples
+    --------
+    >>> isinstance(L1ClippedLaplace(clip=3.0), NoisesStatistics), L1ClippedLaplace(clip=3.0).noise_statistics
+    (True, False)
+    """
+
+    @property
+    def noise_statistics(self) -> bool:
+        """See above."""
         ...
 
 
@@ -154,7 +176,7 @@ class CalibratedNoise(Protocol):
         ...
 
 
-class _StatingMechanism(Mechanism, StatedNoise, TellsClipping, CalibratedNoise, Protocol):
+class _StatingMechanism(Mechanism, NoisesStatistics, StatedNoise, TellsClipping, CalibratedNoise, Protocol):
     """All that a mechanism may answer."""
 
 
@@ -163,6 +185,7 @@ MECHANISM: Final = Contract(
     _StatingMechanism,
     {
         "release": Numbers(same_shape("update"), most=_LARGEST, least=-_LARGEST, dtype=np.float32),
+        "noise_statistics": Flag(),
         "noise_energy": Number(least=0, infinite=True),
         "clipped": Numbers(same_shape("update"), most=_LARGEST, least=-_LARGEST, dtype=np.float32),
         "clipping_norm": Number(least=0),
@@ -174,12 +197,28 @@ MECHANISM: Final = Contract(
 )
 
 
-class _LaplaceNoise(Component):
-    """Laplace noise on each coordinate that is not exempt; what derives from it states clipping and sensitivity."""
+class Exempting(Component):
+    """What mechanisms may leave in clear."""
 
-    @abstractmethod
+    exempt_buffers: bool = False
+    noise_statistics: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.exempt_buffers and self.noise_statistics:
+            raise ValueError(
+                "noise_statistics = True is not allowed with exempt_buffers = True, by which statistics pass in clear; "
+                "allowed: exempt_buffers = false"
+            )
+        return self
+
     def _clear(self, buffers: Mask) -> Mask:
         """Return which coordinates are exempt, shape (d,)."""
+        return buffers & self.exempt_buffers
+
+
+class _LaplaceNoise(Exempting):
+    """Laplace noise on each coordinate that is not exempt; what derives from it states clipping and sensitivity."""
 
     @property
     def clipping_norm(self) -> float:
@@ -219,8 +258,10 @@ class L1ClippedLaplace(_LaplaceNoise):
     Attributes
     ----------
     clip : largest L1 norm of an update that is sent
-    exempt_buffers : whether the coordinates that the learner marks pass in clear, unclipped and without noise
+    exempt_buffers : whether parameters of batch normalisation pass in clear, unclipped and without noise
         They leak: the guarantee then holds for the other coordinates only.
+    noise_statistics : whether running statistics are clipped and get noise as part of the update
+        By default they are averaged in clear, since a variance with noise may fall below zero, and leak.
 
     Examples
     --------
@@ -233,7 +274,6 @@ class L1ClippedLaplace(_LaplaceNoise):
     """
 
     clip: Annotated[float, Field(gt=0)]
-    exempt_buffers: bool = False
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
         values = finite(update, epsilon, buffers)
@@ -244,9 +284,6 @@ class L1ClippedLaplace(_LaplaceNoise):
         values = finite(update, 0.0, buffers)
         clear = self._clear(buffers)
         return in_clear(update, self._bounded(values, clear), clear)
-
-    def _clear(self, buffers: Mask) -> Mask:
-        return buffers & self.exempt_buffers
 
     def _bounded(self, values: NDArray[np.float64], clear: Mask) -> NDArray[np.float64]:
         norm = float(np.abs(values[~clear]).sum())
@@ -269,9 +306,10 @@ class CoordinateClampLaplace(_LaplaceNoise):
     Attributes
     ----------
     delta_f : width of the interval of a coordinate (0.003 to 0.012 in the paper's runs)
-    exempt_buffers : whether the coordinates that the learner marks pass in clear, unclamped and without noise
+    exempt_buffers : whether parameters of batch normalisation pass in clear, unclamped and without noise
         They leak, with no guarantee at all. On by default because the published code sends batch normalisation in
         clear: its running statistics and also its weights and biases. The learner's mask decides what is exempt.
+    noise_statistics : whether running statistics are clamped and get noise as part of the update
 
     Examples
     --------
@@ -290,9 +328,6 @@ class CoordinateClampLaplace(_LaplaceNoise):
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
         return in_clear(update, self._bounded(finite(update, 0.0, buffers)), self._clear(buffers))
-
-    def _clear(self, buffers: Mask) -> Mask:
-        return buffers & self.exempt_buffers
 
     def _bounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.clip(values, -self.delta_f / 2, self.delta_f / 2)

@@ -106,6 +106,8 @@ ROWS: Final[list[Row]] = [
     ("learning supervised", STEP, "server aggregation"),
     ("learning supervised", ENOUGH, "allow_empty"),
     ("learning supervised", STANDS_FOR, "model_bits flops_per_sample"),
+    ("learning.compression qsgd", TIMES, "coding bits_per_number"),
+    *((f"learning.compression {kind}", TIMES, "coding") for kind in ("top-k", "random-k")),
     ("learning none", STANDS_FOR, "model_bits downlink_bits uplink_bits samples_per_client flops_per_sample"),
     ("learning.data synthetic", NO_EFFECT, "a"),
     ("learning.data idx-files", CHECKED, "digest"),

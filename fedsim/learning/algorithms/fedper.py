@@ -40,11 +40,12 @@ class FedPer(LocalAlgorithm):
 
     def part(self, layout: ModelLayout) -> BoolArray:
         layers = layout.layers
-        weights = [entry for entry in layers if len(entry.shape) > 1]
+        last = {entry.offset: entry for entry in layers if len(entry.shape) > 1}
+        weights = [entry for entry in layers if last.get(entry.offset) is entry]
         if len(weights) <= self.layers:
             raise ScenarioError(
-                f"learning.algorithm.layers: {self.layers} is not allowed with a model of {len(weights)} layers; "
-                f"allowed: fewer than its layers"
+                f"learning.algorithm.layers: {self.layers} is not allowed with a model of {len(weights)} layers that "
+                "are trained, each weight counted once; allowed: fewer than its layers"
             )
         first = layers.index(weights[-self.layers])
         shared = np.ones(layout.initial.size, dtype=np.bool_)

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from fedsim.answers import Contract, Flag, Number, Numbers, same_shape
+from fedsim.answers import Contract, Flag, Free, Number, Numbers, same_shape
 from fedsim.arrays import Vector
 from fedsim.registry import Component, Registry
 from fedsim.units import BITS_PER_FLOAT32
@@ -49,6 +49,11 @@ class Compressor(Component, ABC):
         """
         return False
 
+    @property
+    def same_numbers(self) -> "Compressor":
+        """A compressor of the same messages that differs at most in their bits, which stands for it in digests."""
+        return self
+
     @abstractmethod
     def bits(self, tensors: Sequence[int]) -> float:
         """Return the bits of a message.
@@ -78,6 +83,7 @@ COMPRESSOR: Final = Contract(
     {
         "lossless": Flag(),
         "remembers": Flag(),
+        "same_numbers": Free(),
         "bits": Number(least=0),
         "compress": Numbers(same_shape("update"), least=-math.inf, infinite=True, nan=True, dtype=np.float32),
     },

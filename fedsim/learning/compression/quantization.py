@@ -3,12 +3,13 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedsim.arrays import Vector, Whole
+from fedsim.learning.compression.coding import BitsPerNumber, Coding, bits_of_levels, entropy_of
 from fedsim.learning.compression.compressors import Compressor
 from fedsim.units import BITS_PER_FLOAT32
 
@@ -22,9 +23,11 @@ class QSGD(Compressor):
     norm of a bucket of n numbers the mean squared error is at most ``min(n / s^2, sqrt(n) / s)`` times the squared norm
     of the bucket (Lemma 3.1).
 
-    The message has a fixed length: 32 bits for the norm of each bucket, and for each number one bit for the sign and
-    ``ceil(log2(s + 1))`` bits for the level. The Elias code of the paper, whose length depends on the numbers, is not
-    used: the time of a transfer would then depend on the training. 127 levels are 8 bits for each number.
+    The message has 32 bits for the norm of each bucket. With ``coding = "fixed"`` each number has one bit for the sign
+    and ``ceil(log2(s + 1))`` bits for the level: 127 levels are 8 bits. With ``coding = "entropy"`` it has those of an
+    arithmetic code, which the paper's comes near: their expectation if the numbers of a bucket are normal, and never
+    more than the fixed ones. `measured_bits` is what an update takes; of perceptrons on digits 2 to 3.2, 0.4 to
+    0.6 and 0.07 to 0.16 bits with 127, 7 and 1 levels, by which the charge misses at most 15 %.
 
     Attributes
     ----------
@@ -33,11 +36,16 @@ class QSGD(Compressor):
         Most numbers that share a norm; a tensor of more is cut into buckets of this size, the last one smaller. None
         for one bucket for each tensor.
     norm : ``"l2"``, the paper's law, or ``"max"``, the largest absolute value, as in the paper's experiments
+    coding : ``"fixed"`` or ``"entropy"``
+    bits_per_number : float > 0, optional
+        Of the entropy coding, such as a measured one, in place of that of normal numbers.
 
     Examples
     --------
     >>> QSGD(levels=127).bits([100, 10])  # 1 + 7 bits for each of 110 numbers, and 32 for each of two norms
     944.0
+    >>> round(QSGD(levels=7, coding="entropy").bits([4096]) / 4096, 2)  # 4 with fixed lengths
+    0.52
     >>> update = np.array([3.0, 0.5, -4.0], dtype=np.float32)
     >>> QSGD(levels=4, norm="max").compress(update, [3], np.random.default_rng(0)).tolist()  # multiples of 4 / 4
     [3.0, 0.0, -4.0]
@@ -46,11 +54,45 @@ class QSGD(Compressor):
     levels: Annotated[int, Field(ge=1, lt=2**24)] = 127
     bucket: Whole | None = None
     norm: Literal["l2", "max"] = "l2"
+    coding: Coding = "fixed"
+    bits_per_number: BitsPerNumber | None = None
+
+    @model_validator(mode="after")
+    def _of_entropy(self) -> Self:
+        if self.bits_per_number is not None and self.coding == "fixed":
+            raise ValueError(
+                f"bits_per_number = {self.bits_per_number!r} is not allowed with coding = 'fixed', whose bits follow "
+                "from levels; allowed: coding = 'entropy'"
+            )
+        return self
+
+    @property
+    def same_numbers(self) -> Compressor:
+        return self.model_copy(update={"coding": "fixed", "bits_per_number": None})
 
     def bits(self, tensors: Sequence[int]) -> float:
-        each = 1 + math.ceil(math.log2(self.levels + 1))
-        buckets = len(self._starts(tensors)) - 1
-        return float(each * sum(tensors) + BITS_PER_FLOAT32 * buckets)
+        sizes = np.diff(self._starts(tensors)).tolist()
+        fixed = 1 + math.ceil(math.log2(self.levels + 1))
+        if self.coding == "fixed":
+            numbers = float(fixed * sum(sizes))
+        elif self.bits_per_number is not None:
+            numbers = self.bits_per_number * sum(sizes)
+        else:
+            numbers = sum(size * min(fixed, bits_of_levels(self._deviation(size), self.levels)) for size in sizes)
+        return numbers + float(BITS_PER_FLOAT32 * len(sizes))
+
+    def measured_bits(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> float:
+        """Return the bits a number that an arithmetic code of the levels of an update takes, norms left out.
+
+        Parameters
+        ----------
+        update : float32 array of shape (p,)
+        tensors : number of parameters of each tensor, of sum p
+        rng : random generator of the rounding
+        """
+        found = self.compress(update, tensors, rng)
+        parts = [found[first:end] for first, end in pairwise(self._starts(tensors))]
+        return sum(part.size * entropy_of(part) for part in parts) / max(1, found.size)
 
     def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
         """Return the rounded update, shape (p,); a bucket with a number that is not finite becomes NaN."""
@@ -69,6 +111,14 @@ class QSGD(Compressor):
             return np.zeros(values.size, dtype=np.float32)
         level = np.floor(np.minimum(size * (self.levels / float(norm)), self.levels) + draws)
         return np.asarray(np.copysign(level, values) * (float(norm) / self.levels), dtype=np.float32)
+
+    def _deviation(self, size: int) -> float:
+        """Return the standard deviation of the numbers of a bucket, in levels, if they are normal."""
+        if self.norm == "l2" or size < 3:
+            return self.levels / math.sqrt(size)
+        from scipy.special import ndtri
+
+        return float(self.levels / ndtri(1 - 0.5 / size))  # about the largest of that many sizes
 
     def _starts(self, tensors: Sequence[int]) -> list[int]:
         """Return where each bucket begins, and the end of the last one."""

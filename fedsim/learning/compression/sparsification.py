@@ -5,12 +5,13 @@ Cordonnier and Jaggi, "Sparsified SGD with memory", NeurIPS 2018).
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedsim.arrays import IntArray, Vector
+from fedsim.learning.compression.coding import Coding, bits_of_places
 from fedsim.learning.compression.compressors import Compressor
 from fedsim.units import BITS_PER_FLOAT32
 
@@ -20,7 +21,8 @@ _SEED_BITS = 64
 class TopK(Compressor):
     """Send the numbers of the largest absolute values, of all tensors together.
 
-    Of p numbers ``k = max(1, round(share p))`` are sent, each with 32 bits and the ``ceil(log2 p)`` bits of its place.
+    Of p numbers ``k = max(1, round(share p))`` are sent, each with 32 bits and the ``ceil(log2 p)`` bits of its place,
+    or with ``coding = "entropy"`` all places together in the logarithm of the number of subsets.
     Of equal values the first ones are sent. What is left out has at most ``1 - k / p`` of the squared norm.
 
     Attributes
@@ -28,6 +30,7 @@ class TopK(Compressor):
     share : float in (0, 1]
     error_feedback : bool
         Whether clients keep what they did not send, and add it to their next update.
+    coding : ``"fixed"`` or ``"entropy"``
 
     Examples
     --------
@@ -40,14 +43,19 @@ class TopK(Compressor):
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.01
     error_feedback: bool = True
+    coding: Coding = "fixed"
 
     @property
     def remembers(self) -> bool:
         return self.error_feedback
 
+    @property
+    def same_numbers(self) -> Compressor:
+        return self.model_copy(update={"coding": "fixed"})
+
     def bits(self, tensors: Sequence[int]) -> float:
         size = sum(tensors)
-        return float(_kept(self.share, size) * (BITS_PER_FLOAT32 + _place_bits(size)))
+        return _bits(_kept(self.share, size), size, self.coding)
 
     def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
         count = _kept(self.share, update.size)
@@ -63,7 +71,8 @@ class TopK(Compressor):
 class RandomK(Compressor):
     """Send numbers at random places, of all tensors together.
 
-    Of p numbers ``k = max(1, round(share p))`` are sent, each with 32 bits and the ``ceil(log2 p)`` bits of its place.
+    Of p numbers ``k = max(1, round(share p))`` are sent, each with 32 bits and the ``ceil(log2 p)`` bits of its place,
+    or with ``coding = "entropy"`` all places together in the logarithm of the number of subsets.
 
     Attributes
     ----------
@@ -71,6 +80,7 @@ class RandomK(Compressor):
     error_feedback : bool
         Whether clients keep what they did not send, and add it to their next update. Otherwise what is sent is
         multiplied by p / k, so that its mean is the update.
+    coding : ``"fixed"`` or ``"entropy"``
     shared_seed : bool
         Whether the server draws the same places from a seed: the message has 64 bits for it, and none for places.
 
@@ -85,18 +95,32 @@ class RandomK(Compressor):
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.01
     error_feedback: bool = True
+    coding: Coding = "fixed"
     shared_seed: bool = False
+
+    @model_validator(mode="after")
+    def _has_places(self) -> Self:
+        if self.shared_seed and self.coding == "entropy":
+            raise ValueError(
+                "coding = 'entropy' is not allowed with shared_seed = True, whose message has no places; allowed: "
+                "coding = 'fixed'"
+            )
+        return self
 
     @property
     def remembers(self) -> bool:
         return self.error_feedback
+
+    @property
+    def same_numbers(self) -> Compressor:
+        return self.model_copy(update={"coding": "fixed"})
 
     def bits(self, tensors: Sequence[int]) -> float:
         size = sum(tensors)
         count = _kept(self.share, size)
         if self.shared_seed:
             return float(count * BITS_PER_FLOAT32 + _SEED_BITS)
-        return float(count * (BITS_PER_FLOAT32 + _place_bits(size)))
+        return _bits(count, size, self.coding)
 
     def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
         count = _kept(self.share, update.size)
@@ -112,6 +136,7 @@ def _kept(share: float, size: int) -> int:
     return max(1, round(share * size))
 
 
-def _place_bits(size: int) -> int:
-    """Return the bits of an index below ``size``."""
-    return (size - 1).bit_length()
+def _bits(count: int, size: int, coding: Coding) -> float:
+    """Return the bits of ``count`` of ``size`` numbers with their places."""
+    places = bits_of_places(count, size) if coding == "entropy" else count * (size - 1).bit_length()
+    return float(count * BITS_PER_FLOAT32 + places)

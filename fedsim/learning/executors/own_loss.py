@@ -62,8 +62,8 @@ class _Representation:
 
 def _layers(flat: FlatModule) -> Iterator[nn.Module]:
     """Yield the layer of each array of a module, as they are executed; an array may belong to a part of its layer."""
-    for entry in flat.layout.layers:
-        place = entry.name
+    for name in flat.layout.executed or [entry.name for entry in flat.layout.entries]:
+        place = name
         while place:
             place = place.rpartition(".")[0]
             if isinstance(part := flat.module.get_submodule(place), _LAYERS):

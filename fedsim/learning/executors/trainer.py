@@ -90,7 +90,7 @@ class Trainer:
         forward, step, gradient = self.forward, self._optimizer.step, self.flat.gradient
         weights, pull = self.flat.parameters.data, self._pull
         start = weights.clone() if pull else weights
-        offset, frozen = self._offset(job), self.flat.frozen
+        offset = None if job.offset is None else torch.from_numpy(self.flat.inward(job.offset))
         first_pass = int(self._local.batches_per_epoch(job.rows.size, self.flat.layout.smallest_batch))
         if (own := self._own_loss) is not None:
             own.start(job)
@@ -112,8 +112,6 @@ class Trainer:
                 gradient.mul_((longest / gradient.norm()).clamp_max(1.0))
             if decay:
                 gradient.add_(weights, alpha=decay)
-                if frozen is not None:
-                    gradient.masked_fill_(frozen, 0.0)
             if rates:
                 self._optimizer.set_rate(rates[number])
             step()
@@ -122,13 +120,6 @@ class Trainer:
             if len(seen) < first_pass:
                 seen.append(kept)
         return total / passed, float(loss_of.losses(seen).double().square().mean().sqrt())
-
-    def _offset(self, job: TrainingJob) -> Tensor | None:
-        """Return the offset of every gradient, in the order of the flat vector, and 0 for frozen parameters."""
-        if job.offset is None:
-            return None
-        offset = torch.from_numpy(self.flat.inward(job.offset))
-        return offset if self.flat.frozen is None else offset.masked_fill_(self.flat.frozen, 0.0)
 
     def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
         """Return float32 scores; convolutions, dense layers and their gradients compute in bfloat16."""

@@ -29,7 +29,7 @@ from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.streams import Streams
 
-ARITHMETIC: Final = 2
+ARITHMETIC: Final = 3
 """Version of fedsim's arithmetic in digests: one more whenever a change of the code changes a result's bits."""
 
 _LONGEST_LINE: Final = 64

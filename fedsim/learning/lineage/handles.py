@@ -20,8 +20,8 @@ from fedsim.learning.model_and_update import Release
 from fedsim.learning.server_optimizers.contracts import ServerState
 from fedsim.learning.store.contracts import Record
 
-LEFT_OUT: Final = "left-out"
-"""Name of a client's memory of what compression took from its messages, among the arrays of its state."""
+STEPS: Final = "step."
+"""Prefix of the names of what steps remember of a client's messages, among the arrays of its state."""
 
 OWN: Final = "algorithm."
 """Prefix of the names of a local algorithm's state, on a client and on a server."""
@@ -31,12 +31,11 @@ Combined = tuple[Vector, ServerState | None]
 
 
 class Outgoing:
-    """The message of a client that remembers what compression took from its messages."""
+    """The message of a client that remembers something of its messages."""
 
-    __slots__ = ("release", "sent")
+    __slots__ = ("sent",)
 
-    def __init__(self, release: Release | None) -> None:
-        self.release: Final = release
+    def __init__(self) -> None:
         self.sent: Vector | None = None
 
 
@@ -105,13 +104,15 @@ class Training:
         before = self.previous
         if before is None or before.value is None:
             return {}
-        return {name: values for name, values in before.value.items() if name != LEFT_OUT and not name.startswith(OWN)}
+        return {name: values for name, values in before.value.items() if not name.startswith((STEPS, OWN))}
 
     @property
-    def left_out(self) -> Vector | None:
-        """What compression took from the client's earlier messages, shape (p,); None before the first one."""
+    def step_memory(self) -> OptimizerState:
+        """What the steps of updates remember of the client's earlier messages, by their own names."""
         before = self.previous
-        return None if before is None or before.value is None else before.value.get(LEFT_OUT)
+        if before is None or before.value is None:
+            return {}
+        return {name.removeprefix(STEPS): one for name, one in before.value.items() if name.startswith(STEPS)}
 
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return what must have its numbers before it can run."""

@@ -11,7 +11,7 @@ from fedsim.errors import PartError
 from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingResult
 from fedsim.learning.lineage.faults import name_fault, named_faults, of_training
-from fedsim.learning.lineage.handles import LEFT_OUT, Cohort, Training
+from fedsim.learning.lineage.handles import STEPS, Cohort, Training
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
@@ -168,7 +168,7 @@ def _nothing(training: Training) -> TrainingResult:
     zero = np.zeros_like(training.base.vector)
     zero.flags.writeable = False
     before = {} if training.previous is None else training.previous.value or {}
-    kept = {name: values for name, values in before.items() if name != LEFT_OUT}
+    kept = {name: values for name, values in before.items() if not name.startswith(STEPS)}
     return TrainingResult(zero, math.nan, math.nan, kept)
 
 

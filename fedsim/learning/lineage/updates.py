@@ -13,6 +13,7 @@ from fedsim.learning.lineage.handles import Cohort, ModelHandle, Outgoing, State
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.model_and_update import Release
+from fedsim.learning.steps.contracts import Sender
 
 
 class Updates:
@@ -56,7 +57,7 @@ class Updates:
             if made:
                 release = made.get(i)
             if remembers:
-                hashed.update(messages.memory_digest(release).encode())
+                hashed.update(messages.memory_digest(Sender(one, base.version, repeat, release)).encode())
             training = Training(hashed.hexdigest(), base, one, share)
             updates.append(training)
             training.repeat, training.previous, training.release = repeat, previous, release
@@ -76,7 +77,7 @@ class Updates:
         if self._leaves_state:
             training.state = StateHandle(training)
             if self._messages.remembers:
-                training.outgoing, self.states[training.client] = Outgoing(training.release), training.state
+                training.outgoing, self.states[training.client] = Outgoing(), training.state
         if not self._messages.lossless or training.release is not None:
             training.digest = self._messages.digest(training)
 

@@ -22,12 +22,12 @@ _COUNTER = "num_batches_tracked"
 
 
 class FlatModule:
-    """A module laid out in one float32 vector: parameters first, then the buffers that training changes.
+    """A module laid out in one float32 vector: its trained parameters first, then its statistics.
 
-    Parameters, gradients and buffers of the module become views of flat tensors; a step of an optimiser on `parameters`
-    is a step of the module. Buffers are the persistent floating-point ones (running means and variances) and batch
-    normalisation's counters, which float32 counts exactly up to 2**24 batches. Other buffers are constants of the
-    module and stay in it.
+    Trained parameters want a gradient. They, their gradients and the statistics become views of flat tensors; a step of
+    an optimiser on `parameters` is a step of the module. Statistics are the persistent floating-point buffers (running
+    means and variances) and batch normalisation's counters, which float32 counts exactly up to 2**24 batches. All other
+    numbers, parameters without a gradient among them, are constants of the module and stay in it.
 
     With ``channels_last`` the weights of a convolution lie in the flat vector with the channels last, as torch wants
     them on a CPU; `load`, `numbers`, `inward` and `outward` translate. Otherwise every tensor lies in its own order,
@@ -37,7 +37,7 @@ class FlatModule:
     def __init__(self, module: nn.Module, *, channels_last: bool = False, executed: tuple[str, ...] = ()) -> None:
         self.module = module
         dtypes = {name: tensor.dtype for name, tensor in module.state_dict().items()}
-        parameters = list(module.named_parameters())
+        parameters = [(name, one) for name, one in module.named_parameters() if one.requires_grad]
         buffers = list(_changing_buffers(module))
         self.buffers = tuple(name for name, _ in buffers)
         sizes = [tensor.numel() for _, tensor in (*parameters, *buffers)]
@@ -56,11 +56,11 @@ class FlatModule:
             if id(parameter) in images
         ]
         self._move(parameters, buffers, sizes)
+        if channels_last:
+            _turn_constants(module)
         norms = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, _NORMS)]
         prefixes = tuple(f"{name}." if name else "" for name, _ in norms)
         normed = [bool(norms) and name.startswith(prefixes) for name, _ in (*parameters, *buffers)]
-        kept = np.repeat([not one.requires_grad for _, one in parameters], sizes[: len(parameters)])
-        self.frozen = torch.from_numpy(kept) if kept.any() else None
         initial = self.numbers()
         initial.flags.writeable = False
         self.layout = ModelLayout(
@@ -69,7 +69,6 @@ class FlatModule:
             exempt=np.repeat(normed, sizes) | (np.arange(sum(sizes)) >= count),
             smallest_batch=2 if norms else 1,
             executed=executed,
-            trained=None if self.frozen is None else ~kept,
             **self._places(dtypes),
         )
 
@@ -107,7 +106,7 @@ class FlatModule:
                 dtype = str(dtypes[name]).removeprefix("torch.")
                 entries.append(Entry(name, offset, tuple(tensor.shape), dtype))
             else:
-                constants[name] = tensor.numpy().copy()
+                constants[name] = tensor.to(dtypes[name]).numpy().copy()
         return {"entries": tuple(entries), "constants": constants}
 
     def _move(
@@ -157,6 +156,13 @@ def _changing_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     for name, buffer in module.named_buffers():
         if name in persistent and (buffer.is_floating_point() or name.rpartition(".")[2] == _COUNTER):
             yield name, buffer
+
+
+def _turn_constants(module: nn.Module) -> None:
+    """Lay the weights of convolutions that are not trained with their channels last too."""
+    for part in module.modules():
+        if type(part) is nn.Conv2d and not part.weight.requires_grad:
+            part.weight.data = part.weight.data.contiguous(memory_format=torch.channels_last)
 
 
 def _last(numbers: NDArray[Number], shape: Sequence[int]) -> NDArray[Number]:

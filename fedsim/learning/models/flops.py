@@ -18,15 +18,23 @@ def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
 
     Torch counts them while a blank sample passes through a fresh module: two for each multiply-add of a dense,
     convolutional or recurrent layer and of the two products of attention. The rest is not counted, as is usual: looking
-    up the vector of a word costs nothing.
+    up the vector of a word costs nothing. Where parameters stay as they are, the pass backward is counted too, since it
+    is shorter there.
     """
     with torch.random.fork_rng(devices=[]):
         module = model.build(shape, classes).eval()
-    counter = FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mkldnn_rnn_layer: _lstm_flops})
+    of_lstm = {
+        torch.ops.aten.mkldnn_rnn_layer: _lstm_flops,
+        torch.ops.aten.mkldnn_rnn_layer_backward: lambda *shapes, **more: 2 * _lstm_flops(*shapes, **more),
+    }
+    counter = FlopCounterMode(display=False, custom_mapping=of_lstm)
+    whole = all(one.requires_grad for one in module.parameters())
     # Without gradients torch has an operation for all of attention at once, which it does not count.
     with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), counter:
-        module(blank(shape))
-    return float(FORWARD_AND_BACKWARD * counter.get_total_flops())
+        scores = module(blank(shape))
+        if not whole:
+            scores.sum().backward()
+    return float((FORWARD_AND_BACKWARD if whole else 1) * counter.get_total_flops())
 
 
 def _lstm_flops(inputs: Sequence[int], of_input: Sequence[int], of_state: Sequence[int], *_: Any, **__: Any) -> int:

@@ -21,7 +21,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class ModelLayout:
-    """A model as one float32 vector of d numbers: p parameters, then buffers."""
+    """A model in three groups of numbers: p trained parameters and then statistics in one vector, and constants.
+
+    ========== ================================= ==================== ============= ======================
+    group      what                              bits                 noise, steps  server
+    ========== ================================= ==================== ============= ======================
+    trained    parameters that want a gradient   32, or compressed    yes           its optimiser's step
+    statistics buffers that training changes     32                   when asked    averaged
+    constants  all other numbers                 none                 none          untouched
+    ========== ================================= ==================== ============= ======================
+    """
 
     initial: Vector
     parameters: int
@@ -30,7 +39,6 @@ class ModelLayout:
     entries: tuple[Entry, ...] = ()
     constants: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     executed: tuple[str, ...] = ()
-    trained: Mask | None = None
 
     @property
     def layers(self) -> tuple[Entry, ...]:

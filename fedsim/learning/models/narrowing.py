@@ -26,7 +26,13 @@ def narrow_models(
     operations, found = training_flops(model, shape, classes), [whole]
     for ratio in ratios[1:]:
         cut = model.narrowed(ratio)
-        inner = build_flat(cut, shape, classes, seed).layout
+        flat = build_flat(cut, shape, classes, seed)
+        inner = flat.layout
+        if not all(one.requires_grad for one in flat.module.parameters()):
+            raise ScenarioError(
+                f"learning.model: {type(model).__name__} has parameters without a gradient, whose narrower ones are no "
+                "part of a message; allowed with sub-models by width: models whose parameters are all trained"
+            )
         names = [entry.name for entry in inner.entries]
         if names != [entry.name for entry in layout.entries]:
             raise ScenarioError(

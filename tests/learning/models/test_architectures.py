@@ -120,30 +120,30 @@ def test_vector_holds_parameters_then_buffers_and_the_masks_say_which():
     module = Oddities()
     names = [name for name, _ in module.named_parameters()]
     flat = FlatModule(module)
-    # weight 9, bias 3, norm 3 + 3, frozen 2; seen 1, running mean 3 and variance 3, counter 1
-    assert flat.vector.numel() == 20 + 8
+    # weight 9, bias 3, norm 3 + 3; seen 1, running mean 3 and variance 3, counter 1
+    assert flat.vector.numel() == 18 + 8
     assert names == ["frozen", "first.weight", "first.bias", "norm.weight", "norm.bias"]
-    assert flat.layout.parameters == 20
-    assert flat.layout.exempt.tolist() == [False] * 14 + [True] * 6 + [True] * 8
+    assert flat.layout.parameters == 18
+    assert flat.layout.constants["frozen"].tolist() == [1, 1]
+    assert flat.layout.exempt.tolist() == [False] * 12 + [True] * 6 + [True] * 8
     assert flat.layout.smallest_batch == 2
     np.testing.assert_array_equal(flat.layout.initial, flat.vector.detach().numpy())
 
 
 def test_loading_moves_every_number_and_training_writes_into_the_vector():
     flat = FlatModule(Oddities())
-    flat.load(np.arange(28, dtype=np.float32))
+    flat.load(np.arange(26, dtype=np.float32))
     module = flat.module
-    assert module.frozen.tolist() == [0, 1]
-    assert module.first.weight.flatten().tolist() == list(range(2, 11))
+    assert module.frozen.tolist() == [1, 1]
+    assert module.first.weight.flatten().tolist() == list(range(9))
     assert module.tied.weight is module.first.weight
-    assert module.seen.item() == 20
-    assert module.norm.num_batches_tracked.item() == 27
+    assert module.seen.item() == 18
+    assert module.norm.num_batches_tracked.item() == 25
     module.train()
     torch.autograd.backward(module(torch.randn(4, 3)).sum())
-    assert flat.vector[20] == 21
-    assert flat.vector[27] == 28
-    assert flat.gradient[:2].tolist() == [0, 0]
-    assert flat.parameters.grad[2:11].abs().sum() > 0
+    assert flat.vector[18] == 19
+    assert flat.vector[25] == 26
+    assert flat.parameters.grad[:9].abs().sum() > 0
 
 
 @pytest.mark.parametrize("kind", ["mlp", "cnn3"])

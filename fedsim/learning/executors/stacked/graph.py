@@ -39,16 +39,16 @@ class ModuleOfSlots:
         self.is_softmax, self.is_short = objective.is_softmax, objective.is_short
         self._module, self.slots, self._device, self._autocast = module, slots, device, autocast
         own = dict(module.named_buffers())
-        numbers = [*module.named_parameters(), *((name, own[name]) for name in flat.buffers)]
+        trained = [(name, one) for name, one in module.named_parameters() if one.requires_grad]
+        numbers = [*trained, *((name, own[name]) for name in flat.buffers)]
         self._names = [name for name, _ in numbers]
-        self._trained = [one.requires_grad for one in module.parameters()]
-        self.frozen = None if flat.frozen is None else flat.frozen.to(device)
         self._shapes = [one.shape for _, one in numbers]
         self._sizes = [shape.numel() for shape in self._shapes]
         self._parameters = len(numbers) - len(flat.buffers)
         self.buffer_count = len(flat.buffers)
         self.count = flat.layout.parameters
         self.buffers = flat.vector.numel() - self.count
+        own |= {name: one.data for name, one in module.named_parameters() if not one.requires_grad}
         self._constants = {name: one.to(device) for name, one in own.items() if name not in flat.buffers}
 
     def pieces(self, numbers: Tensor) -> list[Tensor]:
@@ -77,8 +77,7 @@ class ModuleOfSlots:
         def forward(
             parameters: Sequence[Tensor], buffers: Sequence[Tensor], images: Tensor
         ) -> tuple[Tensor, list[Tensor]]:
-            own = [one if kept else one.detach() for one, kept in zip(parameters, self._trained, strict=True)]
-            return vmap(self.outputs, randomness="different")([*own, *buffers], images)
+            return vmap(self.outputs, randomness="different")([*parameters, *buffers], images)
 
         def by_softmax(*given: Tensor) -> list[Tensor]:
             *pieces, images, weights, targets = given

@@ -24,15 +24,12 @@ def rows_of(slots: int, count: int, device: torch.device) -> Tensor:
 class SlotOptimizer:
     """SGD with momentum, or Adam, with its own state and its own count of steps in each slot."""
 
-    def __init__(
-        self, parameters: Tensor, local: LocalTraining, pull: float, *, corrects: bool, frozen: Tensor | None
-    ) -> None:
+    def __init__(self, parameters: Tensor, local: LocalTraining, pull: float, *, corrects: bool) -> None:
         names = {"adam": ("exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",) if local.momentum else ()}
         slots, count = parameters.shape
         self._parameters, self._local, self._steps = parameters, local, np.zeros(slots)
         self._state = {name: rows_of(slots, count, parameters.device) for name in names[local.optimizer]}
         self._scratch = rows_of(slots, count, parameters.device)
-        self._frozen = frozen
         self._pull, self._start = pull, rows_of(slots, count, parameters.device) if pull else None
         self._offset = rows_of(slots, count, parameters.device) if corrects else None
 
@@ -51,8 +48,6 @@ class SlotOptimizer:
         if self._offset is not None:
             for slot, offset in zip(slots, offsets, strict=True):
                 self._offset[slot] = 0.0 if offset is None else torch.from_numpy(offset.copy())
-            if self._frozen is not None:
-                self._offset.masked_fill_(self._frozen, 0.0)
 
     def state(self, slot: int) -> dict[str, Vector]:
         """Return a slot's state under torch's names."""
@@ -85,8 +80,6 @@ class SlotOptimizer:
             gradient.mul_((local.clip_norm / gradient.norm(dim=1, keepdim=True)).clamp_max(1.0))
         if local.weight_decay:
             gradient.add_(self._parameters, alpha=local.weight_decay)
-            if self._frozen is not None:
-                gradient.masked_fill_(self._frozen, 0.0)
         if local.optimizer == "adam":
             self._adam(gradient, local.learning_rate if rates is None else rates)
             return

@@ -50,9 +50,7 @@ class SlotTraining:
         self._pieces = module.pieces(self._models)
         self._buffers = self._pieces[len(self._pieces) - module.buffer_count :]
         parameters, algorithm = self._models[:, : module.count], setup.algorithm
-        self._optimizer = SlotOptimizer(
-            parameters, setup.local, setup.pull, corrects=algorithm.corrects, frozen=module.frozen
-        )
+        self._optimizer = SlotOptimizer(parameters, setup.local, setup.pull, corrects=algorithm.corrects)
         self._draws = SlotDraws(samples.device, module.slots)
         self._steps: dict[int, Run] = {}
         self._padded_to: int | None = few._padded_to if few else self._find_padding()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.learning import QSGD, Compressor, MemoryStore, RandomK, Release, TopK
-from fedsim.learning.lineage.handles import LEFT_OUT
+from fedsim.learning.lineage.handles import STEPS
 from tests.support.asking import even
 from tests.support.plain_learner import Doubling, half_way_learner, updates
 
@@ -24,7 +24,7 @@ def run(learner, cohorts):
 
 def memory_after(update):
     state = update.state
-    return state.value[LEFT_OUT]
+    return state.value[STEPS + "left-out"]
 
 
 class Half(Compressor):

@@ -1,0 +1,137 @@
+"""Clip and noise: a privacy mechanism as a step of an update."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, Mask, Vector
+from fedsim.identity import identity
+from fedsim.learning.model_and_update import Release
+from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.steps.contracts import Message, Sender, UpdateStep
+from fedsim.streams import Streams
+
+
+@runtime_checkable
+class _NoisesStatistics(Protocol):
+    """A privacy mechanism that takes running statistics too, if it says so (`fedsim.privacy.NoisesStatistics`)."""
+
+    @property
+    def noise_statistics(self) -> bool: ...
+
+
+@runtime_checkable
+class _StatesNoise(Protocol):
+    """A privacy mechanism that states the expected squared norm of its noise (`fedsim.privacy.StatedNoise`)."""
+
+    def noise_energy(self, epsilon: float, buffers: Mask) -> float: ...
+
+
+@runtime_checkable
+class _TellsClipping(Protocol):
+    """A privacy mechanism that gives a release without its noise (`fedsim.privacy.TellsClipping`)."""
+
+    def clipped(self, update: Vector, buffers: Mask) -> Vector: ...
+
+
+@runtime_checkable
+class _AddsAtServer(Protocol):
+    """A privacy mechanism whose noise the server adds to an aggregate (`fedsim.privacy.NoiseAtServer`)."""
+
+    def aggregate_noise(
+        self,
+        epsilon: Sequence[float],
+        client: Sequence[int],
+        weight: Sequence[float],
+        buffers: Mask,
+        rng: np.random.Generator,
+    ) -> FloatArray: ...
+
+
+class ClipAndNoise(UpdateStep):
+    """A mechanism on the trained numbers, and on statistics where it asks for them."""
+
+    def __init__(self, mechanism: Any, layout: ModelLayout, streams: Streams) -> None:
+        self._mechanism, self._layout, self._streams, self._identity = mechanism, layout, streams, identity(mechanism)
+        whole = isinstance(mechanism, _NoisesStatistics) and mechanism.noise_statistics
+        self._covered = slice(layout.initial.size if whole else layout.parameters)
+
+    def acts_on(self, release: Release | None) -> bool:
+        return release is not None
+
+    def identity(self, sender: Sender) -> Sequence[str | float]:
+        release = sender.release
+        if release is None:
+            return ()
+        return self._identity, release.epsilon, self._streams.digest("privacy-noise", sender.client, release.index)
+
+    def client(self, message: Message) -> None:
+        release = message.sender.release
+        if release is None:
+            return
+        rng = self._streams.generator("privacy-noise", message.sender.client, release.index)
+        found = message.numbers.copy()
+        covered, exempt, part = found[self._covered], self._layout.exempt[self._covered], message.part
+        if part is None:
+            covered[:] = self._mechanism.release(message.numbers[self._covered], release.epsilon, exempt, rng)
+        else:
+            held = part[self._covered]
+            covered[held] = self._mechanism.release(covered[held], release.epsilon, exempt[held], rng)
+        message.numbers = found
+
+    def server(self, senders: Sequence[Sender], weights: FloatArray) -> Callable[[], FloatArray] | None:
+        """Return what draws the mechanism's noise, if the server adds it.
+
+        It is drawn from the stream ``("server-noise", client, index)`` for the client and the release of the first
+        update, which no other aggregate has.
+        """
+        mechanism = self._mechanism
+        first = next((one for one in senders if one.release is not None), None)
+        if not isinstance(mechanism, _AddsAtServer) or first is None or first.release is None:
+            return None
+        client, index = first.client, first.release.index
+        epsilon = [one.release.epsilon for one in senders if one.release is not None]
+        clients = [one.client for one in senders]
+
+        def draw() -> FloatArray:
+            rng, noise = self._streams.generator("server-noise", client, index), np.zeros(self._layout.initial.size)
+            exempt = self._layout.exempt[self._covered]
+            noise[self._covered] = mechanism.aggregate_noise(epsilon, clients, weights.tolist(), exempt, rng)
+            return noise
+
+        return draw
+
+    def noise_energy(self, release: Release, part: Mask | None) -> float:
+        """Return the expected squared norm of the noise in trained numbers; NaN if it is not stated."""
+        if not isinstance(self._mechanism, _StatesNoise):
+            return math.nan
+        exempt = self._layout.exempt[: self._layout.parameters]
+        held = exempt if part is None else exempt[part[: self._layout.parameters]]
+        return float(self._mechanism.noise_energy(release.epsilon, held))
+
+    @property
+    def tells_clipping(self) -> bool:
+        return isinstance(self._mechanism, _TellsClipping)
+
+    def clipped(self, update: Vector) -> Vector:
+        """Return an update as the mechanism has clipped it, shape (d,)."""
+        found = update.copy()
+        found[self._covered] = self._mechanism.clipped(update[self._covered], self._layout.exempt[self._covered])
+        return found
+
+
+def in_clear(mechanism: Any, layout: ModelLayout) -> str:
+    """Return a sentence on statistics that no noise protects; nothing where there are none."""
+    count = layout.initial.size - layout.parameters
+    if mechanism is None or not count:
+        return ""
+    asked = isinstance(mechanism, _NoisesStatistics)
+    if asked and mechanism.noise_statistics:
+        return ""
+    more = "; mechanism.noise_statistics = true gives them noise" if asked else ""
+    return (
+        f"privacy: {count:,} running statistics are averaged in clear, so that the guarantee is that of the "
+        f"{layout.parameters:,} trained numbers alone{more}"
+    )

@@ -1,0 +1,129 @@
+"""Trained numbers are sent and noised, statistics sent and averaged, all others stay: bits, seconds, joules by hand."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedsim import Scenario, simulate
+from fedsim.learning import Supervised
+from fedsim.privacy import L2ClippedGaussian
+from fedsim.streams import Streams
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(40, 5)).astype("float32"), RNG.integers(0, 3, 40)
+GAUSSIAN = {"kind": "gaussian", "clip": 1.0, "delta": 1e-5}
+SGD = {"learning_rate": 0.1, "epochs": 1, "batch_size": 5}
+
+
+class Probe(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base, self.head = nn.Linear(5, 64).requires_grad_(False), nn.Linear(64, 3, bias=False)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.base(x)))
+
+
+class Adapted(nn.Module):
+    """A dense layer that stays, with an adapter of rank 2 beside it (LoRA)."""
+
+    def __init__(self):
+        super().__init__()
+        self.base, self.down, self.up = nn.Linear(5, 3), nn.Linear(5, 2, bias=False), nn.Linear(2, 3, bias=False)
+        self.base.requires_grad_(False)
+
+    def forward(self, x):
+        return self.base(x) + self.up(self.down(x))
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.head = nn.Linear(5, 5), nn.Linear(5, 5), nn.Linear(5, 3)
+        self.second.weight = self.first.weight
+
+    def forward(self, x):
+        return self.head(self.second(torch.relu(self.first(x))))
+
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.head = nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.norm(self.first(x))))
+
+
+NUMBERS = {Probe: 64 * 3, Adapted: 2 * 5 + 3 * 2, Tied: 25 + 2 * 5 + 18, Normed: (24 + 8 + 15) + (4 + 4 + 1)}
+
+
+def run(model, **tables):
+    learning = {"data": (X, Y, X, Y), "model": model, "local": SGD, **tables.pop("learning", {})}
+    scenario = {
+        "name": "groups",
+        "crowd": {"clients": 4},
+        "network": {"kind": "fedscale", "median_kbps": 100.0, "sigma": 0.0},
+        "devices": {
+            "compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.0, "jitter_sigma": 0.0},
+            "energy": {
+                "kind": "battery", "capacity_j": 1e6, "receive_j_per_bit": 1e-6, "transmit_j_per_bit": 3e-6,
+                "compute_w": 2.0,
+            },
+        },
+        "rounds": {"count": 3, "policy": {"kind": "deadline", "deadline_s": 60.0}},
+        "selector": "all",
+        "learning": learning,
+    }  # fmt: skip
+    return simulate(Scenario.model_validate({**scenario, **tables}), store=False)
+
+
+@pytest.mark.parametrize("model", NUMBERS, ids=lambda model: model.__name__)
+def test_bits_seconds_and_joules_are_those_of_what_is_trained(model):
+    bits = 32 * NUMBERS[model]
+    row = run(model).participations.to_pylist()[0]
+    assert (row["downlink_bits"], row["uplink_bits"]) == (bits, bits)
+    assert row["uplink_s"] == pytest.approx(bits / 102_400)
+    assert row["energy_j"] == pytest.approx((1e-6 + 3e-6) * bits + 2.0 * row["compute_s"])
+
+
+@pytest.mark.parametrize("compression", ["none", {"kind": "top-k", "share": 0.5}, {"kind": "qsgd", "levels": 7}])
+@pytest.mark.parametrize("server", ["fedavg", "fedadam"])
+def test_no_step_moves_what_stays(compression, server):
+    net = Probe()
+    privacy = {"budget": {"kind": "unlimited", "epsilon": 5.0}, "mechanism": GAUSSIAN}
+    found = run(net, privacy=privacy, learning={"compression": compression, "server": server}).model()
+    assert torch.equal(found.base.weight, net.base.weight)
+    assert not torch.equal(found.head.weight, net.head.weight)
+
+
+def test_a_probe_costs_no_operations_for_gradients_of_its_base():
+    """Forward 2 (5 x 64 + 64 x 3), backward 2 (64 x 3) for the gradient of the head alone."""
+    learner = Supervised.model_validate({"data": (X, Y, X, Y), "model": Probe}).build(4, Streams(0))
+    assert learner.flops_per_sample == 1024 + 384
+
+
+def test_tied_weights_are_compressed_once():
+    row = run(Tied, learning={"compression": {"kind": "qsgd", "levels": 127}}).participations.to_pylist()[0]
+    assert row["uplink_bits"] == 8 * 53 + 32 * 5  # five arrays: two weights, three biases
+
+
+@pytest.mark.parametrize("where", ["client", "server"])
+@pytest.mark.parametrize("noised", [False, True])
+def test_statistics_are_averaged_in_clear_unless_noise_is_asked_for(noised, where):
+    """The first round trains alike with and without noise, which comes after it."""
+    budget = {"kind": "unlimited", "epsilon": 5.0}
+    privacy = {"budget": budget, "mechanism": {**GAUSSIAN, "noise_statistics": noised}, "where": where}
+    rounds = {"count": 1, "policy": {"kind": "deadline", "deadline_s": 60.0}, "weights": "uniform"}
+    found = run(Normed, privacy=privacy, rounds=rounds)
+    plain = run(Normed, rounds=rounds).model()
+    assert torch.allclose(found.model().norm.running_mean, plain.norm.running_mean) != noised
+    assert not torch.allclose(found.model().first.weight, plain.first.weight)
+    told = "9 running statistics are averaged in clear, so that the guarantee is that of the 47 trained numbers alone"
+    assert any(told in note for note in found.notes) != noised
+
+
+def test_statistics_in_clear_and_with_noise_is_refused():
+    with pytest.raises(ValueError, match="noise_statistics = True is not allowed with exempt_buffers = True"):
+        L2ClippedGaussian(clip=1.0, exempt_buffers=True, noise_statistics=True)
