@@ -27,6 +27,7 @@ from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.store.contracts import Record, Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.tasks.of_labels import Classification
+from fedsim.learning.torch_modes import own_modes
 from fedsim.streams import Streams
 
 ARITHMETIC: Final = 2
@@ -97,6 +98,7 @@ class Computation:
                 training.counted = True
                 self._in_use += 1
 
+    @own_modes()
     def materialize(self, wanted: Sequence[Node], heard: Heard | None = None) -> None:
         """Compute handles with all their ancestors."""
         for node in wanted if heard is not None else ():
