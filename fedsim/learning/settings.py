@@ -227,6 +227,7 @@ class Supervised(Component):
             model_bits=self.model_bits,
             flops_per_sample=self.flops_per_sample,
             narrow=blueprint.narrow,
+            behaviour=blueprint.behaviour,
         )
 
 

@@ -15,6 +15,7 @@ from fedsim.learning.executors.contracts import (
     Executor,
     TrainingSetup,
 )
+from fedsim.learning.lineage.behaviour import behaviour_of_metrics
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
 from fedsim.learning.lineage.handles import Cohort, ModelHandle, Node, StateHandle, Training
@@ -55,6 +56,7 @@ class Computation:
         rows: Sequence[IntArray],
         setup: TrainingSetup,
         numerics: str,
+        behaviour: str,
         streams: Streams,
         messages: Messages,
         store: Store,
@@ -64,9 +66,11 @@ class Computation:
         self.layout = layout
         self.shards = [digest_of(part.tobytes()) for part in rows]
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
-        self.basis = digest_of(ARITHMETIC, numerics, setup.data.digest, *other)
+        self.basis = digest_of(ARITHMETIC, numerics, setup.data.digest, *other, *filter(None, (behaviour,)))
         self.scores, self._test_samples = setup.scores, len(setup.data.test_y)
-        self._judged = () if setup.task == Classification() else (identity(setup.task),)
+        self.behaviour_of_metrics = behaviour_of_metrics(setup, layout)
+        judged = identity(setup.task), *filter(None, (self.behaviour_of_metrics,))
+        self._judged = () if setup.task == Classification() else judged
         self._rows, self._streams, self.messages = rows, streams, messages
         self.kept = Kept(store, keeping)
         self.runs = TrainingRuns(executor, rows, streams, messages, local, self.kept)

@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 
 from fedsim.arrays import FloatArray, Mask, Vector
-from fedsim.identity import identity
 from fedsim.learning.compression.compressors import COMPRESSOR, Compressor
 from fedsim.learning.executors.contracts import OptimizerState
+from fedsim.learning.lineage.behaviour import identity_of_rule
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.handles import LEFT_OUT, Training
 from fedsim.learning.model_and_update import Release
@@ -62,7 +62,7 @@ class Messages:
         self.lossless: Final = self._compressor.lossless
         self._tensors = layout.tensors
         self.remembers: Final = not self.lossless and self._compressor.remembers
-        self._identities = identity(mechanism), identity(compressor)
+        self._identities = identity_of_rule(mechanism), identity_of_rule(compressor)
         buffers = BITS_PER_FLOAT32 * (layout.initial.size - layout.parameters)
         self.bits: Final = self._compressor.bits(self._tensors) + buffers
 
