@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fedsim.answers import ShortTraceback
 from fedsim.answers.opened_files import opened_files
-from fedsim.errors import RunError
+from fedsim.errors import DistrustError, RunError
 from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
 from fedsim.identity import parts_of
@@ -88,6 +88,43 @@ def run(
     if save_models is not None and save_models < 1:
         raise RunError(f"save_models: {save_models!r} is not allowed; it must be at least 1")
     say = tell or _say_nothing
+    record = partial(
+        _record,
+        scenario,
+        path,
+        say,
+        data_dir=data_dir,
+        store=store,
+        keeping=keeping,
+        on_round=on_round,
+        executor=executor,
+        device=device,
+        precision=precision,
+        save_models=save_models,
+    )
+    try:
+        return record(replace=replace)
+    except DistrustError as error:
+        say(str(error))
+        return record(replace=True)
+
+
+def _record(
+    scenario: Scenario,
+    path: Path,
+    say: Callable[[str], None],
+    *,
+    data_dir: str | Path | None,
+    store: StoreChoice,
+    keeping: Keeping | str | None,
+    replace: bool,
+    on_round: Callable[[Progress], None] | None,
+    executor: str | MakeExecutor | None,
+    device: str | None,
+    precision: Precision | None,
+    save_models: int | None,
+) -> History:
+    """Run a scenario in a folder, or read its finished run."""
     with ShortTraceback(), RunFolder(path, scenario, replace=replace) as folder, opened_files() as opened:
         if folder.finished:
             by = _by_another_release(folder)

@@ -54,6 +54,12 @@ def is_own(part: object) -> bool:
     return part is not None and (isinstance(part, Foreign) or not is_builtin(type(part)) or bool(user_code(part)))
 
 
+def name_of(part: object) -> str:
+    """Return ``"module:Name"`` of a part of the user's own."""
+    part = unchecked(part)
+    return part.place if isinstance(part, Foreign) else f"{type(part).__module__}:{type(part).__qualname__}"
+
+
 def trains_by_own_code(setup: TrainingSetup) -> bool:
     return any(map(is_own, (setup.model, setup.task, setup.algorithm, setup.local)))
 
@@ -67,7 +73,7 @@ def behaviour_of_training(setup: TrainingSetup, layout: ModelLayout, opened: Ope
     local = LocalTraining(learning_rate=0.01, batch_size=_BATCH, epochs=1, schedule=setup.local.schedule)
     task = setup.task.model_copy(update={"metrics": ()})
     tried = replace(setup, local=local, task=_copied(task), algorithm=_copied(setup.algorithm), expected=None)
-    own = ", ".join(identity(part).split()[0] for part in (setup.model, setup.task, setup.algorithm) if is_own(part))
+    own = ", ".join(name_of(part) for part in (setup.model, setup.task, setup.algorithm) if is_own(part))
     try:
         first, again = (digest_of(*_standard_job(tried, layout)) for _ in range(2))
     except Exception as failure:  # the run says what fails, with the client and the round
@@ -109,9 +115,9 @@ def behaviour_of_rule(part: object) -> Behaviour:
             try:
                 found.append(digest_of("rule", *_bytes(list(_probe(_copied(unchecked(part)))))))
             except Exception as failure:  # the run says what fails, with the client and the round
-                return _untold(f"learning: {identity(part).split()[0]} fails on a probe ({type(failure).__name__})")
+                return _untold(f"learning: {name_of(part)} fails on a probe ({type(failure).__name__})")
     if found[0] != found[1]:
-        return _untold(f"learning: {identity(part).split()[0]} gives other numbers for the same arrays")
+        return _untold(f"learning: {name_of(part)} gives other numbers for the same arrays")
     return Behaviour(found[0])
 
 
