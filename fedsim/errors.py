@@ -165,6 +165,10 @@ class StoreError(FedsimError):
     """A store of results cannot be opened."""
 
 
+class DistrustError(StoreError):
+    """A store gives other results than a computation; none of them is found any more."""
+
+
 class StoreWarning(UserWarning):
     """A store lost something or keeps nothing more; results are right, and some are computed again."""
 

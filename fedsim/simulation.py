@@ -10,7 +10,7 @@ from typing import Any, Final
 from fedsim.answers import ShortTraceback, attributing
 from fedsim.capabilities import FLOPS
 from fedsim.devices.contracts import COMPUTE_TIME
-from fedsim.errors import PartError, RunError, ScenarioError
+from fedsim.errors import DistrustError, PartError, RunError, ScenarioError
 from fedsim.history import History, Recorder
 from fedsim.inputs.tables import reading
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, MakeExecutor, Precision
@@ -263,7 +263,12 @@ def simulate(
             if note not in of_scenario or note not in _SAID:
                 _LOG.warning("fedsim: %s", note)
         _SAID.update(of_scenario)
-        history = simulation.run()
+        try:
+            history = simulation.run()
+        except DistrustError as error:
+            simulation = make(chosen, on_round=on_round)
+            history = simulation.run()
+            history = replace(history, remarks=(*history.remarks, str(error)))
     if history.find_model is not None:
         history = replace(history, find_evaluations=EvaluatingAll(chosen, make))
     for note in history.notes[len(simulation.foreseen) :]:

@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from fedsim.answers.opened_files import opened_files
 from fedsim.arrays import IntArray
 from fedsim.errors import FedsimError
 from fedsim.identity import identity
@@ -27,6 +28,7 @@ from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.lineage.behaviour import OF_FEDSIM, Behaviour, behaviour_of_training, trains_by_own_code
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.models.channels import NarrowModel
 from fedsim.learning.models.layout import Entry, ModelLayout
@@ -50,6 +52,7 @@ class Blueprint:
     used: ExecutorUsed
     max_batch: int
     narrow: tuple[NarrowModel, ...]
+    behaviour: Behaviour = OF_FEDSIM
 
     def to_arrays(self) -> Arrays:
         layout = self.layout
@@ -113,7 +116,7 @@ def prepare(
     setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray, store: Store
 ) -> tuple[Blueprint, Executor]:
     """Return the description of a run's model and executor, and the executor, which may be built later."""
-    if not _of_fedsim(choice):
+    if not _of_fedsim(choice) or trains_by_own_code(setup):
         return _built(setup, choice, samples)
     kept = store.arrays(_digest(setup, choice, samples))
     if kept is None:
@@ -142,12 +145,14 @@ def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> t
     from fedsim.learning.models.narrowing import narrow_models
     from fedsim.learning.models.numerics import numerics
 
-    check_fit(setup)
-    prepared = choice.prepare(setup, samples)
-    layout = build_flat(setup.model, setup.data.shape, setup.outputs, setup.seed).layout
+    with opened_files() as opened:
+        check_fit(setup)
+        prepared = choice.prepare(setup, samples)
+        layout = build_flat(setup.model, setup.data.shape, setup.outputs, setup.seed).layout
+        behaviour = behaviour_of_training(setup, layout, opened) if trains_by_own_code(setup) else OF_FEDSIM
     executor, ratios = prepared.executor, ALGORITHM.checked(setup.algorithm).ratios
     narrow = narrow_models(setup.model, layout, setup.data.shape, setup.outputs, setup.seed, ratios)
-    return Blueprint(layout, numerics(), prepared.used, executor.max_batch, narrow), executor
+    return Blueprint(layout, numerics(), prepared.used, executor.max_batch, narrow, behaviour), executor
 
 
 def _of_fedsim(choice: ExecutorChoice) -> bool:

@@ -1,6 +1,5 @@
 """The learning table of a scenario, and the kinds of learners."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, Self
 
@@ -9,7 +8,7 @@ from pydantic import model_validator
 
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
-from fedsim.errors import FedsimError, ScenarioError
+from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.catalogue import LOCAL_ALGORITHMS
@@ -31,6 +30,7 @@ from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
 from fedsim.learning.tasks.contracts import TASK, TASKS, Task
 from fedsim.learning.tasks.of_labels import Classification
+from fedsim.learning.torch_modes import own_modes
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 from fedsim.units import Bits, FlopsPerSample, Positive
@@ -174,6 +174,7 @@ class Supervised(Component):
             )
         return self
 
+    @own_modes()
     def build(
         self,
         clients: int,
@@ -192,7 +193,6 @@ class Supervised(Component):
         from fedsim.learning.store.choice import open_store
         from fedsim.learning.supervised import SupervisedLearner
 
-        check_default_type()
         kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
         if isinstance(self.data, HandedData):
             data = self.data.load(data_dir, self.test, streams.generator("test-rows"))
@@ -228,6 +228,7 @@ class Supervised(Component):
             model_bits=self.model_bits,
             flops_per_sample=self.flops_per_sample,
             narrow=blueprint.narrow,
+            behaviour=blueprint.behaviour,
         )
 
 
@@ -239,16 +240,6 @@ LEARNERS: Final = Registry(
     default="supervised",
     attributes=("provides",),
 )
-
-
-def check_default_type() -> None:
-    """Refuse another default type of torch than float32, in which fedsim computes."""
-    torch = sys.modules.get("torch")  # who has set the type has imported it
-    if torch is not None and torch.get_default_dtype() != torch.float32:
-        raise FedsimError(
-            f"torch.get_default_dtype() is {torch.get_default_dtype()}, and fedsim computes in float32; allowed: "
-            "torch.set_default_dtype(torch.float32)"
-        )
 
 
 def _check_users(split: NaturalPartition, users: int, clients: int) -> None:

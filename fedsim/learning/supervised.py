@@ -24,6 +24,7 @@ from fedsim.learning.data.partitions.statistics import label_counts
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
+from fedsim.learning.lineage.behaviour import OF_FEDSIM, Behaviour, behaviour_of_rule, identity_of_rule, is_own
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.handles import (
@@ -87,18 +88,19 @@ class SupervisedLearner:
         flops_per_sample: float | None = None,
         executor_used: ExecutorUsed | None = None,
         narrow: Sequence[NarrowModel] = (),
+        behaviour: Behaviour = OF_FEDSIM,
         allow_empty: bool = False,
         notes: tuple[str, ...] = (),
     ) -> None:
-        self.notes = notes
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self._rows = rows
         self.store: Store = NoStore() if store is None else store
         self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
         self.steps = Steps(layout, streams, mechanism, compressor or NoCompression())
-        self._messages = Messages(self.steps, local.part)
+        of_steps = "".join(behaviour_of_rule(one).text for one in (mechanism, compressor) if is_own(one))
+        self._messages = Messages(self.steps, local.part, of_steps)
         more = self._messages, self.store, keeping or Keeping(), local
-        self._results = Computation(layout, executor, rows, setup, numerics, streams, *more)
+        self._results = Computation(layout, executor, rows, setup, numerics, behaviour.text, streams, *more)
         self._setup, self._flops_per_sample, self._smallest_batch = setup, flops_per_sample, layout.smallest_batch
         self._local, self._server, self._mechanism = setup.local, server, mechanism
         whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
@@ -110,8 +112,15 @@ class SupervisedLearner:
         own = () if type(setup.algorithm) is Plain else (identity(setup.algorithm), len(rows))
         task = (identity(setup.task.model_copy(update={"metrics": ()})),) if own_task(setup.task) else ()
         self._aggregator = aggregator or Mean()
-        rules = own if self._aggregator.adds_up else (*own, identity(self._aggregator))
-        self._server_identity = digest_of(identity(server), *rules) if rules else identity(server)
+        rules = own if self._aggregator.adds_up else (*own, identity_of_rule(self._aggregator))
+        rule = identity_of_rule(server)
+        self._server_identity = digest_of(rule, *rules) if rules else rule
+        own_parts = [one for one in (server, self._aggregator, compressor, mechanism) if is_own(one)]
+        behaviours = [behaviour, *map(behaviour_of_rule, own_parts)]
+        self.notes = (*notes, *(one.untold for one in behaviours if one.untold))
+        done = [one.text for one in behaviours if one.text and not one.untold]
+        done += filter(None, (self._results.behaviour_of_metrics,))
+        self._made_of = digest_of(setup.data.digest, *done) if done else setup.data.digest
         self.executor_used: ExecutorUsed | None = executor_used
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
         model, basis = identity(setup.model), self._results.basis
@@ -136,7 +145,7 @@ class SupervisedLearner:
 
     @property
     def data_digest(self) -> str:
-        return self._setup.data.digest
+        return self._made_of
 
     @cached_property
     def label_counts(self) -> IntArray | None:
@@ -239,7 +248,7 @@ class SupervisedLearner:
             update = (target.vector.astype(np.float64) - current.vector).astype(np.float32)
             return stepped(rule, self._results.layout.parameters, current.vector, update, current.server_state)
 
-        digest = digest_of("server-step", identity(rule), current.digest, target.digest)
+        digest = digest_of("server-step", identity_of_rule(rule), current.digest, target.digest)
         return self._made(digest, target.version, Combination([current, target], combine), [current, target])
 
     def with_state_of(self, model: Model, previous: Model) -> Model:

@@ -18,7 +18,7 @@ from fedsim.history.column import TableSchema
 from fedsim.history.schema import AT_THE_END, FORMAT_VERSION, TABLES
 from fedsim.history.spool import EMPTY, Extent
 from fedsim.results import manifest
-from fedsim.results.holding import Holding, complete_exchange, exchange, look, refuse_outside
+from fedsim.results.holding import Holding, complete_exchange, exchange, look, of_another, refuse_outside
 from fedsim.results.lock import OWNER, FolderLock
 from fedsim.results.manifest import ALWAYS, SCENARIO, STREAMS
 from fedsim.results.places import SWAP, make_anew
@@ -64,6 +64,7 @@ class RunFolder:
         self._written: dict[str, FileState | None] = {}
         self._executor: dict[str, Any] | None = None
         self._data: str | None = None
+        self.opened: Mapping[str, str] = {}
         self._began, self._before_s = time.perf_counter(), 0.0
 
     def __enter__(self) -> Self:
@@ -109,6 +110,12 @@ class RunFolder:
         again = {name: file and manifest.described(self.path / name) for name, file in state.written.items()}
         self._put(state.model_copy(update={"written": again}))
 
+    def check_same(self, data: str | None) -> None:
+        """Refuse a finished run in which the user's own parts gave other numbers."""
+        state = cast(RunState, self.state)
+        if None not in (data, state.data) and data != state.data:
+            raise of_another(self.path, state, "; what its own parts read or compute has changed")
+
     def begin(self, executor: Mapping[str, Any] | None = None, data: str | None = None) -> None:
         """Make the folder ready for a run, or for the replay of the one that it holds."""
         try:
@@ -136,8 +143,8 @@ class RunFolder:
     def _go_on(self, before: RunState) -> None:
         if None not in (self._data, before.data) and self._data != before.data:
             raise RunError(
-                f"{self.path}: its run was begun with other data (digest {before.data}; now {self._data}); --force "
-                "runs the scenario again from the beginning"
+                f"{self.path}: its run was begun with other data or parts (digest {before.data}; now {self._data}); "
+                "--force runs the scenario again from the beginning"
             )
         self._kept, self._saved = before.tables, dict(before.tables)
         self._before_s = before.wall_s
@@ -285,6 +292,7 @@ class RunFolder:
                 digest=self._digest,
                 data=self._data,
                 files=self._files,
+                opened=dict(self.opened),
                 code=self._code,
                 seed=self.scenario.seed,
                 cohorts=self._cohorts,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fedsim.answers.opened_files import changed
 from fedsim.errors import RunError
 from fedsim.results import manifest
 from fedsim.results.places import NEXT, SWAP, commit, complete, located, remove_folder
@@ -18,7 +19,8 @@ class Holding(NamedTuple):
 
 def changed_files(state: RunState, files: Mapping[str, str]) -> list[str]:
     """Return the fields of files that had another content in a run."""
-    return [where for where, digest in files.items() if state.files.get(where, digest) != digest]
+    named = [where for where, digest in files.items() if state.files.get(where, digest) != digest]
+    return [*named, *(path for path in changed(state.opened) if path not in named)]
 
 
 def look(folder: Path, digest: str | None, files_now: Mapping[str, str], *, replace: bool) -> Holding:
@@ -33,18 +35,21 @@ def look(folder: Path, digest: str | None, files_now: Mapping[str, str], *, repl
     if replace:
         return Holding(folder / NEXT, None, files)
     state, beside = read_state(folder), _beside(folder)
-    if state.digest == digest and state.status == "finished":
+    others = changed_files(state, files_now)
+    if state.digest == digest and state.status == "finished" and not others:
         return Holding(folder, state, files)
-    if beside is not None and beside.digest == digest:
+    if beside is not None and beside.digest == digest and not changed(beside.opened):
         return Holding(folder / NEXT, beside, files)
-    if state.digest != digest:
-        changed = changed_files(state, files_now)
-        why = f"; the content of {', '.join(changed)} has changed" if changed else ""
-        raise RunError(
-            f"{folder}: holds a run of another scenario (digest {state.digest[:12]}{why}); choose another folder with "
-            "--out, or replace that run with --force"
-        )
+    if state.digest != digest or others:
+        raise of_another(folder, state, f"; the content of {', '.join(others)} has changed" if others else "")
     return Holding(folder, state, files)
+
+
+def of_another(folder: Path, state: RunState, why: str) -> RunError:
+    return RunError(
+        f"{folder}: holds a run of another scenario (digest {state.digest[:12]}{why}); choose another folder with "
+        "--out, or replace that run with --force"
+    )
 
 
 def refuse_outside(folder: Path, state: RunState | None, cohorts: Cohorts) -> None:

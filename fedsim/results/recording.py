@@ -9,10 +9,14 @@ from typing import Any, cast
 import pyarrow as pa
 
 from fedsim.answers import ShortTraceback
-from fedsim.errors import RunError
+from fedsim.answers.opened_files import opened_files
+from fedsim.errors import DistrustError, RunError
 from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
+from fedsim.identity import parts_of
 from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
+from fedsim.learning.data.handed import HandedData
+from fedsim.learning.lineage.behaviour import is_own
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.results.folder import RunFolder
 from fedsim.results.manifest import FIGURES, MODEL, SUMMARY
@@ -84,10 +88,48 @@ def run(
     if save_models is not None and save_models < 1:
         raise RunError(f"save_models: {save_models!r} is not allowed; it must be at least 1")
     say = tell or _say_nothing
-    with ShortTraceback(), RunFolder(path, scenario, replace=replace) as folder:
+    record = partial(
+        _record,
+        scenario,
+        path,
+        say,
+        data_dir=data_dir,
+        store=store,
+        keeping=keeping,
+        on_round=on_round,
+        executor=executor,
+        device=device,
+        precision=precision,
+        save_models=save_models,
+    )
+    try:
+        return record(replace=replace)
+    except DistrustError as error:
+        say(str(error))
+        return record(replace=True)
+
+
+def _record(
+    scenario: Scenario,
+    path: Path,
+    say: Callable[[str], None],
+    *,
+    data_dir: str | Path | None,
+    store: StoreChoice,
+    keeping: Keeping | str | None,
+    replace: bool,
+    on_round: Callable[[Progress], None] | None,
+    executor: str | MakeExecutor | None,
+    device: str | None,
+    precision: Precision | None,
+    save_models: int | None,
+) -> History:
+    """Run a scenario in a folder, or read its finished run."""
+    with ShortTraceback(), RunFolder(path, scenario, replace=replace) as folder, opened_files() as opened:
         if folder.finished:
             by = _by_another_release(folder)
             say(f"{path}: was finished before{by}; nothing is computed, and --force runs it again")
+            _check_own_parts(folder, data_dir)
             return _finished_before(folder)
         saver = Saver(folder, save_models, say)
 
@@ -115,6 +157,7 @@ def run(
         now = simulation.executor_used
         for note in simulation.foreseen:
             say(note)
+        folder.opened = opened.contents()
         folder.begin(None if now is None else now.to_json(), learner.data_digest)
         try:
             history = with_model(simulation.run(), path)
@@ -128,6 +171,7 @@ def run(
         except BaseException as error:
             saver.end(error)
             raise
+        folder.opened = opened.contents()
         folder.finish()
         if trained is not None:
             say(_told(learner.work))
@@ -158,6 +202,17 @@ def write_results(
         draw_clients([history], out=place / "accuracy_of_clients.png")
     if scenario.privacy is not None:
         draw([history], "time", "leakage", out=place / "leakage.png")
+
+
+def _check_own_parts(folder: RunFolder, data_dir: str | Path | None) -> None:
+    """Refuse a finished run where own parts of the learning give other numbers, which no digest of a scenario shows."""
+    learning = folder.scenario.learning
+    parts = (learning, *(part for _, part in parts_of(learning)))
+    if any(is_own(one) and not (isinstance(one, HandedData) and one.content) for one in parts):
+        before = _executor_before(folder)
+        kind = before.kind if before is not None else None
+        again = Simulation(folder.scenario, data_dir=data_dir, store=False, executor=kind)
+        folder.check_same(again.context.learner.data_digest)
 
 
 def _finished_before(folder: RunFolder) -> History:

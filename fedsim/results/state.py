@@ -78,6 +78,7 @@ class RunState(_Record):
     digest: str
     data: str | None = None
     files: dict[str, str] = {}
+    opened: dict[str, str] = {}
     code: dict[str, str] = {}
     seed: int | None = None
     cohorts: Cohorts = "selector"

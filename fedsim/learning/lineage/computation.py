@@ -15,6 +15,7 @@ from fedsim.learning.executors.contracts import (
     Executor,
     TrainingSetup,
 )
+from fedsim.learning.lineage.behaviour import behaviour_of_metrics, is_own, name_of
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
 from fedsim.learning.lineage.handles import Cohort, ModelHandle, Node, StateHandle, Training
@@ -23,10 +24,12 @@ from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.order import materialize
 from fedsim.learning.lineage.runs import Heard, TrainingRuns
+from fedsim.learning.lineage.verification import Verification, distrust, trusted
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.store.contracts import Record, Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.tasks.of_labels import Classification
+from fedsim.learning.torch_modes import own_modes
 from fedsim.streams import Streams
 
 ARITHMETIC: Final = 3
@@ -54,6 +57,7 @@ class Computation:
         rows: Sequence[IntArray],
         setup: TrainingSetup,
         numerics: str,
+        behaviour: str,
         streams: Streams,
         messages: Messages,
         store: Store,
@@ -63,12 +67,18 @@ class Computation:
         self.layout = layout
         self.shards = [digest_of(part.tobytes()) for part in rows]
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
-        self.basis = digest_of(ARITHMETIC, numerics, setup.data.digest, *other)
+        basis = digest_of(ARITHMETIC, numerics, setup.data.digest, *other, *filter(None, (behaviour,)))
+        self.basis = trusted(basis, store)
         self.scores, self._test_samples = setup.scores, len(setup.data.test_y)
-        self._judged = () if setup.task == Classification() else (identity(setup.task),)
+        self.behaviour_of_metrics = behaviour_of_metrics(setup, layout)
+        judged = identity(setup.task), *filter(None, (self.behaviour_of_metrics,))
+        self._judged = () if setup.task == Classification() else judged
         self._rows, self._streams, self.messages = rows, streams, messages
         self.kept = Kept(store, keeping)
         self.runs = TrainingRuns(executor, rows, streams, messages, local, self.kept)
+        own = [name_of(one) for one in (setup.model, setup.task, setup.algorithm) if is_own(one)]
+        parts = ", ".join(own) or "machine or release"
+        self.verification = Verification(self, executor.fingerprint, parts, lambda: distrust(basis, store))
         self._evaluator = Evaluator(executor)
         self._to_evaluate: dict[ModelHandle, Waiting] = {}
         self._in_use = 0
@@ -86,19 +96,42 @@ class Computation:
             self._probes_found,
         )
 
-    def count(self, trainings: Iterable[Training]) -> None:
+    def count(self, trainings: Sequence[Training]) -> None:
         """Count trainings whose updates are in use, each once."""
         if isinstance(trainings, Cohort) and not trainings.opened:
-            self._in_use += 0 if trainings.counted else len(trainings)
+            new: Sequence[Training] = () if trainings.counted else trainings
             trainings.counted = True
-            return
-        for training in trainings:
-            if not training.counted:
+        else:
+            new = [training for training in trainings if not training.counted]
+            for training in new:
                 training.counted = True
-                self._in_use += 1
+        self._in_use += len(new)
+        if new and not self.kept.alone:
+            self.verification.of_trainings(new)
 
+    def records(self, digests: Sequence[str]) -> dict[str, Record]:
+        return self.kept.records(digests)
+
+    def has_start(self, training: Training) -> bool:
+        before = training.previous
+        known = before is None or before.value is not None or self.kept.load_state(before)
+        return known and self.has_numbers(training.base)
+
+    def has_numbers(self, model: ModelHandle) -> bool:
+        return model.materialized or self.kept.load(model)
+
+    @own_modes()
+    def train_again(self, training: Training) -> Record:
+        return self.runs.again(training)
+
+    def evaluate_again(self, model: ModelHandle) -> Evaluation:
+        (found,) = self._evaluator.run([EvaluationJob(model.vector)])
+        return found
+
+    @own_modes()
     def materialize(self, wanted: Sequence[Node], heard: Heard | None = None) -> None:
         """Compute handles with all their ancestors."""
+        self.verification.run_pending()
         for node in wanted if heard is not None else ():
             if isinstance(node, Training) and node.materialized and heard is not None:
                 heard(node)
@@ -152,7 +185,10 @@ class Computation:
         found = self.kept.records([digest]).get(digest)
         if found is not None:
             self._evaluations_found += 1
-            model.evaluation = KnownEvaluation(self.scores.of_record(found, self._test_samples))
+            known = self.scores.of_record(found, self._test_samples)
+            if not self.kept.alone:
+                self.verification.of_evaluation(model, known)
+            model.evaluation = KnownEvaluation(known)
             return model.evaluation
         waiting = model.evaluation = self._to_evaluate[model] = Waiting(self.begin_evaluations)
         # Without stale updates no training can run beside those of the next model, so that to wait gains nothing.

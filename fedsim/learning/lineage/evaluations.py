@@ -7,6 +7,7 @@ from typing import Final
 
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob, Executor
+from fedsim.learning.torch_modes import own_modes
 
 Found = Sequence[Evaluation]
 
@@ -74,7 +75,7 @@ class Evaluator:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="evaluation")
         try:
-            running = Running(self._pool.submit(self.executor.evaluate, jobs), then)
+            running = Running(self._pool.submit(self._evaluate, jobs), then)
         except BaseException:
             # A thread that Ctrl-C has found while it started is one that nothing else would end, and Python waits for.
             self._pool.shutdown(wait=False, cancel_futures=True)
@@ -84,6 +85,10 @@ class Evaluator:
 
     def run(self, jobs: Sequence[EvaluationJob]) -> Found:
         self.settle(0)
+        return self._evaluate(jobs)
+
+    @own_modes()
+    def _evaluate(self, jobs: Sequence[EvaluationJob]) -> Found:
         return self.executor.evaluate(jobs)
 
     def settle(self, most: int = _MOST_UNDER_WAY) -> None:

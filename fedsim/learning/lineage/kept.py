@@ -38,7 +38,7 @@ class Kept:
     def __init__(self, store: Store, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
         # Records stay where they wait then, and no model is ever asked for.
-        self._alone = isinstance(store, NoStore)
+        self.alone = isinstance(store, NoStore)
         self._records: dict[str, Record] = {}
         # Reports whose digests have not been read.
         self._reports: list[tuple[CohortDigests, slice, Sequence[Record]]] = []
@@ -59,19 +59,19 @@ class Kept:
 
     def put_reports(self, digests: CohortDigests, part: slice, reports: Sequence[Record]) -> None:
         """Put the reports of a cohort's trainings."""
-        if self._alone:
+        if self.alone:
             self._reports.append((digests, part, reports))
         else:
             self.put_records(dict(zip(digests.each(part), reports, strict=True)))
 
     def put_records(self, records: Mapping[str, Record]) -> None:
         self._records.update(records)
-        if not self._alone and self._records_due.come:
+        if not self.alone and self._records_due.come:
             self.flush()
 
     def flush(self) -> None:
         """Put the records into the store that wait."""
-        if self._records and not self._alone:
+        if self._records and not self.alone:
             with self._records_due:
                 self._store.put_records(self._records)
             self._records = {}
@@ -100,7 +100,7 @@ class Kept:
     def put_if_due(self, model: ModelHandle) -> None:
         """Put a computed model into the store, if the store is due for one or the rule names it."""
         every = self._keeping.every
-        if self._alone:
+        if self.alone:
             return
         if self._arrays_due.come or (every is not None and every > 1 and self._keeping.stays(model.version)):
             self.put(model)
@@ -121,7 +121,7 @@ class Kept:
 
     def note_state(self, training: Training) -> None:
         """Note a training whose optimiser state goes into the store with the next model."""
-        if training.state is not None and not self._alone:
+        if training.state is not None and not self.alone:
             self._states[training.client] = training.state
 
     def arrays(self, digest: str) -> Arrays | None:

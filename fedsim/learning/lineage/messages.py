@@ -16,17 +16,18 @@ from fedsim.learning.steps.listed import Steps
 class Messages:
     """The messages of one run."""
 
-    def __init__(self, steps: Steps, part: Callable[[Training], Mask | None]) -> None:
+    def __init__(self, steps: Steps, part: Callable[[Training], Mask | None], behaviour: str = "") -> None:
         self.steps, self.part = steps, part
+        self._behaviour = (behaviour,) if behaviour else ()
         self.lossless: Final = steps.lossless
         self.remembers: Final = steps.remembers
 
     def digest(self, training: Training) -> str:
-        return digest_of("sent", training.work_digest, *self.steps.identity(_sender(training)))
+        return digest_of("sent", training.work_digest, *self.steps.identity(_sender(training)), *self._behaviour)
 
     def memory_digest(self, sender: Sender) -> str:
         """Return the digest of what decides how a training changes its client's memory, beside the training."""
-        return digest_of("memory", *self.steps.identity(sender))
+        return digest_of("memory", *self.steps.identity(sender), *self._behaviour)
 
     def sent(self, training: Training) -> Vector:
         """Return what the server receives, the training having run, shape (d,)."""

@@ -15,6 +15,7 @@ from fedsim.learning.lineage.handles import STEPS, Cohort, Training
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
+from fedsim.learning.lineage.verification import PRINT, print_of
 from fedsim.learning.store.contracts import Record
 from fedsim.streams import Streams
 
@@ -55,7 +56,7 @@ class TrainingRuns:
             ]
             try:
                 for _, result in zip(jobs, self.executor.train(jobs), strict=True):
-                    reports.append({"loss": result.loss, "loss_rms": result.loss_rms})
+                    reports.append(self._report(result))
                     yield result.difference
             except PartError as fault:
                 name_fault(fault, cohort[part])
@@ -93,15 +94,30 @@ class TrainingRuns:
                 yield trainings
         self._kept.put_records(reports)
 
+    def again(self, training: Training) -> Record:
+        """Run a training that has run before, and return its report; nothing is given to the training."""
+        with named_faults([training]):
+            (result,) = self.executor.train(self._jobs([training]))
+        with of_training(training):
+            return self._report(self._sent(training, result)[0])
+
+    def _report(self, result: TrainingResult) -> Record:
+        report = {"loss": result.loss, "loss_rms": result.loss_rms}
+        return report if self._kept.alone else {**report, PRINT: print_of(result.difference)}
+
+    def _sent(self, training: Training, result: TrainingResult) -> tuple[TrainingResult, OptimizerState]:
+        """Return a result as the local algorithm leaves it, and the client's state of the algorithm."""
+        own = _NOTHING
+        if not self._local.plain:
+            difference, own = self._local.left(training, result.difference)
+            result = result._replace(difference=difference)
+        return _scaled(training, result), own
+
     def _take(self, alike: Sequence[Training], result: TrainingResult) -> Record:
         """Give trainings of one digest, of which the first has run, their result; return their report."""
         self.trained += 1
-        first, own = alike[0], _NOTHING
-        if not self._local.plain:
-            difference, own = self._local.left(first, result.difference)
-            result = result._replace(difference=difference)
-        if first.draw is not None:
-            result = _scaled(first, result)
+        first = alike[0]
+        result, own = self._sent(first, result)
         report = self._give(first, result, own)
         for training in alike[1:]:
             self._give(training, result, own)
@@ -109,7 +125,7 @@ class TrainingRuns:
 
     def _give(self, training: Training, result: TrainingResult, own: OptimizerState) -> Record:
         """Give a training its result, with the state of its local algorithm; return its report."""
-        report: Record = {"loss": result.loss, "loss_rms": result.loss_rms}
+        report = self._report(result)
         training.difference, training.report = result.difference, report
         if training.outgoing is not None:
             own = {**own, **self._messages.settle(training, result.difference)}

@@ -11,8 +11,10 @@ from fedsim.learning.data.shapes import Shape
 from fedsim.learning.local_training import FORWARD_AND_BACKWARD
 from fedsim.learning.models.inputs import blank
 from fedsim.learning.models.settings import ModelPart
+from fedsim.learning.torch_modes import own_modes
 
 
+@own_modes()
 def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
     """Return the floating-point operations of one sample in training: `FORWARD_AND_BACKWARD` times those forward.
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fedsim.errors import RunError
 from fedsim.learning.models.settings import Architecture
+from fedsim.learning.torch_modes import own_modes
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -23,6 +24,7 @@ class TrainedModel:
     architecture: Architecture
     arrays: Mapping[str, NDArray[Any]]
 
+    @own_modes()
     def module(self) -> "Module":
         """Return a fresh module with these numbers, in evaluation mode; torch's random state stays as it is."""
         import torch

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from fedsim import Scenario, load_model, simulate
-from fedsim.errors import FedsimError, PartError, ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.identity import identity
 from fedsim.learning import MODELS
 from fedsim.learning.models.own.content import content_of
@@ -226,17 +226,6 @@ def test_a_model_that_does_not_fit_is_refused_before_the_first_round(model, word
 def test_modules_without_numbers_or_layers_are_refused(module, words):
     with pytest.raises(ScenarioError, match=rf"(?s)learning.model: .*{words}"):
         scenario(module)
-
-
-def test_another_default_type_of_torch_is_named():
-    torch.set_default_dtype(torch.float64)
-    try:
-        with pytest.raises(
-            FedsimError, match=r"torch.get_default_dtype\(\) is torch.float64, .*; allowed: torch.set_def"
-        ):
-            simulate(scenario("mlp"))
-    finally:
-        torch.set_default_dtype(torch.float32)
 
 
 def test_a_lazy_module_is_refused_until_it_has_been_called():

@@ -1,0 +1,112 @@
+"""Files that parts of the user's own open, noted by an audit hook of Python, with the hashes of their content."""
+
+import hashlib
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from fedsim.code_digest import is_users_file
+
+UNREADABLE: Final = "unreadable"
+_OUTSIDE: Final = frozenset({"socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.posix_spawn"})
+"""Events after which a part may know what no file holds."""
+_CODE: Final = (".py", ".pyc", ".so", ".pyd", ".dll")
+_INSTALLED: Final = tuple({sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()})
+_SYSTEM: Final = ("/proc", "/sys", "/dev")
+_ANSWERS: Final = f"{Path(__file__).parent}{os.sep}"
+_FEDSIM: Final = f"{Path(__file__).parents[1]}{os.sep}"
+
+_noting = threading.local()
+_hooked: Final[list[bool]] = []
+
+
+class OpenedFiles:
+    """What parts of the user's own have read while they were noted."""
+
+    def __init__(self) -> None:
+        self.paths: dict[str, None] = {}
+        self.outside: str = ""
+
+    def contents(self) -> dict[str, str]:
+        """Return the SHA-256 of each file as it is now, by the path with which it was opened."""
+        return {path: content_of(path) for path in sorted(self.paths)}
+
+
+@contextmanager
+def opened_files() -> Iterator[OpenedFiles]:
+    """Note which files the user's own code opens in this thread, other than code and what lies beside Python."""
+    if not _hooked:  # no hook can be removed again
+        _hooked.append(True)
+        sys.addaudithook(_note)
+    noted, before = OpenedFiles(), getattr(_noting, "all", ())
+    _noting.all = (*before, noted)
+    try:
+        yield noted
+    finally:
+        _noting.all = before
+
+
+def changed(contents: Mapping[str, str]) -> list[str]:
+    """Return the files whose content is another one than it was."""
+    return [path for path, before in contents.items() if content_of(path) != before]
+
+
+def content_of(path: str) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return UNREADABLE
+
+
+def _note(event: str, given: tuple[Any, ...]) -> None:
+    noting: tuple[OpenedFiles, ...] = getattr(_noting, "all", ())
+    if not noting or (event != "open" and event not in _OUTSIDE):
+        return
+    if not _by_the_user(sys._getframe(1)):
+        return
+    if event != "open":
+        for noted in noting:
+            noted.outside = noted.outside or event
+    elif (path := _read(*given[:3])) is not None:
+        for noted in noting:
+            noted.paths[path] = None
+
+
+def _read(path: object, mode: object, flags: object) -> str | None:
+    """Return the path of a file that is opened for reading and is data, or None."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        return None
+    if (isinstance(mode, str) and mode[:1] in "wax") or (isinstance(flags, int) and flags & os.O_WRONLY):
+        return None
+    named = os.fsdecode(path)
+    whole = os.path.realpath(named)
+    if named.endswith(_CODE) or whole.startswith((*_SYSTEM, *_INSTALLED)) or Path(whole).is_dir():
+        return None
+    return named
+
+
+def _by_the_user(frame: FrameType | None) -> bool:
+    """Return whether the innermost call that is no library's is of the user's code, or is fedsim's call of a part."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_ANSWERS):
+            return True
+        if file.startswith((_FEDSIM, "<frozen importlib")):  # a library's import reads its own files
+            return False
+        if _is_users(file):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@cache
+def _is_users(file: str) -> bool:
+    return not file.startswith("<frozen") if file.startswith("<") else is_users_file(file)

@@ -1,0 +1,237 @@
+"""What parts of the user's own do on fixed probes: these numbers belong to the identity of every result.
+
+The text of a part does not show what it reads: a file of weights, a constant of a module, a configuration object, an
+environment variable. Its numbers do, where the probes exercise it; for the rest what the store gives is verified.
+"""
+
+import copy
+import random
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from fedsim.answers import unchecked
+from fedsim.answers.opened_files import UNREADABLE, OpenedFiles
+from fedsim.arrays import BoolArray
+from fedsim.code_digest import is_builtin
+from fedsim.foreign import Foreign
+from fedsim.identity import identity, user_code
+from fedsim.learning.aggregation.contracts import Aggregator
+from fedsim.learning.algorithms.contracts import ALGORITHM, Gathered, LocalTask
+from fedsim.learning.compression.compressors import Compressor
+from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingSetup
+from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.schedules import Schedule
+from fedsim.learning.server_optimizers.contracts import ServerOptimizer
+
+_SAMPLES: Final = 8
+_BATCH: Final = 4
+_ROUNDS: Final = (0, 1, 10, 100)
+_NUMBERS: Final = 12
+_AWAY: Final = 0.05
+"""Spread of the noise on the initial numbers, so that layers which begin at zero take part."""
+
+
+class Behaviour(NamedTuple):
+    """A digest of what parts do, empty for fedsim's own; why nothing may be shared, in words."""
+
+    text: str = ""
+    untold: str = ""
+
+
+OF_FEDSIM: Final = Behaviour()
+
+
+def is_own(part: object) -> bool:
+    """Return whether code of the user's own takes part."""
+    part = unchecked(part)
+    return part is not None and (isinstance(part, Foreign) or not is_builtin(type(part)) or bool(user_code(part)))
+
+
+def name_of(part: object) -> str:
+    """Return ``"module:Name"`` of a part of the user's own."""
+    part = unchecked(part)
+    return part.place if isinstance(part, Foreign) else f"{type(part).__module__}:{type(part).__qualname__}"
+
+
+def trains_by_own_code(setup: TrainingSetup) -> bool:
+    return any(map(is_own, (setup.model, setup.task, setup.algorithm, setup.local)))
+
+
+def behaviour_of_training(setup: TrainingSetup, layout: ModelLayout, opened: OpenedFiles) -> Behaviour:
+    """Return the behaviour of a run's trainings and evaluations, metrics left aside.
+
+    It covers the initial numbers, two short trainings of plain steps from numbers beside them, their loss and that of
+    an evaluation, twice over, and the files that have been opened meanwhile.
+    """
+    local = LocalTraining(learning_rate=0.01, batch_size=_BATCH, epochs=1, schedule=setup.local.schedule)
+    task = setup.task.model_copy(update={"metrics": ()})
+    tried = replace(setup, local=local, task=_copied(task), algorithm=_copied(setup.algorithm), expected=None)
+    own = ", ".join(name_of(part) for part in (setup.model, setup.task, setup.algorithm) if is_own(part))
+    try:
+        first, again = (digest_of(*_standard_job(tried, layout)) for _ in range(2))
+    except Exception as failure:  # the run says what fails, with the client and the round
+        return _untold(f"learning: {own} fails on a probe ({type(failure).__name__})")
+    files = opened.contents()
+    why = ""
+    if first != again:
+        why = "gives other numbers for the same samples"
+    elif opened.outside:
+        why = f"has asked for more than files ({opened.outside})"
+    elif UNREADABLE in files.values():
+        why = "has read a file that cannot be read again"
+    if why:
+        return _untold(f"learning: {own} {why}")
+    return Behaviour(digest_of("behaviour", first, *_bytes(layout.constants), *_bytes(files)))
+
+
+def behaviour_of_metrics(setup: TrainingSetup, layout: ModelLayout) -> str:
+    """Return a digest of what the user's own metrics make of some samples; empty for fedsim's."""
+    if not any(map(is_own, setup.task.metrics)):
+        return ""
+    from fedsim.learning.executors.sequential import SequentialExecutor
+
+    try:
+        with _seeded():
+            (found,) = SequentialExecutor(setup).evaluate([EvaluationJob(_beside(layout), _rows(setup))])
+    except Exception:  # the run says what fails
+        return uuid.uuid4().hex
+    return digest_of("metrics", *found.sums, *map(repr, found.metrics.values()))
+
+
+def behaviour_of_rule(part: object) -> Behaviour:
+    """Return what a rule makes of fixed arrays, twice over."""
+    if not is_own(part):
+        return OF_FEDSIM
+    found = []
+    for _ in range(2):
+        with _seeded():
+            try:
+                found.append(digest_of("rule", *_bytes(list(_probe(_copied(unchecked(part)))))))
+            except Exception as failure:  # the run says what fails, with the client and the round
+                return _untold(f"learning: {name_of(part)} fails on a probe ({type(failure).__name__})")
+    if found[0] != found[1]:
+        return _untold(f"learning: {name_of(part)} gives other numbers for the same arrays")
+    return Behaviour(found[0])
+
+
+def identity_of_rule(part: object) -> str:
+    """Return what stands for a rule in digests: its identity, and for one of the user's own what it does."""
+    return f"{identity(part)} {behaviour_of_rule(part).text}" if is_own(part) else identity(part)
+
+
+def _copied(part: Any) -> Any:
+    """Return a copy of a part, so that a probe leaves no trace in it; the part itself where there is none."""
+    try:
+        return copy.deepcopy(part)
+    except Exception:  # a lock, an open file
+        return part
+
+
+def _untold(why: str) -> Behaviour:
+    note = f"{why}; what its results depend on cannot be told, so that no other run shares them"
+    return Behaviour(uuid.uuid4().hex, note)
+
+
+def _standard_job(setup: TrainingSetup, layout: ModelLayout) -> Iterator[bytes]:
+    """Yield the bits of the standard trainings and evaluation."""
+    from fedsim.learning.executors.sequential import SequentialExecutor
+
+    algorithm = ALGORITHM.checked(setup.algorithm, corrects=setup.algorithm.corrects)
+    yield layout.initial.tobytes()
+    with _seeded():
+        executor, part = SequentialExecutor(setup), algorithm.part(layout)
+        model, memory, shared = _beside(layout), dict[str, Any](), dict[str, Any]()
+        yield from _bytes([part, algorithm.pull, algorithm.numbers_more(layout)])
+        for number in range(2):
+            steps = int(setup.local.batches(_rows(setup).size, 1.0, layout.smallest_batch))
+            task = LocalTask(layout, model, shared, memory, part, steps, setup.local.learning_rate, 3)
+            start = algorithm.begin(task)
+            rates = None
+            if is_own(setup.local.schedule):
+                rates = setup.local.learning_rate * setup.local.schedule.factors(number, steps)
+            rng = np.random.default_rng(number)
+            job = TrainingJob(start.model, _rows(setup), 1.0, rng, {}, start.offset, dict(start.anchors), rates)
+            (result,) = executor.train([job])
+            memory = dict(algorithm.end(task, result.difference))
+            yield from _bytes([result.difference, result.loss, result.loss_rms, start, memory])
+            yield from _bytes([algorithm.own_model(layout, model, memory)])
+            if algorithm.server_keeps:
+                update = result.difference.astype(np.float64)
+                drift = update * algorithm.drift_weight(steps, setup.local.learning_rate)
+                stepped = algorithm.step(Gathered(update, drift, 1, shared, layout, 3))
+                shared = dict(stepped.shared)
+                yield from _bytes([stepped.update, shared])
+        (found,) = executor.evaluate([EvaluationJob(model, _rows(setup))])
+        yield from _bytes([found.loss])
+
+
+def _beside(layout: ModelLayout) -> Any:
+    """Return numbers near the initial ones; frozen ones and buffers stay."""
+    moved: BoolArray = np.arange(layout.initial.size) < layout.parameters
+    if layout.trained is not None:
+        moved[: layout.parameters] &= layout.trained[: layout.parameters]
+    noise = np.random.default_rng(0).normal(scale=_AWAY, size=layout.initial.size) * moved
+    return (layout.initial + noise).astype(np.float32)
+
+
+def _rows(setup: TrainingSetup) -> Any:
+    count = len(setup.data.train_y)
+    return np.unique(np.linspace(0, count - 1, min(count, _SAMPLES)).astype(np.int64))
+
+
+def _probe(part: object) -> Iterator[object]:
+    """Yield what a rule gives: a server's step, an aggregation, a message, a schedule, a release."""
+    rng = np.random.default_rng(0)
+    one, other = (rng.normal(size=_NUMBERS).astype(np.float32) for _ in range(2))
+    if isinstance(part, ServerOptimizer):
+        state = part.init(_NUMBERS)
+        for _ in range(3):
+            one, state = part.step(one, other, state)
+            yield [one, dict(state)]
+    elif isinstance(part, Aggregator):
+        many = rng.normal(size=(max(7, part.least_updates), _NUMBERS)).astype(np.float32)
+        yield part.combine(many, np.full(len(many), 1 / len(many)), _NUMBERS - 2)
+    elif isinstance(part, Compressor):
+        yield [part.bits([8, 4]), part.compress(one, [8, 4], np.random.default_rng(1))]
+    elif isinstance(part, Schedule):
+        yield [part.factors(version, 5) for version in _ROUNDS]
+    else:
+        release: Callable[..., object] | None = getattr(part, "release", None)
+        if release is not None:
+            yield release(one, 1.0, np.arange(_NUMBERS) >= _NUMBERS - 2, np.random.default_rng(1))
+
+
+def _bytes(values: Mapping[str, Any] | Sequence[Any]) -> Iterator[bytes]:
+    """Yield the bits of numbers, arrays, and tables of them."""
+    for name, value in _named(values) if isinstance(values, Mapping) else enumerate(values):
+        yield str(name).encode()
+        if isinstance(value, np.ndarray):
+            yield f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
+        elif isinstance(value, Mapping | list | tuple):
+            yield from _bytes(value)
+        else:
+            yield repr(value).encode()
+
+
+def _named(table: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    return sorted(table.items())
+
+
+@contextmanager
+def _seeded() -> Iterator[None]:
+    """Seed the generators of Python and NumPy, and put them back; torch's are an executor's."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - the user's code may draw from it
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002

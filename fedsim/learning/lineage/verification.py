@@ -1,0 +1,153 @@
+"""What a store gives is computed again now and then: results belong to what made them, or the store is not trusted.
+
+The first training and the first evaluation that a run finds, and a random hundredth of the others, are compared. They
+wait while torch is not imported, so that a run of fedsim's own parts that finds all its results stays short.
+"""
+
+import math
+import random
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+import numpy as np
+
+from fedsim.arrays import Vector
+from fedsim.errors import DistrustError
+from fedsim.learning.evaluation import Evaluation
+from fedsim.learning.executors.contracts import SEQUENTIAL
+from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.handles import Cohort, ModelHandle, Training
+from fedsim.learning.store.contracts import Record, Store
+
+SHARE: Final = 0.01
+TOLERANCE: Final = 1e-3
+"""Largest relative difference of losses under an executor whose bits are not those of the sequential one."""
+_OF_EVALUATIONS: Final = 1e-6
+_MOST_PENDING: Final = 8
+PRINT: Final = "print"
+_BITS: Final = 2**53
+
+
+def print_of(difference: Vector) -> float:
+    """Return the sum of a difference's bits, as a number that a record holds exactly."""
+    return float(int(difference.view(np.uint32).sum(dtype=np.uint64)) % _BITS)
+
+
+def trusted(basis: str, store: Store) -> str:
+    """Return what is to stand for a basis: another text after each time that its results were distrusted."""
+    key = digest_of("distrusted", basis)
+    times = store.records([key]).get(key, {}).get("times", 0.0)
+    return digest_of(basis, times) if times else basis
+
+
+def distrust(basis: str, store: Store) -> None:
+    """Let nothing that was made on a basis be found any more."""
+    key = digest_of("distrusted", basis)
+    store.put_records({key: {"times": store.records([key]).get(key, {}).get("times", 0.0) + 1}})
+
+
+class Found(Protocol):
+    """Where results come from: the store, or a computation."""
+
+    def records(self, digests: Sequence[str]) -> dict[str, Record]: ...
+    def has_start(self, training: Training) -> bool:
+        """Return whether all that a training starts from is in memory, or in the store."""
+        ...
+
+    def has_numbers(self, model: ModelHandle) -> bool: ...
+    def train_again(self, training: Training) -> Record: ...
+    def evaluate_again(self, model: ModelHandle) -> Evaluation: ...
+
+
+class Verification:
+    """Compares what one run finds."""
+
+    def __init__(self, found: Found, fingerprint: str, parts: str, distrust: Callable[[], None]) -> None:
+        self.verified = 0
+        self._found, self._parts, self._distrust = found, parts, distrust
+        self._exact = fingerprint.startswith(SEQUENTIAL)
+        self._dice = random.Random()  # noqa: S311 - it decides what is looked at, and no number
+        self._first_training = self._first_evaluation = True
+        self._pending: list[Callable[[], None]] = []
+
+    def of_trainings(self, trainings: Sequence[Training]) -> None:
+        """Compare some of the trainings that have come into use, if the store has them."""
+        count = len(trainings)
+        places = {0} if self._first_training and count else set()
+        places |= {self._dice.randrange(count) for _ in range(self._drawn(count))}
+        if isinstance(trainings, Cohort) and trainings.reports:
+            return
+        for place in sorted(places):
+            training = _one_of(trainings, place)
+            if training.report is None and training.difference is None:
+                self._of_training(training)
+
+    def of_evaluation(self, model: ModelHandle, found: Evaluation) -> None:
+        if not (self._first_evaluation or self._dice.random() < SHARE) or not self._found.has_numbers(model):
+            return
+        self._first_evaluation = False
+        self._when_possible(lambda: self._compare_evaluation(model, found))
+
+    def run_pending(self) -> None:
+        """Compare what has waited for torch."""
+        while self._pending:
+            self._pending.pop()()
+
+    def _drawn(self, count: int) -> int:
+        """Return how many of a number of results are looked at, each with a chance of `SHARE`."""
+        if count > 1 / SHARE:
+            return round(count * SHARE)
+        return sum(self._dice.random() < SHARE for _ in range(count))
+
+    def _of_training(self, training: Training) -> None:
+        digest = training.work_digest
+        before = self._found.records([digest]).get(digest)
+        if before is None or PRINT not in before or not self._found.has_start(training):
+            return
+        self._first_training = False
+        self._when_possible(lambda: self._compare_training(training, before))
+
+    def _when_possible(self, compare: Callable[[], None]) -> None:
+        if "torch" in sys.modules:
+            compare()
+        elif len(self._pending) < _MOST_PENDING:
+            self._pending.append(compare)
+
+    def _compare_training(self, training: Training, before: Record) -> None:
+        now = self._found.train_again(training)
+        self.verified += 1
+        if self._exact:
+            same = all(_same(before[name], now[name]) for name in ("loss", "loss_rms", PRINT))
+        else:
+            same = math.isclose(before["loss"], now["loss"], rel_tol=TOLERANCE) or _same(before["loss"], now["loss"])
+        if not same:
+            what = f"the training of client {training.client} from version {training.base.version}"
+            self._refuse(what, before["loss"], now["loss"])
+
+    def _compare_evaluation(self, model: ModelHandle, before: Evaluation) -> None:
+        now = self._found.evaluate_again(model)
+        self.verified += 1
+        tolerance = _OF_EVALUATIONS if self._exact else TOLERANCE
+        pairs = [(before.loss, now.loss), *zip(before.sums, now.sums, strict=False)]
+        if not all(_same(*pair) or math.isclose(*pair, rel_tol=tolerance) for pair in pairs):
+            self._refuse(f"the evaluation of version {model.version}", before.loss, now.loss)
+
+    def _refuse(self, what: str, before: float, now: float) -> None:
+        self._distrust()
+        raise DistrustError(
+            f"store: {what} is stored with another result (loss {before!r}) than it gives (loss {now!r}); the store "
+            f"has results of another {self._parts}, or damaged ones. None is found any more: all is computed again"
+        )
+
+
+def _one_of(trainings: Sequence[Training], place: int) -> Training:
+    """Return one training of a cohort, which stays columns."""
+    if isinstance(trainings, Cohort) and not trainings.opened:
+        (digest,) = trainings.digests.each(slice(place, place + 1))
+        return Training(digest, trainings.base, trainings.clients[place], trainings.work[place])
+    return trainings[place]
+
+
+def _same(one: float, other: float) -> bool:
+    return one == other or (math.isnan(one) and math.isnan(other))

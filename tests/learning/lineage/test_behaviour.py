@@ -1,0 +1,221 @@
+"""Results belong to what made them: whatever an own part reads, in the same process, finds no other part's results."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedsim import Scenario, simulate
+from fedsim.learning import (
+    Aggregator,
+    Compressor,
+    LocalAlgorithm,
+    MemoryStore,
+    Metric,
+    Schedule,
+    ServerOptimizer,
+    Start,
+)
+from fedsim.learning.tasks.of_labels import Classification
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(60, 5)).astype(np.float32), RNG.integers(0, 3, 60)
+SCALE = 1.0
+
+
+class Config:
+    scale = 1.0
+    rows = 1.0
+
+
+def linear():
+    torch.manual_seed(0)
+    return nn.Linear(5, 3)
+
+
+def of_file():
+    net = linear()
+    net.load_state_dict(torch.load("w.pt"))
+    return net
+
+
+def of_constant():
+    net = linear()
+    net.bias.data *= SCALE
+    return net
+
+
+def of_environment():
+    net = linear()
+    net.bias.data += float(os.environ["FEDSIM_TEST_BIAS"])
+    return net
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(5, 3)
+
+    def forward(self, x):
+        return self.inner(x) * Config.scale
+
+
+class Dropped(Scaled):
+    def forward(self, x):
+        return nn.functional.dropout(self.inner(x), 0.1 * Config.scale, self.training)
+
+
+class ScaledLoss(Classification):
+    def losses(self, scores, targets):
+        return super().losses(scores, targets) * Config.scale
+
+
+class Doubled(Metric):
+    def sums(self, scores, targets):
+        return Config.scale * scores.amax(1)[:, None]
+
+
+class Pulled(LocalAlgorithm):
+    corrects = True
+
+    def begin(self, task):
+        return Start(task.model, 0.1 * Config.scale * task.model[: task.layout.parameters])
+
+
+class Stepping(ServerOptimizer):
+    def step(self, model, update, state):
+        return model + np.float32(Config.scale) * update, {}
+
+
+class Shrunk(Aggregator):
+    def combine(self, updates, weights, parameters):
+        return (weights @ updates / (1 + Config.scale)).astype(np.float32)
+
+
+class Coarse(Compressor):
+    def bits(self, tensors):
+        return 16.0 * sum(tensors)
+
+    def compress(self, update, tensors, rng):
+        return (update / (1 + Config.scale)).astype(np.float32)
+
+
+class Falling(Schedule):
+    def factors(self, version, steps):
+        return np.full(steps, 1.0 / (1.0 + Config.scale * version))
+
+
+def rows():
+    return X * Config.rows, Y
+
+
+def put_weights(value):
+    torch.save({"weight": torch.zeros(3, 5), "bias": torch.tensor([value, 0.0, -value])}, "w.pt")
+
+
+def set_global(value):
+    globals()["SCALE"] = value
+
+
+CASES = {
+    "file of weights": (put_weights, {"model": of_file}),
+    "constant of a module": (set_global, {"model": of_constant}),
+    "environment": (lambda value: os.environ.update(FEDSIM_TEST_BIAS=str(value)), {"model": of_environment}),
+    "configuration in forward": (lambda value: setattr(Config, "scale", value), {"model": Scaled}),
+    "dropout alone": (lambda value: setattr(Config, "scale", value), {"model": Dropped}),
+    "handed module": (lambda value: setattr(Config, "scale", value), {"model": Scaled()}),
+    "task": (lambda value: setattr(Config, "scale", value), {"task": ScaledLoss(), "model": linear}),
+    "metric": (lambda value: setattr(Config, "scale", value), {"task": Classification(metrics=(Doubled(),))}),
+    "local algorithm": (lambda value: setattr(Config, "scale", value), {"algorithm": Pulled()}),
+    "server": (lambda value: setattr(Config, "scale", value), {"server": Stepping()}),
+    "aggregation": (lambda value: setattr(Config, "scale", value), {"aggregation": Shrunk()}),
+    "compression": (lambda value: setattr(Config, "scale", value), {"compression": Coarse()}),
+    "schedule": (lambda value: setattr(Config, "scale", value), {"local": {"batch_size": 8, "schedule": Falling()}}),
+    "data": (lambda value: setattr(Config, "rows", value), {"data": rows}),
+}
+
+
+@pytest.fixture(autouse=True)
+def _restored(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FEDSIM_TEST_BIAS", "0")
+    yield
+    Config.scale = Config.rows = 1.0
+    set_global(1.0)
+
+
+def evaluations(store, rounds=3, **learning):
+    tables = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": rounds}}
+    base = {"data": (X, Y), "model": "logistic-regression", "local": {"batch_size": 8}, **learning}
+    history = simulate(Scenario(**tables, selector="all", learning=base), store=store, executor="sequential")
+    return history.evaluations.select(["loss", "accuracy", "metrics"]).to_pylist(), history
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_a_part_reads_is_part_of_its_identity(case):
+    put, learning = CASES[case]
+    store = MemoryStore()
+    put(1.0)
+    first, _ = evaluations(store, **learning)
+    put(3.0)
+    right, _ = evaluations(False, **learning)
+    assert right != first
+    assert evaluations(store, **learning)[0] == right
+    put(1.0)
+    computed = store.misses
+    assert evaluations(store, **learning)[0] == first
+    assert store.misses - computed <= 1  # found again
+
+
+def test_the_next_process_finds_no_other_parts_results():
+    script = """
+import sys; import numpy as np; from fedsim import Scenario, simulate
+from torch import nn; import torch, pathlib
+def model():
+    net = nn.Linear(5, 3); nn.init.zeros_(net.weight)
+    net.bias.data = torch.tensor([float(pathlib.Path("b.txt").read_text()), 0.0, 0.0]); return net
+x = np.random.default_rng(0).normal(size=(60, 5)); y = np.arange(60) % 3
+s = Scenario(name="t", crowd={"clients": 4}, network="pause-two-speed", rounds={"count": 1}, selector="all",
+             learning={"data": (x, y), "model": model})
+print(simulate(s, store="kept").evaluations.column("loss").to_pylist()[0])
+"""
+    Path("own.py").write_text(script)
+    found = []
+    for bias in (0.0, 2.0, 0.0):
+        Path("b.txt").write_text(str(bias))
+        found.append(float(subprocess.check_output([sys.executable, "own.py"], text=True, stderr=subprocess.DEVNULL)))
+    # Cross-entropy of scores (b, 0, 0) with as many targets of each of three kinds.
+    assert found == pytest.approx([np.log(3), np.log(np.exp(2) + 2) - 2 / 3, np.log(3)], abs=0.02)
+
+
+def test_a_part_that_reads_a_clock_shares_nothing_and_says_so():
+    class Timed(Scaled):
+        def forward(self, x):
+            return self.inner(x) * (1 + 1e-3 * (time.perf_counter_ns() % 1000))
+
+    store = MemoryStore()
+    _, history = evaluations(store, model=Timed)
+    assert any("gives other numbers for the same samples" in note for note in history.notes)
+    hits = store.hits
+    evaluations(store, model=Timed)
+    assert store.hits == hits
+
+
+def test_a_file_that_no_number_shows_is_part_of_the_identity():
+    def late():
+        Path("later.txt").read_text()
+        return linear()
+
+    store = MemoryStore()
+    Path("later.txt").write_text("1")
+    evaluations(store, model=late)
+    Path("later.txt").write_text("2")
+    hits = store.hits
+    evaluations(store, model=late)
+    assert store.hits == hits

@@ -1,0 +1,96 @@
+"""A planted wrong entry is caught in the act: nothing of its basis is found any more, and all is computed again."""
+
+import numpy as np
+import pytest
+from torch import nn
+
+from fedsim import Scenario, run, simulate
+from fedsim.errors import DistrustError
+from fedsim.learning import MemoryStore
+from fedsim.learning.lineage.verification import PRINT, print_of
+from fedsim.simulation import Simulation
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(60, 5)).astype(np.float32), RNG.integers(0, 3, 60)
+
+
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(5, 3)
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def scenario(model="logistic-regression", **tables):
+    learning = {"data": (X, Y), "model": model, "local": {"learning_rate": 0.1, "batch_size": 8}}
+    plain = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 3}}
+    return Scenario(**plain, selector="all", learning=learning, **tables)
+
+
+def losses(history):
+    return history.evaluations.column("loss").to_pylist()
+
+
+def planted(store, name):
+    """Change the named number of all records that have it; return how many there are."""
+    changed = "loss" if name == "accuracy" else name  # the loss of evaluations
+    had = {digest: record for digest, record in store._records.items() if name in record}
+    wrong = {digest: {**record, changed: record[changed] + 1.0} for digest, record in had.items()}
+    store.put_records(wrong)
+    return len(wrong)
+
+
+@pytest.mark.parametrize("name", [PRINT, "loss_rms", "accuracy"])
+@pytest.mark.parametrize("model", ["logistic-regression", Own])
+def test_a_planted_wrong_entry_is_found_and_all_is_computed_again(name, model):
+    store = MemoryStore()
+    right = losses(simulate(scenario(model), store=store, executor="sequential"))
+    assert planted(store, name) >= 4
+    history = simulate(scenario(model), store=store, executor="sequential")
+    assert losses(history) == right
+    named = "test_verification:Own" if model is Own else "another machine or release"
+    assert any(named in note and "is stored with another result" in note for note in history.notes)
+    # Computed anew under another digest, which the next run trusts.
+    again = Simulation(scenario(model), store=store, executor="sequential")
+    assert losses(again.run()) == right
+    assert again.context.learner.work.trained == 0
+
+
+def test_a_simulation_says_to_run_again():
+    store = MemoryStore()
+    simulate(scenario(), store=store, executor="sequential")
+    planted(store, PRINT)
+    with pytest.raises(DistrustError, match=r"training of client \d from version 0 is stored with another"):
+        Simulation(scenario(), store=store, executor="sequential").run()
+
+
+def test_a_run_in_a_folder_is_computed_again(tmp_path):
+    store, told = MemoryStore(), []
+    right = losses(run(scenario(), tmp_path / "first", store=store, executor="sequential"))
+    planted(store, PRINT)
+    found = run(scenario(), tmp_path / "second", store=store, executor="sequential", tell=told.append)
+    assert losses(found) == right
+    assert any("is stored with another result" in line for line in told)
+
+
+def test_what_agrees_is_found_and_counted_as_found():
+    store = MemoryStore()
+    simulate(scenario(), store=store, executor="sequential")
+    again = Simulation(scenario(), store=store, executor="sequential")
+    again.run()
+    learner = again.context.learner
+    assert learner._results.verification.verified >= 2  # the first training and the first evaluation
+    assert learner.work.trained == learner.work.evaluated == 0
+
+
+def test_a_print_changes_with_each_number():
+    numbers = np.linspace(-1, 1, 7, dtype=np.float32)
+    found = {print_of(numbers)}
+    for place in range(7):
+        moved = numbers.copy()
+        moved[place] = np.nextafter(moved[place], np.float32(9))
+        found.add(print_of(moved))
+    assert len(found) > 1
+    assert print_of(numbers) not in {print_of(np.nextafter(numbers, np.float32(9)))}

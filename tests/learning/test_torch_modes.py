@@ -1,0 +1,82 @@
+"""Modes of torch that a caller has set: no number depends on them, and they are the caller's again at the end."""
+
+import contextlib
+import threading
+
+import pytest
+import torch
+from torch import nn
+
+from fedsim import Scenario, simulate
+from fedsim.learning import MemoryStore
+from fedsim.learning.torch_modes import own_modes
+
+DIGITS = {"data": {"kind": "digits", "train_limit": 60}, "model": {"kind": "mlp", "hidden": [4]}}
+
+
+@contextlib.contextmanager
+def of_process(set_mode, now, other):
+    before = now()
+    set_mode(other)
+    try:
+        yield
+    finally:
+        found = now()
+        set_mode(before)
+        assert found == other
+
+
+MODES = {
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+    "inference": torch.inference_mode,
+    "no-grad": torch.no_grad,
+    "default-type": lambda: of_process(torch.set_default_dtype, torch.get_default_dtype, torch.float64),
+    "default-device": lambda: torch.device("meta"),
+    "deterministic": lambda: of_process(
+        torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled, True
+    ),
+    "products": lambda: of_process(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision, "medium"),
+}
+
+
+def losses(store=False, **learning):
+    tables = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 2}}
+    scenario = Scenario(**tables, selector="all", learning={**DIGITS, **learning})
+    return simulate(scenario, store=store, executor="sequential").evaluations.column("loss").to_pylist()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_number_depends_on_a_mode(mode):
+    plain, store = losses(), MemoryStore()
+    with MODES[mode]():
+        assert losses(store) == plain
+    assert losses(store) == plain
+
+
+def test_a_factory_of_the_users_makes_its_module_without_them():
+    def factory(shape, classes):
+        return nn.Sequential(nn.Flatten(), nn.Linear(shape[-1] * shape[-2], classes))
+
+    plain = losses(model=factory)
+    with MODES["default-type"](), MODES["inference"]():
+        assert losses(model=factory) == plain
+
+
+def test_modes_of_the_process_stay_until_the_last_thread_is_done():
+    inside, done = threading.Event(), threading.Event()
+
+    def other():
+        with own_modes():
+            inside.set()
+            done.wait(10)
+
+    with MODES["default-type"]():
+        thread = threading.Thread(target=other)
+        thread.start()
+        inside.wait(10)
+        with own_modes():
+            pass
+        assert torch.get_default_dtype() == torch.float32
+        done.set()
+        thread.join()
+        assert torch.get_default_dtype() == torch.float64

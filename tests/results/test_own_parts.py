@@ -1,0 +1,84 @@
+"""A finished run is that of what its own parts read: another content is another run."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, run, simulate
+from fedsim.errors import RunError
+
+PARTS = """
+import os
+import numpy as np
+from fedsim.selectors import Selector
+
+def rows(csv: str = "d.csv"):
+    found = np.loadtxt(csv, delimiter=",")
+    return found[:, :5], found[:, 5].astype(int)
+
+def whole():
+    return rows("d.csv")
+
+def by_environment():
+    x, y = rows("d.csv")
+    return x * float(os.environ.get("FEDSIM_TEST_SCALE", "1")), y
+
+class Listed(Selector):
+    def select(self, view, rng):
+        return np.loadtxt("c.csv", dtype=int, ndmin=1)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _parts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("parts_of_a_run.py").write_text(PARTS)
+    put(0)
+    yield
+    sys.modules.pop("parts_of_a_run", None)
+
+
+def put(seed):
+    rng = np.random.default_rng(seed)
+    np.savetxt("d.csv", np.c_[rng.normal(size=(60, 5)), rng.integers(0, 3, 60)], delimiter=",")
+
+
+def scenario(data="rows", **tables):
+    local = {"learning_rate": 0.1, "epochs": 1, "batch_size": 8}
+    learning = {"data": {"kind": f"parts_of_a_run:{data}"}, "model": "logistic-regression", "local": local}
+    plain = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 1}}
+    return Scenario(**plain, **{"selector": "all", **tables}, learning=learning)
+
+
+def losses(history):
+    return history.evaluations.column("loss").to_pylist()
+
+
+@pytest.mark.parametrize("data", ["rows", "whole"])
+def test_a_file_that_an_own_function_reads_has_changed(data):
+    first = losses(run(scenario(data), out="out", store=False))
+    assert losses(run(scenario(data), out="out", store=False)) == first
+    put(1)
+    with pytest.raises(RunError, match=r"run of another scenario .*d\.csv has changed"):
+        run(scenario(data), out="out", store=False)
+    right = losses(simulate(scenario(data), store=False))
+    assert losses(run(scenario(data), out="out", store=False, replace=True)) == right != first
+
+
+def test_an_environment_variable_has_changed(monkeypatch):
+    run(scenario("by_environment"), out="out", store=False)
+    run(scenario("by_environment"), out="out", store=False)
+    monkeypatch.setenv("FEDSIM_TEST_SCALE", "3")
+    with pytest.raises(RunError, match=r"another scenario .*own parts read or compute has changed"):
+        run(scenario("by_environment"), out="out", store=False)
+
+
+def test_a_file_of_a_selector_has_changed():
+    Path("c.csv").write_text("0\n1\n")
+    run(scenario(selector={"kind": "parts_of_a_run:Listed"}), out="out", store=False)
+    Path("c.csv").write_text("2\n3\n")
+    with pytest.raises(RunError, match=r"c\.csv has changed"):
+        run(scenario(selector={"kind": "parts_of_a_run:Listed"}), out="out", store=False)
