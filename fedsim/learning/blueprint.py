@@ -34,10 +34,9 @@ from fedsim.learning.models.channels import NarrowModel
 from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.models.settings import own_name
 from fedsim.learning.store.contracts import Arrays, Store
-from fedsim.user_cache import user_cache
 
 _FORMAT: Final = 4
-_VARIABLES: Final = ("ATEN_CPU_CAPABILITY", "FEDSIM_WORKERS", "CXX")
+_VARIABLES: Final = ("ATEN_CPU_CAPABILITY", "FEDSIM_WORKERS")
 """Environment variables that bits of a result, or the choice of an executor, may depend on."""
 _FEATURES: Final = ("model name", "flags", "Features")
 _CONSTANT: Final = "constant."
@@ -121,13 +120,14 @@ def prepare(
     kept = store.arrays(_digest(setup, choice, samples))
     if kept is None:
         found = _built(setup, choice, samples)
-        # The digest once more, since "auto" may have stored a pick meanwhile.
         store.put_arrays(_digest(setup, choice, samples), found[0].to_arrays())
         return found
     blueprint = Blueprint.from_arrays(kept)
 
     def build() -> Executor:
-        again, executor = _built(setup, replace(choice, executor=blueprint.used.kind), samples)
+        again, executor = _built(
+            setup, replace(choice, executor=blueprint.used.kind, device=blueprint.used.device), samples
+        )
         if _words(again) != _words(blueprint):
             store.remove_arrays(_digest(setup, choice, samples))
             raise FedsimError(
@@ -157,7 +157,7 @@ def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> t
 
 def _of_fedsim(choice: ExecutorChoice) -> bool:
     """Return whether `_digest` covers all that an executor's description depends on: one of fedsim's on the CPU."""
-    return isinstance(choice.executor, str) and choice.executor in EXECUTORS.builtin and choice.device == "cpu"
+    return isinstance(choice.executor, str) and choice.executor in EXECUTORS.builtin and choice.device in ("cpu", AUTO)
 
 
 def _words(blueprint: Blueprint) -> dict[str, bytes]:
@@ -165,12 +165,10 @@ def _words(blueprint: Blueprint) -> dict[str, bytes]:
 
 
 def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> str:
-    picks = user_cache() / "executors"
-    picked = picks.stat().st_mtime_ns if choice.kind == AUTO and picks.exists() else 0
     return digest_of(
         "blueprint",
         _FORMAT,
-        *(repr(_machine()), np.__version__, picked),
+        *(repr(_machine()), np.__version__, setup.amplified),
         *(
             identity(setup.model),
             identity(setup.local),
@@ -192,6 +190,7 @@ def _machine() -> dict[str, str]:
     found = importlib.util.find_spec("torch")
     if found is not None and found.origin is not None:
         known["torch"] = digest_of((Path(found.origin).parent / "version.py").read_bytes())
+    known["gpu"] = str(Path("/dev/nvidiactl").exists())
     known["machine"] = f"{platform.machine()} {platform.processor()} {os.cpu_count()}"
     with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
         for line in lines:

@@ -206,7 +206,10 @@ class Supervised(Component):
             _check_users(self.split, self.split.count(users), clients)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
         task = TASK.checked(self.task).bound(data)
-        setup = TrainingSetup(self.model, data, self.local, seed, algorithm=self.algorithm, task=task)
+        amplified = not (self.compression.lossless and self.aggregation.adds_up)
+        setup = TrainingSetup(
+            self.model, data, self.local, seed, algorithm=self.algorithm, task=task, amplified=amplified
+        )
         samples = np.array([part.size for part in rows])
         blueprint, computing = prepare(setup, executor or ExecutorChoice(), samples, kept)
         return SupervisedLearner(

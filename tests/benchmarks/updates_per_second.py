@@ -38,7 +38,7 @@ from fedsim.learning import (
     TrainingJob,
     TrainingSetup,
 )
-from fedsim.learning.executors.catalogue import CANDIDATES
+from fedsim.learning.executors.catalogue import PROCESSES, STACKED
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.simulation import Simulation
 from fedsim.streams import Streams
@@ -165,7 +165,7 @@ def candidates(
 ) -> dict[tuple[str, str], Bare]:
     """Return the executors that offer a device and a precision; the others are named in a line."""
     found, refused = {}, []
-    for executor in chosen.executor or CANDIDATES:
+    for executor in chosen.executor or ("sequential", PROCESSES, STACKED):
         for precision in chosen.precision or PRECISIONS:
             try:
                 found[executor, precision] = Bare(job, data, rows, executor, device, precision)

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from fedsim.arrays import IntArray
 from fedsim.errors import ContractError, FedsimError
 from fedsim.learning.computing import ExecutorUsed
-from fedsim.learning.executors.auto.auto import AutoExecutor
+from fedsim.learning.executors.auto import AutoExecutor
 from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
 from fedsim.learning.executors.contracts import EXECUTOR, SEQUENTIAL, Executor, Expected, Precision, TrainingSetup
 
@@ -47,7 +47,8 @@ class ExecutorChoice:
         chosen = executor or os.environ.get(ENVIRONMENT_VARIABLE) or AUTO
         if isinstance(chosen, str) and ":" not in chosen and chosen not in EXECUTORS.builtin:
             _load(chosen)
-        return cls(chosen, device or os.environ.get(DEVICE_VARIABLE) or "cpu", precision)
+        named = device or os.environ.get(DEVICE_VARIABLE) or (AUTO if chosen == AUTO else "cpu")
+        return cls(chosen, named, precision)
 
     @classmethod
     def again(cls, used: ExecutorUsed) -> Self:
@@ -63,16 +64,16 @@ class ExecutorChoice:
         if samples is not None and self.rounds is not None:
             expected = Expected(samples, self.cohort or len(samples), self.rounds)
         made: Executor = make(replace(setup, precision=self.precision, expected=expected), self.device)
-        kind = self.kind
+        kind, device = self.kind, self.device
         if isinstance(made, AutoExecutor):
-            kind, made = made.kind, made.executor
+            kind, device, made = made.kind, made.device, made.executor
         name, fingerprint, most = type(made).__name__, cast(object, made.fingerprint), cast(object, made.max_batch)
         if not (isinstance(fingerprint, str) and fingerprint):
             raise ContractError(f"{name}.fingerprint: {fingerprint!r} is not allowed; it must be a text")
         if not (isinstance(most, int) and most >= 1):
             raise ContractError(f"{name}.max_batch: {most!r} is not allowed; it must be at least 1")
         made = EXECUTOR.checked(made, executor=EXECUTOR.name_of(made))
-        return Prepared(made, ExecutorUsed(kind, self.device, self.precision, fingerprint))
+        return Prepared(made, ExecutorUsed(kind, device, self.precision, fingerprint))
 
     @property
     def kind(self) -> str:

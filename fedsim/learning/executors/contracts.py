@@ -55,6 +55,8 @@ class TrainingSetup:
     expected: Expected | None = None
     algorithm: LocalAlgorithm = field(default_factory=Plain)
     task: Task = field(default_factory=Classification)
+    amplified: bool = False
+    """Whether what is done with updates turns a difference of rounding into a large one."""
 
     @cached_property
     def outputs(self) -> int:

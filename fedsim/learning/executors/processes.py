@@ -1,21 +1,21 @@
-"""The executor "processes": worker processes of one thread each, which give the bits of the sequential executor."""
+"""The executor "processes": this process and workers of one thread each, which give the bits of the sequential one."""
 
 import itertools
-import os
-import sys
+import threading
 import weakref
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
-from fedsim.errors import FedsimError
+from fedsim.errors import FedsimError, PartError
 from fedsim.foreign import Foreign
-from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.evaluation import Evaluation
+from fedsim.learning.executors.alone import checked_print
 from fedsim.learning.executors.chunks import Chunk, evaluated
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
@@ -26,27 +26,27 @@ from fedsim.learning.executors.contracts import (
     check_cpu,
     fingerprint_with,
 )
-from fedsim.learning.executors.workers.calls import Call, Rate, Setup
-from fedsim.learning.executors.workers.channel import by_value, module_path
-from fedsim.learning.executors.workers.messages import Scores, SetupMessage, SharedArray, SharedData, Trainings
-from fedsim.learning.executors.workers.pool import pool
-from fedsim.learning.executors.workers.segments import Segment, raw
+from fedsim.learning.executors.cores import worker_count
+from fedsim.learning.executors.faults import named_faults
+from fedsim.learning.executors.trainer import Trainer, one_thread
+from fedsim.learning.executors.workers import pool, worker
+from fedsim.learning.executors.workers.portable import by_value, from_bytes
+from fedsim.learning.executors.workers.segments import Segment
 
-ENVIRONMENT_VARIABLE: Final = "FEDSIM_WORKERS"
-"""Number of workers; by default one for each core that this process may use."""
-
-_WINDOW_BYTES: Final = 1 << 26
-"""Memory of results that wait for their turn; two for each worker in any case."""
+_RESULT_BYTES: Final = 1 << 30
+"""Memory of the results of one call; two for each process in any case."""
+_SHARES: Final = 3
+"""Part of a process's share of what is left that one message has, so that all end at about the same time."""
 
 _NUMBERS = itertools.count()
-_DATA: dict[int, tuple[Segment, SharedData]] = {}
+_DATA: dict[int, Segment] = {}
 
 
 class ProcessesExecutor:
-    """Trains clients in worker processes, which are started once and serve all runs of this process.
+    """Trains clients in this process and in workers, which are started once and serve all runs of this process.
 
-    The bits are those of the sequential executor, whatever the number of workers. The data set and models that several
-    jobs start from lie in shared memory. Calls may come from several threads; trainings go before evaluations.
+    The bits are those of the sequential executor, whatever the number of processes. The data set and models lie in
+    shared memory. Calls may come from several threads.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ class ProcessesExecutor:
     Attributes
     ----------
     fingerprint : `SEQUENTIAL`, or ``"sequential-bfloat16"`` with that precision
-    max_batch : 256
+    max_batch : as many trainings as have results of 1 GiB, at most 256
     workers : how many processes take part
 
     Raises
     ------
     FedsimError
-        If another device is asked for, the system has no sockets that pass memory on, or the model cannot be sent.
+        If another device is asked for, or the model cannot be sent.
     """
 
     fingerprint: str = SEQUENTIAL
@@ -70,103 +70,161 @@ class ProcessesExecutor:
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         check_cpu("processes", device)
-        if sys.platform == "win32":
-            raise FedsimError("executor: 'processes' is not allowed on Windows; allowed here: 'sequential'")
         self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
-        self.workers = worker_count()
-        self._local, self._test_samples, self._made_of = setup.local, len(setup.data.test_y), setup.scores
-        self._setup = _sent(setup)
-        self._training, self._scoring = Rate(), Rate()
+        self.workers, self._run, self._scorer = worker_count(), setup, None
+        self._test_samples, self._made_of = len(setup.data.test_y), setup.scores
+        with one_thread(), named_faults(setup):
+            self._trainer = Trainer(setup)
+            self._segment, self._setup = _sent(setup, checked_print(self._trainer))
+        arrays = 3 if setup.local.keep_optimizer_state else 1
+        fitting = _RESULT_BYTES // (arrays * self._trainer.flat.layout.initial.nbytes)
+        self.max_batch = min(256, max(2 * self.workers, fitting))
+        self._training = threading.Lock()
 
-    def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:
-        call = _TrainCall(self._setup, jobs, self._costs(jobs), self._training, self.workers, self._window(jobs))
-        return pool().results(call)
+    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+        """Return what each client learns; this process takes jobs too, from the short end."""
+        if not jobs:
+            return []
+        models = {id(job.base): job.base for job in jobs}
+        places, segment = dict(zip(models, range(len(models)), strict=True)), self._shared(list(models.values()))
+        samples = self._run.local.work_samples([job.rows.size for job in jobs], [job.work for job in jobs])
+        # A job's fixed part is about that of a batch.
+        costs = (samples + self._run.local.batch_size).tolist()
+
+        def message(indices: Sequence[int]) -> worker.Trainings:
+            some = [jobs[i] for i in indices]
+            bases = [places[id(job.base)] for job in some]
+            return worker.Trainings(self._setup, [job._replace(base=_EMPTY) for job in some], bases, segment.shared)
+
+        def own(index: int) -> TrainingResult:
+            with one_thread(), named_faults(self._run, index):
+                return self._trainer.train(jobs[index])
+
+        with self._training:
+            found: list[TrainingResult] = _Call(costs, self.workers, worker.train, message, own).results()
+        for result in found:
+            result.difference.flags.writeable = False
+        return found
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
         return evaluated(jobs, self._test_samples, self._made_of, self._scores)
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
-        call = _ScoreCall(self._setup, chunks, self._scoring, self.workers)
-        return list(pool().results(call))
+        models = {id(chunk.model): chunk.model for chunk in chunks}
+        places, segment = dict(zip(models, range(len(models)), strict=True)), self._shared(list(models.values()))
 
-    def _costs(self, jobs: Sequence[TrainingJob]) -> list[float]:
-        """Return what jobs cost, in samples; a job's fixed part is about that of a batch."""
-        samples = self._local.work_samples([job.rows.size for job in jobs], [job.work for job in jobs])
-        return [float(cost) for cost in samples + self._local.batch_size]
+        def message(indices: Sequence[int]) -> worker.Scores:
+            some = [chunks[i] for i in indices]
+            shown = [(chunk.start, chunk.stop, chunk.each) for chunk in some]
+            owners = [places[id(chunk.model)] for chunk in some]
+            return worker.Scores(self._setup, [chunk.rows for chunk in some], shown, owners, segment.shared)
 
-    def _window(self, jobs: Sequence[TrainingJob]) -> int:
-        """Return how many results may wait for their turn."""
-        arrays = 3 if self._local.keep_optimizer_state else 1
-        largest = max((1, *(job.base.nbytes for job in jobs)))
-        return max(2 * self.workers, _WINDOW_BYTES // (arrays * largest))
+        def own(index: int) -> FloatArray:
+            with one_thread(), named_faults(self._run):
+                if self._scorer is None:
+                    self._scorer = Trainer(self._run)
+                return self._scorer.score(chunks[index])
+
+        return _Call([float(chunk.size) for chunk in chunks], self.workers, worker.score, message, own).results()
+
+    def _shared(self, models: Sequence[Vector]) -> Segment:
+        return Segment(models if self.workers > 1 else ())
 
 
-class _TrainCall(Call):
-    """Trainings; models that several of them start from are shared."""
+_EMPTY: Final = np.empty(0, dtype=np.float32)
+
+
+class _Call:
+    """Jobs of one call: workers get shares of them, the longest first, and this process takes one after the other."""
 
     def __init__(
-        self, setup: Setup, jobs: Sequence[TrainingJob], costs: list[float], rate: Rate, workers: int, window: int
+        self,
+        costs: Sequence[float],
+        workers: int,
+        task: Callable[..., Any],
+        message: Callable[[Sequence[int]], Any],
+        own: Callable[[int], Any],
     ) -> None:
-        common = _Shared([job.base for job in jobs], at_least=2)
-        super().__init__(setup, costs, rate, workers=workers, window=window, segments=common.segments, urgency=1)
-        self._jobs, self._common = list(jobs), common
+        self._costs, self._workers, self._task, self._message, self._own = costs, workers, task, message, own
+        self._waiting = deque(sorted(range(len(costs)), key=lambda i: -costs[i]))
+        self._left, self._found = float(sum(costs)), dict[int, Any]()
+        self._changed, self._under_way = threading.Condition(), 0
+        self._error: BaseException | None = None
 
-    def work(self, indices: Sequence[int]) -> Trainings:
-        bases = [self._common.places.get(id(self._jobs[i].base)) for i in indices]
-        jobs = [self._jobs[i] for i in indices]
-        empty = np.empty(0, dtype=np.float32)
-        return Trainings(
-            [job if base is None else job._replace(base=empty) for job, base in zip(jobs, bases, strict=True)], bases
-        )
+    def results(self) -> list[Any]:
+        try:
+            if self._workers > 1:
+                for _ in range(self._workers - 1):
+                    self._send()
+            while (index := self._taken()) is not None:
+                self._found[index] = self._own(index)
+            with self._changed:
+                self._changed.wait_for(lambda: not self._under_way or self._error is not None)
+            if self._error is not None:
+                raise self._error
+        except BrokenProcessPool as error:
+            found = pool.lost(error)
+            pool.end(self._workers - 1)
+            raise found from None
+        except BaseException as error:
+            self._waiting.clear()
+            if not isinstance(error, Exception):
+                pool.end(self._workers - 1)
+            raise
+        return [self._found[i] for i in range(len(self._costs))]
+
+    def _taken(self) -> int | None:
+        with self._changed:
+            if not self._waiting or self._error is not None:
+                return None
+            index = self._waiting.pop()
+            self._left -= self._costs[index]
+            return index
+
+    def _send(self) -> None:
+        """Give the pool the next share, if there is one."""
+        with self._changed:
+            most, cost, share = self._left / (_SHARES * self._workers), 0.0, list[int]()
+            while self._waiting and self._error is None and (not share or cost + self._costs[self._waiting[0]] <= most):
+                share.append(self._waiting.popleft())
+                cost += self._costs[share[-1]]
+            self._left -= cost
+            self._under_way += bool(share)
+        if share:
+            try:
+                future = pool.pool(self._workers - 1).submit(self._task, self._message(share))
+            except BaseException:
+                with self._changed:
+                    self._under_way -= 1
+                raise
+            future.add_done_callback(lambda done: self._take(share, done))
+
+    def _take(self, share: Sequence[int], done: Future[Any]) -> None:
+        try:
+            found = done.result()
+            if isinstance(found, bytes):
+                error = from_bytes(found)
+                if isinstance(error, PartError) and error.at is not None:
+                    error.at = share[error.at]
+                raise error
+            self._found.update(zip(share, found, strict=True))
+            self._send()
+        except BaseException as error:
+            self._error = self._error or error
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
 
 
-class _ScoreCall(Call):
-    """Chunks to score; all models are shared."""
-
-    def __init__(self, setup: Setup, chunks: Sequence[Chunk], rate: Rate, workers: int) -> None:
-        common = _Shared([chunk.model for chunk in chunks], at_least=1)
-        costs = [float(chunk.size) for chunk in chunks]
-        super().__init__(setup, costs, rate, workers=workers, window=len(chunks), segments=common.segments, urgency=0)
-        self._chunks, self._common = chunks, common
-
-    def work(self, indices: Sequence[int]) -> Scores:
-        chosen = [self._chunks[i] for i in indices]
-        return Scores(
-            models=[self._common.places[id(chunk.model)] for chunk in chosen],
-            rows=[chunk.rows for chunk in chosen],
-            places=[(chunk.start, chunk.stop, chunk.each) for chunk in chosen],
-        )
-
-
-class _Shared:
-    """Models in shared memory, each once."""
-
-    def __init__(self, models: Sequence[Vector], at_least: int) -> None:
-        counts = Counter(id(model) for model in models)
-        chosen = {id(model): model for model in models if counts[id(model)] >= at_least}
-        self.segments: list[Segment] = []
-        self.places: dict[int, SharedArray] = {}
-        if chosen:
-            segment, shared = _share(list(chosen.values()))
-            self.segments.append(segment)
-            self.places = dict(zip(chosen, shared, strict=True))
-
-
-def worker_count() -> int:
-    asked = os.environ.get(ENVIRONMENT_VARIABLE)
-    if not asked:
-        return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    if not asked.isdecimal() or int(asked) < 1:
-        raise FedsimError(f"{ENVIRONMENT_VARIABLE}: {asked!r} is not allowed; it must be a whole number, at least 1")
-    return int(asked)
-
-
-def _sent(setup: TrainingSetup) -> Setup:
-    """Return a setup for workers; its data are shared by all setups that have them."""
-    segment, data = _shared_data(setup.data)
+def _sent(setup: TrainingSetup, wanted: str) -> tuple[list[Segment], worker.SetupMessage]:
+    """Return a setup for workers and what holds its memory; its data are shared by all setups that have them."""
+    data = setup.data
+    facts = (data.classes, data.pixel_max, data.vocabulary, data.token_fill)
+    settings = (setup.model, setup.local, setup.seed, setup.precision, setup.algorithm, setup.task)
     try:
-        settings = by_value(
-            (setup.model, setup.local, setup.seed, setup.precision, setup.algorithm, setup.task),
+        content = by_value(
+            (settings, facts, wanted),
             *(type(setup.algorithm), type(setup.task), *map(type, setup.task.metrics)),
             *(type(setup.model), *(setup.model.codes() if isinstance(setup.model, Foreign) else ())),
         )
@@ -177,22 +235,10 @@ def _sent(setup: TrainingSetup) -> Setup:
             f"allowed with the executor 'processes': a class at the top of a module, with settings that can be "
             f"pickled, and such a learning.algorithm and learning.task; or choose the executor 'sequential'"
         ) from error
-    return Setup(SetupMessage(next(_NUMBERS), module_path(), settings, data), segment)
-
-
-def _shared_data(data: Dataset) -> tuple[Segment, SharedData]:
     if id(data) not in _DATA:
-        vectors = [] if data.vectors is None else [data.vectors]
-        segment, arrays = _share([data.train_x, data.train_y, data.test_x, data.test_y, *vectors])
-        _DATA[id(data)] = segment, SharedData(arrays, data.classes, data.pixel_max, data.vocabulary, data.token_fill)
+        more = [] if data.vectors is None else [data.vectors]
+        _DATA[id(data)] = Segment([data.train_x, data.train_y, data.test_x, data.test_y, *more])
         weakref.finalize(data, _DATA.pop, id(data), None)
-    return _DATA[id(data)]
-
-
-def _share(arrays: Sequence[NDArray[Any]]) -> tuple[Segment, list[SharedArray]]:
-    """Copy arrays into a new segment; return it with their places."""
-    segment, places = Segment.holding([raw(array) for array in arrays])
-    return segment, [
-        SharedArray(segment.number, place, array.shape, array.dtype.str)
-        for array, place in zip(arrays, places, strict=True)
-    ]
+    own = Segment([np.frombuffer(content, dtype=np.uint8)])
+    held = [own, _DATA[id(data)]]
+    return held, worker.SetupMessage(next(_NUMBERS), own.shared, held[1].shared)

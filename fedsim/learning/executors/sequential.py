@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
 
 import torch
 
 from fedsim.arrays import FloatArray
 from fedsim.learning.evaluation import Evaluation
+from fedsim.learning.executors.alone import sound_trainer
 from fedsim.learning.executors.chunks import Chunk, evaluated
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
@@ -51,11 +51,14 @@ class SequentialExecutor:
         check_cpu("sequential", device)
         self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
         self._test_samples, self._made_of = len(setup.data.test_y), setup.scores
-        self._trainer, self._setup = Trainer(setup), setup
+        self._setup = setup
+        with one_thread(), named_faults(setup):
+            self._trainer = sound_trainer(setup)
+        self._scorers: list[Trainer] = []
 
     @property
     def flat(self) -> FlatModule:
-        """The one module that all jobs share."""
+        """The module that all trainings share."""
         return self._trainer.flat
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:
@@ -70,12 +73,15 @@ class SequentialExecutor:
             return evaluated(jobs, self._test_samples, self._made_of, self._scores)
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
-        """Return the sums of each chunk; threads share the chunks, each of which one thread computes."""
+        """Return the sums of each chunk; threads share the chunks, each with a module of its own."""
         threads = min(torch.get_num_threads(), len(chunks))
-        found: list[FloatArray] = []
-        with one_thread(), ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            for _, group in groupby(chunks, lambda chunk: id(chunk.model)):
-                same = list(group)
-                self._trainer.load(same[0].model)
-                found += pool.map(self._trainer.score, same) if threads > 1 else map(self._trainer.score, same)
-        return found
+        while len(self._scorers) < threads:
+            self._scorers.append(Trainer(self._setup))
+        shares = [chunks[one * len(chunks) // threads : (one + 1) * len(chunks) // threads] for one in range(threads)]
+        pairs = list(zip(self._scorers, shares, strict=False))
+        with one_thread():
+            if threads == 1 or self._trainer.sandbox is not None:  # generators of Python are those of all threads
+                return [scorer.score(chunk) for scorer, share in pairs for chunk in share]
+            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                found = pool.map(lambda pair: [pair[0].score(chunk) for chunk in pair[1]], pairs)
+                return [sums for share in found for sums in share]

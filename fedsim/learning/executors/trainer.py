@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Iterator
-from functools import cached_property
+from contextlib import AbstractContextManager
 from typing import Final
 
 import numpy as np
@@ -15,11 +15,14 @@ from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.objective import Objective, Seen
-from fedsim.learning.executors.optimizers import Optimizer, optimizer_of
+from fedsim.learning.executors.optimizers import optimizer_of
 from fedsim.learning.executors.own_loss import OwnLoss
+from fedsim.learning.executors.sandbox import Sandbox, has_own_code
 from fedsim.learning.models.flat_module import build_flat
+from fedsim.learning.models.generators import torch_generator
 from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.pooling import pool_before_relu
+from fedsim.learning.models.settings import own_name
 from fedsim.learning.tasks.contracts import TASK
 
 _TURN: Final = threading.RLock()
@@ -38,26 +41,25 @@ class Trainer:
         self._data, self._local, self._inputs, self._pull = data, setup.local, Inputs(data), setup.pull
         self.flat = build_flat(setup.model, data.shape, setup.outputs, setup.seed, channels_last=True)
         pool_before_relu(self.flat.module)
+        own = has_own_code(setup, self.flat.module)
+        self.sandbox = Sandbox(self.flat, own_name(setup.model) or type(setup.model).__name__) if own else None
         self._own_loss = OwnLoss(setup, self.flat) if setup.algorithm.has_loss else None
         self._objective, self._task = Objective(setup), TASK.checked(setup.task)
+        self._optimizer = optimizer_of(setup.local, self.flat)
+        self._loaded: Vector | None = None
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
-    @cached_property
-    def _optimizer(self) -> Optimizer:
-        # Made by the first training, because with Adam torch then imports its compiler, which takes seconds.
-        return optimizer_of(self._local, self.flat)
-
     def train(self, job: TrainingJob) -> TrainingResult:
-        with torch.random.fork_rng(devices=[]):
-            seed = int(job.rng.integers(2**63))
-            torch.default_generator.manual_seed(seed)
-            if self._makes_batches:
-                # Draws of their own, so that those of dropout stay what they are.
-                self._draws.manual_seed(seed ^ _OF_BATCHES)
-            self.flat.load(job.base)
-            self.flat.module.train()
-            self._optimizer.start(job.state)
+        seed = int(job.rng.integers(2**63))
+        if self._makes_batches:
+            # Draws of their own, so that those of dropout stay what they are.
+            self._draws.manual_seed(seed ^ _OF_BATCHES)
+        self.flat.load(job.base)
+        self.flat.module.train()
+        self._loaded = None
+        self._optimizer.start(job.state)
+        with self._alone(seed):
             loss, loss_rms = self._run(job)
         difference = self.flat.numbers()
         difference -= job.base
@@ -65,18 +67,24 @@ class Trainer:
         state = self._optimizer.state() if self._local.keep_optimizer_state else {}
         return TrainingResult(difference, loss, loss_rms, state)
 
-    def load(self, model: Vector) -> None:
-        """Load the model that `score` is about, shape (d,)."""
-        self.flat.load(model)
-        self.flat.module.eval()
-
     def score(self, chunk: Chunk) -> FloatArray:
-        """Return the sums of the loaded model on a chunk, shape (m,), or of each of its samples, shape (n, m).
+        """Return the sums of a chunk's model, shape (m,), or of each of its samples, shape (n, m)."""
+        if self.sandbox is not None or self._loaded is not chunk.model:
+            self.flat.load(chunk.model)
+            self.flat.module.eval()
+            self._loaded = chunk.model
+        if self.sandbox is None:
+            return self._sums(chunk)
+        with self._alone(chunk.start):
+            return self._sums(chunk)
 
-        Several threads may do so at once.
-        """
+    def _alone(self, seed: int) -> AbstractContextManager[None]:
+        """Let what is computed inside depend on the module's numbers and the seed alone."""
+        return torch_generator(seed) if self.sandbox is None else self.sandbox(seed)
+
+    def _sums(self, chunk: Chunk) -> FloatArray:
         images, labels = self._samples(chunk)
-        with torch.inference_mode():
+        with torch.no_grad() if self.sandbox is not None else torch.inference_mode():
             scores = self.forward(images)
             if chunk.each:
                 return np.asarray(self._objective.sums(scores, labels).double().numpy())

@@ -173,10 +173,8 @@ def _standard_job(setup: TrainingSetup, layout: ModelLayout) -> Iterator[bytes]:
 
 
 def _beside(layout: ModelLayout) -> Any:
-    """Return numbers near the initial ones; frozen ones and buffers stay."""
+    """Return numbers near the initial ones; buffers stay."""
     moved: BoolArray = np.arange(layout.initial.size) < layout.parameters
-    if layout.trained is not None:
-        moved[: layout.parameters] &= layout.trained[: layout.parameters]
     noise = np.random.default_rng(0).normal(scale=_AWAY, size=layout.initial.size) * moved
     return (layout.initial + noise).astype(np.float32)
 

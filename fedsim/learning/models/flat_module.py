@@ -1,6 +1,8 @@
 """A module whose numbers all lie in one flat vector, so that a model is loaded by one copy."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,6 +12,8 @@ from torch import Tensor, nn
 
 from fedsim.arrays import Vector
 from fedsim.learning.data.shapes import Shape
+from fedsim.learning.models.generators import own_generators, torch_generator
+from fedsim.learning.models.inputs import blank
 from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.models.own.trial import check_scores
 from fedsim.learning.models.settings import ModelPart, own_name
@@ -26,19 +30,27 @@ class FlatModule:
 
     Trained parameters want a gradient. They, their gradients and the statistics become views of flat tensors; a step of
     an optimiser on `parameters` is a step of the module. Statistics are the persistent floating-point buffers (running
-    means and variances) and batch normalisation's counters, which float32 counts exactly up to 2**24 batches. All other
-    numbers, parameters without a gradient among them, are constants of the module and stay in it.
+    means and variances), batch normalisation's counters, which float32 counts exactly up to 2**24 batches, and buffers
+    that ``changing`` names, which keep their type. All other numbers, parameters without a gradient among them, are
+    constants of the module and stay in it.
 
     With ``channels_last`` the weights of a convolution lie in the flat vector with the channels last, as torch wants
     them on a CPU; `load`, `numbers`, `inward` and `outward` translate. Otherwise every tensor lies in its own order,
     which is also that of the layout.
     """
 
-    def __init__(self, module: nn.Module, *, channels_last: bool = False, executed: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        channels_last: bool = False,
+        executed: tuple[str, ...] = (),
+        changing: Collection[str] = (),
+    ) -> None:
         self.module = module
         dtypes = {name: tensor.dtype for name, tensor in module.state_dict().items()}
         parameters = [(name, one) for name, one in module.named_parameters() if one.requires_grad]
-        buffers = list(_changing_buffers(module))
+        buffers = list(_changing_buffers(module, changing))
         self.buffers = tuple(name for name, _ in buffers)
         sizes = [tensor.numel() for _, tensor in (*parameters, *buffers)]
         count = sum(sizes[: len(parameters)])
@@ -55,6 +67,7 @@ class FlatModule:
             for (_, parameter), start, stop in zip(parameters, ends, ends[1:], strict=False)
             if id(parameter) in images
         ]
+        self._buffers: list[tuple[dict[str, Tensor | None], str, Tensor, Tensor]] = []
         self._move(parameters, buffers, sizes)
         if channels_last:
             _turn_constants(module)
@@ -77,6 +90,29 @@ class FlatModule:
         np.copyto(self._numbers, vector)
         for place, shape in self._turned:
             _last(self._numbers[place], shape)[...] = vector[place].reshape(shape)
+        for _, _, tensor, piece in self.typed:
+            tensor.copy_(piece if tensor.is_floating_point() else piece.round())
+
+    @property
+    def typed(self) -> list[tuple[dict[str, Tensor | None], str, Tensor, Tensor]]:
+        """Buffers that have another type than the vector: their owner's, their name, their tensor, their place."""
+        return [one for one in self._buffers if one[2] is not one[3]]
+
+    def gather(self) -> None:
+        """Bring buffers back into the vector that a pass has replaced, or that have a type of their own."""
+        for owner, name, tensor, piece in self._buffers:
+            found = owner.get(name)
+            if found is not tensor or tensor is not piece:
+                if found is None or found.shape != tensor.shape:
+                    raise ValueError(f"a pass gave the buffer {name!r} another shape")
+                piece.copy_(found.detach())
+                owner[name] = tensor
+
+    def is_constant(self, array: Tensor) -> bool:
+        """Return whether an array of the module is part of no update: a frozen parameter, or a constant buffer."""
+        if isinstance(array, nn.Parameter):
+            return not array.requires_grad
+        return all(array is not tensor for _, _, tensor, _ in self._buffers)
 
     def numbers(self) -> Vector:
         """Return a copy of all numbers of the model, shape (d,)."""
@@ -100,7 +136,9 @@ class FlatModule:
         """Return the `ModelLayout.entries` and the constants of a module that has been moved."""
         first, bytes_each = self.vector.data_ptr(), self.vector.element_size()
         entries, constants = [], {}
-        for name, tensor in self.module.state_dict().items():
+        places = {tensor.data_ptr(): piece for _, _, tensor, piece in self.typed}
+        for name, array in self.module.state_dict().items():
+            tensor = places.get(array.data_ptr(), array)
             offset = (tensor.data_ptr() - first) // bytes_each
             if tensor.dtype == torch.float32 and tensor.numel() and 0 <= offset < self.vector.numel():
                 dtype = str(dtypes[name]).removeprefix("torch.")
@@ -126,7 +164,11 @@ class FlatModule:
                 owner, _, last = name.rpartition(".")
                 # `.data` gives each buffer a version counter of its own: layers that update theirs in the same
                 # forward pass would otherwise look to autograd as if they overwrote one another's.
-                self.module.get_submodule(owner).register_buffer(last, piece.view(buffer.shape).data)
+                view = piece.view(buffer.shape).data
+                own = self.module.get_submodule(owner)._buffers
+                whole = not buffer.is_floating_point() and last != _COUNTER
+                own[last] = buffer.clone() if whole else view
+                self._buffers.append((own, last, own[last], view))
 
 
 def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, channels_last: bool = False) -> FlatModule:
@@ -135,15 +177,29 @@ def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, chann
     A model of the user's own is tried on a blank sample. Draws of a dropout layer do not depend on the memory layout of
     its inputs.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    name = own_name(model)
+    with torch_generator(seed) if name is None else own_generators(seed):
         module = model.build(shape, classes)
-        name = own_name(model)
         executed = () if name is None else check_scores(module, name, shape, classes)
         for part in module.modules():
             if isinstance(part, _DROPOUTS):
                 part.register_forward_pre_hook(_in_their_order)
-        return FlatModule(module, channels_last=channels_last, executed=executed)
+        changing = _changed(module, shape) if name is not None else ()
+        return FlatModule(module, channels_last=channels_last, executed=executed, changing=changing)
+
+
+def _changed(module: nn.Module, shape: Shape) -> set[str]:
+    """Return the buffers that two passes in training mode change, of those whose kind does not say so."""
+    persistent = {name for name, _ in _changing_buffers(module)}
+    if all(name in persistent for name, _ in module.named_buffers()):
+        return set()
+    tried, samples = copy.deepcopy(module).train(), blank(shape).repeat_interleave(2, 0)
+    samples = torch.randn(samples.shape) if samples.is_floating_point() else samples
+    with torch.no_grad(), suppress(Exception):  # the first training says what fails
+        for _ in range(2):
+            tried(samples)
+    after = dict(tried.named_buffers())
+    return {name for name, one in module.named_buffers() if name in after and not torch.equal(one, after[name])}
 
 
 def _in_their_order(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -151,10 +207,11 @@ def _in_their_order(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ..
     return tuple(one.contiguous() for one in given)
 
 
-def _changing_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+def _changing_buffers(module: nn.Module, also: Collection[str] = ()) -> Iterator[tuple[str, Tensor]]:
     persistent = module.state_dict().keys()
     for name, buffer in module.named_buffers():
-        if name in persistent and (buffer.is_floating_point() or name.rpartition(".")[2] == _COUNTER):
+        counts = buffer.is_floating_point() or name.rpartition(".")[2] == _COUNTER
+        if (name in persistent and counts) or name in also:
             yield name, buffer
 
 

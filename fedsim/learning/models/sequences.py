@@ -103,7 +103,7 @@ class CharLSTM(Component):
     """LEAF's network for the next character: vectors of characters, an LSTM, a dense layer (Caldas et al. 2018).
 
     The default widths are LEAF's: vectors of 8 numbers, two layers of 256 units. 816,210 parameters on Tiny
-    Shakespeare. The executors ``stacked`` and ``stacked-compiled`` refuse it, since torch maps no recurrent layer over
+    Shakespeare. The executor ``stacked`` refuses it, since torch maps no recurrent layer over
     clients.
 
     Attributes

@@ -37,7 +37,7 @@ def test_the_first_training_is_plain_and_the_second_is_not(make_learner):
 
 def test_executors_of_whole_cohorts_refuse_a_loss_of_its_own_and_auto_takes_one_that_can():
     settings = Supervised.model_validate({"data": Tiny(), "model": {"hidden": [5]}, "algorithm": "moon"})
-    for executor in ("stacked", "stacked-compiled"):
+    for executor in ("stacked",):
         with pytest.raises(FedsimError, match="Moon has a loss of its own, which the executor 'stacked"):
             settings.build(6, Streams(3), executor=ExecutorChoice(executor))
     learner = settings.build(6, Streams(3), executor=ExecutorChoice("auto", rounds=2))

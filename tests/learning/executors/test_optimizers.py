@@ -10,12 +10,13 @@ from fedsim.learning.executors.optimizers import optimizer_of
 from fedsim.learning.models.flat_module import FlatModule
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_sgd_makes_the_steps_of_torch(momentum):
+@pytest.mark.parametrize(("kind", "momentum"), [("sgd", 0.0), ("sgd", 0.9), ("adam", 0.0)])
+def test_steps_are_those_of_torch(kind, momentum):
     flat = FlatModule(nn.Linear(7, 5))
     reference = nn.Parameter(flat.parameters.detach().clone())
-    torchs = torch.optim.SGD([reference], lr=0.3, momentum=momentum)
-    ours = optimizer_of(LocalTraining(learning_rate=0.3, momentum=momentum), flat)
+    more = {"momentum": momentum} if kind == "sgd" else {"fused": True}
+    torchs = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[kind]([reference], lr=0.3, **more)
+    ours = optimizer_of(LocalTraining(optimizer=kind, learning_rate=0.3, momentum=momentum), flat)
     generator = torch.Generator().manual_seed(1)
     ours.start({})
     for step in range(6):
@@ -27,7 +28,8 @@ def test_sgd_makes_the_steps_of_torch(momentum):
         if step == 2:
             ours.start(ours.state())
         assert torch.equal(flat.parameters, reference)
-    assert sorted(ours.state()) == (["momentum_buffer"] if momentum else [])
+    adam = ["exp_avg", "exp_avg_sq", "step"] if kind == "adam" else []
+    assert sorted(ours.state()) == (["momentum_buffer"] if momentum else adam)
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])

@@ -16,9 +16,8 @@ def draws_at_random(node: fx.Node) -> bool:
 class SlotDraws:
     """Generators of the slots, and operations that draw from them slot by slot."""
 
-    def __init__(self, device: torch.device, slots: int) -> None:
-        self._device = device
-        self._generators = [torch.Generator(device) for _ in range(slots)]
+    def __init__(self, slots: int) -> None:
+        self._generators = [torch.Generator() for _ in range(slots)]
         self._active: Sequence[int] = range(slots)
 
     def seed(self, slot: int, seed: int) -> None:
@@ -42,7 +41,7 @@ class SlotDraws:
     def drawing(self, operation: OpOverload) -> Callable[..., Tensor]:
         """Return an operation on arrays of all slots that draws each slot's part from its own generator."""
         takes_generator = any(argument.name == "generator" for argument in operation._schema.arguments)
-        called = operation if takes_generator else _with_global_generator(operation, self._device)
+        called = operation if takes_generator else _with_global_generator(operation)
 
         def draw(*args: Any, **kwargs: Any) -> Any:
             slots = len(self._generators)
@@ -60,11 +59,11 @@ class SlotDraws:
         return draw
 
 
-def _with_global_generator(operation: OpOverload, device: torch.device) -> Callable[..., Any]:
+def _with_global_generator(operation: OpOverload) -> Callable[..., Any]:
     """Give an operation that draws from torch's global generator one as an argument."""
 
     def call(*args: Any, generator: torch.Generator, **kwargs: Any) -> Any:
-        used = torch.default_generator if device.type == "cpu" else torch.cuda.default_generators[device.index or 0]
+        used = torch.default_generator
         before = used.get_state()
         used.set_state(generator.get_state())
         try:

@@ -11,7 +11,7 @@ from fedsim.learning.executors.chunks import of_parts
 from fedsim.learning.executors.contracts import EvaluationJob
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.optimizers import rows_of
-from fedsim.learning.executors.stacked.replay import Run
+from fedsim.learning.executors.stacked.recorder import Run
 from fedsim.learning.executors.stacked.samples import Samples
 from fedsim.learning.tasks.scores import Scores
 
@@ -29,7 +29,7 @@ class SlotEvaluation:
 
     def __init__(self, module: ModuleOfSlots, samples: Samples, scores: Scores) -> None:
         self._module, self._samples, self._made_of = module, samples, scores
-        self._models = rows_of(module.slots, module.count + module.buffers, samples.device)
+        self._models = rows_of(module.slots, module.count + module.buffers)
         self._pieces = module.pieces(self._models)
         self._runs: dict[int, Run] = {}
 
@@ -82,10 +82,10 @@ class SlotEvaluation:
             self._runs[width] = self._module.scores(self._pieces, images, labels)
         (found,) = self._runs[width](*self._pieces, images, labels)
         if not self._module.is_short:
-            each = np.where(real[:, :, None], found.double().cpu().numpy(), 0.0)
+            each = np.where(real[:, :, None], found.double().numpy(), 0.0)
             return np.asarray(each.sum(axis=1)[: len(parts)]), each[: len(parts)]
-        right = (found.argmax(2) == labels).cpu().numpy()
-        losses = -found.gather(2, labels.unsqueeze(2)).squeeze(2).double().cpu().numpy()
+        right = (found.argmax(2) == labels).numpy()
+        losses = -found.gather(2, labels.unsqueeze(2)).squeeze(2).double().numpy()
         kept, counted = np.where(real, losses, 0.0), right & real
         sums = np.stack([kept.sum(1), counted.sum(1)], axis=1)
         return np.asarray(sums[: len(parts)], dtype=np.float64), np.stack([kept, counted], axis=2)[: len(parts)]

@@ -4,35 +4,43 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+import numpy as np
 import torch
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
+from fedsim.learning.executors.alone import sound_trainer, standard_jobs
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
     TrainingJob,
     TrainingResult,
     TrainingSetup,
+    check_cpu,
     check_mapped,
 )
 from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Objective, tried
 from fedsim.learning.executors.stacked.evaluation import SlotEvaluation
-from fedsim.learning.executors.stacked.graph import Compile, ModuleOfSlots
+from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.plan import Drawing
 from fedsim.learning.executors.stacked.samples import Samples
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
 from fedsim.learning.executors.trainer import one_thread
 from fedsim.learning.models.flat_module import build_flat
+from fedsim.learning.models.settings import own_name
 
 _MOST: Final = 32
 """Most clients trained at once."""
 _FEW: Final = 4
 """Smallest number of slots; all numbers of slots are multiples of it."""
+_VECTOR: Final = 16
+"""Smallest number of slots of a model that needs batches in their own size."""
 _SLOT_BYTES: Final = 2**30
 """Memory of models, gradients and optimiser states of all slots."""
 _RESULT_BYTES: Final = 2**28
 """Memory of the results of one call."""
+_TOLERANCE: Final = {"float32": 1e-4, "bfloat16": 0.2}
+"""Largest difference from one by one, relative to the largest difference of a training."""
 _BATCH_BYTES: Final = 2**25
 """Memory of the samples of a full batch in one slot."""
 
@@ -46,8 +54,7 @@ class StackedExecutor:
     Parameters
     ----------
     setup : TrainingSetup
-    device : ``"cpu"``, ``"cuda"`` or ``"cuda:0"``
-    compile_step : compiles steps, if they are to be compiled
+    device : ``"cpu"``
 
     Attributes
     ----------
@@ -57,41 +64,44 @@ class StackedExecutor:
     Raises
     ------
     FedsimError
-        If there is no such device, torch cannot map the model over clients, a full batch is too large, or losses of
-        samples depend on one another.
+        If another device is asked for, torch cannot map the model over clients or maps it to other numbers, a full
+        batch is too large, or losses of samples depend on one another.
     """
 
-    def __init__(self, setup: TrainingSetup, device: str = "cpu", compile_step: Compile | None = None) -> None:
+    def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
+        check_cpu("stacked", device)
         check_mapped("stacked", setup.algorithm, setup.task)
-        where, data, local = checked_device(device), setup.data, setup.local
+        data, local = setup.data, setup.local
         flat = build_flat(setup.model, data.shape, setup.outputs, setup.seed)
         size, states = 4 * flat.vector.numel(), 2 if local.optimizer == "adam" else bool(local.momentum)
         fitting = _SLOT_BYTES // (size * (5 + states + setup.algorithm.corrects))
         self._few = min(_FEW, max(1, fitting))
         self._most = min(_MOST, max(1, fitting // _FEW) * self._few)
-        if where.type == "cuda":
-            # Kernels there are chosen by the number of slots, and idle slots cost little.
-            self._few = self._most
         kept = size * (1 + states * local.keep_optimizer_state)
         self.max_batch = max(self._most, min(1024, _RESULT_BYTES // kept))
-        unit = torch.cuda.get_device_name(where) if where.type == "cuda" else torch.backends.cpu.get_cpu_capability()
-        self.fingerprint = f"stacked:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
+        unit = torch.backends.cpu.get_cpu_capability()
         self._autocast = torch.bfloat16 if setup.precision == "bfloat16" else None
         self._flat, self._setup, self._objective = flat, setup, Objective(setup)
-        self._samples = Samples(data, where)
+        self._samples = Samples(data)
         if local.batch_size * (each := self._samples.input_bytes) > _BATCH_BYTES:
             raise FedsimError(
                 f"learning.local.batch_size: {local.batch_size} is not allowed with the executor 'stacked', which has "
                 f"room for a full batch of each client; allowed: at most {_BATCH_BYTES // each} of these samples, or "
                 "the executors 'sequential' and 'processes'"
             )
-        self._compile_step, self._drawing = compile_step, Drawing(local, flat.layout.smallest_batch)
+        self._drawing = Drawing(local, flat.layout.smallest_batch)
         self._trainings: dict[int, SlotTraining] = {}
         self._refused: set[int] = set()
         with self._computing(), named_faults(setup):
             self._check_losses()
-            self._training(self._few)
+            if self._training(self._few).padded_to is None:
+                # Vectors of the processor then have no rest at any size of a batch, whose bits would be others.
+                self._few, self._most = max(self._few, _VECTOR), max(self._most, _VECTOR)
+                self._training(self._few)
+            self.fingerprint = f"stacked:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
             self._evaluation = SlotEvaluation(self._module(self._few), self._samples, setup.scores)
+        if own_name(setup.model) is not None:
+            self._check_numbers()
 
     def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
         if not jobs:
@@ -121,6 +131,20 @@ class StackedExecutor:
                 "which the executor 'stacked' fills up; allowed: the executors 'sequential' and 'processes'"
             )
 
+    def _check_numbers(self) -> None:
+        """Refuse a module that has other numbers mapped over clients than one by one, by standard jobs."""
+        with one_thread(), named_faults(self._setup):
+            trainer = sound_trainer(self._setup)
+            wanted = [trainer.train(job) for job in standard_jobs(trainer)]
+        for one, right in zip(self.train(standard_jobs(trainer)), wanted, strict=True):
+            apart, most = np.abs(one.difference - right.difference).max(), np.abs(right.difference).max()
+            if not apart <= _TOLERANCE[self._setup.precision] * (most + 1e-6):
+                raise FedsimError(
+                    f"learning.model: mapped over clients it differs by {apart:.1e} where a training changes numbers "
+                    f"by up to {most:.1e}; allowed with the executor 'stacked': modules without a state beside their "
+                    "numbers; any with 'sequential'"
+                )
+
     def _training(self, slots: int) -> SlotTraining:
         if slots not in self._trainings:
             few = self._trainings.get(self._few)
@@ -129,25 +153,10 @@ class StackedExecutor:
         return self._trainings[slots]
 
     def _module(self, slots: int) -> ModuleOfSlots:
-        return ModuleOfSlots(
-            self._flat, slots, self._samples.device, self._autocast, self._compile_step, self._objective
-        )
+        return ModuleOfSlots(self._flat, slots, self._autocast, self._objective)
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        """Compute on one thread of the CPU, and with exact kernels on a GPU, so that every sum has one order."""
-        exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
-        with one_thread(), torch.no_grad(), exact:
+        """Compute on one thread, so that every sum has one order."""
+        with one_thread(), torch.no_grad():
             yield
-
-
-def checked_device(device: str) -> torch.device:
-    kind, _, number = device.partition(":")
-    if device == "cpu":
-        return torch.device("cpu")
-    if kind != "cuda" or not (number.isdecimal() or device == "cuda"):
-        raise FedsimError(f"device: {device!r} is not allowed; it must be 'cpu', 'cuda' or 'cuda:N'")
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if int(number or 0) >= count:
-        raise FedsimError(f"device: {device!r} is not allowed; torch finds {count} CUDA devices here")
-    return torch.device("cuda", int(number or 0))

@@ -1,43 +1,29 @@
 """One training step of all slots at once, as a flat list of torch's operations.
 
-torch.func maps the module's forward and backward pass over the slots. That is traced once for each batch size; a step
-then costs torch's operations only, without the module's Python code, autograd and vmap.
+torch.func maps the module's forward pass over the slots; the gradients are ordinary autograd, since a slot's losses
+depend on its own numbers alone. It is recorded once for each batch size; a step then costs torch's operations only.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, cast
 
 import torch
-from torch import Tensor, fx
-from torch.func import functional_call, vjp, vmap
-from torch.fx.experimental.proxy_tensor import make_fx
+from torch import Tensor
+from torch.func import functional_call, vmap
 from torch.nn import functional
 
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.objective import Objective
-from fedsim.learning.executors.stacked import passes
 from fedsim.learning.executors.stacked.draws import SlotDraws, draws_at_random
-from fedsim.learning.executors.stacked.replay import Run, recorded
+from fedsim.learning.executors.stacked.recorder import Run, called, recorded
 from fedsim.learning.models.flat_module import FlatModule
-
-Compile = Callable[[fx.GraphModule, Sequence[Tensor]], Run]
-"""Compiles a list of operations for arrays like those given."""
+from fedsim.learning.models.generators import torch_generator
 
 
 class ModuleOfSlots:
-    def __init__(
-        self,
-        flat: FlatModule,
-        slots: int,
-        device: torch.device,
-        autocast: torch.dtype | None,
-        compile_step: Compile | None,
-        objective: Objective,
-    ) -> None:
-        module, self._compile_step, self._objective = flat.module, compile_step, objective
+    def __init__(self, flat: FlatModule, slots: int, autocast: torch.dtype | None, objective: Objective) -> None:
+        module, self._objective = flat.module, objective
         self.is_softmax, self.is_short = objective.is_softmax, objective.is_short
-        self._module, self.slots, self._device, self._autocast = module, slots, device, autocast
+        self._module, self.slots, self._autocast = module, slots, autocast
         own = dict(module.named_buffers())
         trained = [(name, one) for name, one in module.named_parameters() if one.requires_grad]
         numbers = [*trained, *((name, own[name]) for name in flat.buffers)]
@@ -48,8 +34,6 @@ class ModuleOfSlots:
         self.buffer_count = len(flat.buffers)
         self.count = flat.layout.parameters
         self.buffers = flat.vector.numel() - self.count
-        own |= {name: one.data for name, one in module.named_parameters() if not one.requires_grad}
-        self._constants = {name: one.to(device) for name, one in own.items() if name not in flat.buffers}
 
     def pieces(self, numbers: Tensor) -> list[Tensor]:
         """Return parameters and buffers of all slots, as views of an array of shape (slots, d)."""
@@ -60,8 +44,8 @@ class ModuleOfSlots:
         """Return the scores of the module of one slot, shape (n, classes), and its buffers afterwards."""
         buffers = [one.clone() for one in numbers[self._parameters :]]
         named = dict(zip(self._names, (*numbers[: self._parameters], *buffers), strict=True))
-        with torch.autocast(self._device.type, self._autocast, self._autocast is not None, cache_enabled=False):
-            scores = functional_call(self._module, {**self._constants, **named}, (images,))
+        with torch.autocast("cpu", self._autocast, self._autocast is not None, cache_enabled=False):
+            scores = functional_call(self._module, named, (images,))
         return scores.float(), buffers
 
     def step(
@@ -72,40 +56,29 @@ class ModuleOfSlots:
         The function takes these arrays in a row. It returns the gradient of shape (slots, p), the log-probabilities or
         the losses of the samples, and the buffers afterwards.
         """
-        objective = self._objective
+        objective, count = self._objective, self._parameters
 
-        def forward(
-            parameters: Sequence[Tensor], buffers: Sequence[Tensor], images: Tensor
-        ) -> tuple[Tensor, list[Tensor]]:
-            return vmap(self.outputs, randomness="different")([*parameters, *buffers], images)
-
-        def by_softmax(*given: Tensor) -> list[Tensor]:
+        def compute(*given: Tensor) -> list[Tensor]:
             *pieces, images, weights, targets = given
-            parameters, buffers = pieces[: self._parameters], pieces[self._parameters :]
-            scores, pull, after = cast(Any, vjp(lambda own: forward(own, buffers, images), parameters, has_aux=True))
-            # torch's log_softmax and its backward pass cost twice as much on rows of few classes.
-            shifted = scores - scores.amax(2, keepdim=True)
-            powers = shifted.exp()
-            total = powers.sum(2, keepdim=True)
-            found = shifted - total.log()
-            (gradients,) = pull(powers * (weights / total) + targets)
-            return [torch.cat([one.reshape(self.slots, -1) for one in gradients], dim=1), found, *after]
+            own = [one.detach().requires_grad_() for one in pieces[:count]]
+            with torch.enable_grad():
+                scores, after = vmap(self.outputs, randomness="different")([*own, *pieces[count:]], images)
+                found = scores if objective.is_softmax else vmap(objective.losses)(scores, targets)
+            slopes = weights
+            if objective.is_softmax:
+                # torch's log_softmax and its backward pass cost twice as much on rows of few classes.
+                shifted = scores.detach() - scores.detach().amax(2, keepdim=True)
+                powers = shifted.exp()
+                total = powers.sum(2, keepdim=True)
+                slopes, shown = powers * (weights / total) + targets, shifted - total.log()
+            else:
+                shown = found.detach()
+            gradients = torch.autograd.grad(found, own, slopes, materialize_grads=True)
+            flat = torch.cat([one.reshape(self.slots, -1) for one in gradients], dim=1)
+            return [flat, shown, *(one.detach() for one in after)]
 
-        def by_task(*given: Tensor) -> list[Tensor]:
-            *pieces, images, weights, targets = given
-            parameters, buffers = pieces[: self._parameters], pieces[self._parameters :]
-
-            def losses(own: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
-                scores, after = forward(own, buffers, images)
-                return vmap(objective.losses)(scores, targets), after
-
-            found, pull, after = cast(Any, vjp(losses, parameters, has_aux=True))
-            (gradients,) = pull(weights)
-            return [torch.cat([one.reshape(self.slots, -1) for one in gradients], dim=1), found, *after]
-
-        compute = by_softmax if objective.is_softmax else by_task
         self._module.train()
-        return trace(compute, pieces, (images, weights, targets), draws, self._compile_step)
+        return _traced(compute, pieces, (images, weights, targets), draws)
 
     def scores(self, pieces: Sequence[Tensor], images: Tensor, targets: Tensor) -> Run:
         """Return a function of these arrays in a row that scores samples in evaluation mode.
@@ -123,7 +96,7 @@ class ModuleOfSlots:
             return [vmap(objective.sums)(scores, targets)]
 
         self._module.eval()
-        return trace(compute, pieces, (images, targets), SlotDraws(images.device, self.slots))[0]
+        return _traced(compute, pieces, (images, targets), SlotDraws(self.slots))[0]
 
     def mixes_samples(self, images: Tensor) -> bool:
         """Return whether one of several images changes the scores of the others."""
@@ -131,8 +104,7 @@ class ModuleOfSlots:
         other = images.clone()
         # Tokens are whole numbers from 0 on; 0 and 1 are in every vocabulary.
         other[-1] = -other[-1] + 0.25 if other.is_floating_point() else (other[-1] == 0).long()
-        with _draws_kept(self._device), torch.no_grad():
-            torch.default_generator.manual_seed(0)
+        with torch_generator(0), torch.no_grad():
             numbers = self._drawn()
             found = [self.outputs(numbers, one)[0][:-1] for one in (images, other)]
         return not torch.equal(*found)
@@ -140,54 +112,27 @@ class ModuleOfSlots:
     def mixes_losses(self, images: Tensor, targets: Tensor) -> bool:
         """Return whether losses of some samples depend on the others; see `Objective.mixes_samples`."""
         self._module.train()
-        with _draws_kept(self._device), torch.no_grad():
-            torch.default_generator.manual_seed(0)
+        with torch_generator(0), torch.no_grad():
             return self._objective.mixes_samples(self.outputs(self._drawn(), images)[0], targets)
 
     def _drawn(self) -> list[Tensor]:
         """Return numbers of a model at random."""
-        return [0.1 * torch.randn(shape).to(self._device) for shape in self._shapes]
+        return [0.1 * torch.randn(shape) for shape in self._shapes]
 
 
-def trace(
-    compute: Callable[..., Any],
-    lasting: Sequence[Tensor],
-    example: Sequence[Tensor],
-    draws: SlotDraws,
-    compile_step: Compile | None = None,
+def _traced(
+    compute: Callable[..., list[Tensor]], lasting: Sequence[Tensor], example: Sequence[Tensor], draws: SlotDraws
 ) -> tuple[Run, bool]:
     """Return a function as a list of torch's operations, and whether it draws at random."""
-    with _draws_kept(example[0].device):
+    with torch_generator(0):
         try:
-            graph = make_fx(compute)(*lasting, *example)
-        except (RuntimeError, TypeError, ValueError) as error:
+            graph = recorded(compute, (*lasting, *example))
+        except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
             raise FedsimError(
                 f"learning.model: torch cannot map this module over clients ({error}); allowed with the executor "
                 "'stacked': modules (and a learning.task) without branches on values; any with 'sequential'"
             ) from error
-    passes.without_needless(graph)
-    passes.without_turns(graph)
-    passes.without_needless(graph)
     drawing = [node for node in graph.graph.nodes if draws_at_random(node)]
-    if drawing and compile_step:
-        raise FedsimError(
-            "learning.model: a module that draws random numbers (dropout) is not allowed with the executor "
-            "'stacked-compiled'; allowed: the executor 'stacked'"
-        )
     for node in drawing:
         node.target = draws.drawing(node.target)
-    on_cpu = example[0].device.type == "cpu"
-    if on_cpu:
-        passes.aligned(graph)
-    if compile_step:
-        return compile_step(graph, (*lasting, *example)), False
-    passes.called_directly(graph)
-    graph.recompile()
-    # A recording would repeat the same random numbers.
-    alone = on_cpu or drawing
-    return graph.forward if alone else recorded(graph.forward, lasting, example), bool(drawing)
-
-
-def _draws_kept(device: torch.device) -> AbstractContextManager[None]:
-    """Leave the states of torch's global generators as they are."""
-    return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
+    return called(graph), bool(drawing)

@@ -16,9 +16,9 @@ every slot.
 """
 
 
-def rows_of(slots: int, count: int, device: torch.device) -> Tensor:
+def rows_of(slots: int, count: int) -> Tensor:
     """Return zeros of shape (slots, count), in rows that begin at multiples of `ROW`."""
-    return torch.zeros((slots, -(-count // ROW) * ROW), device=device)[:, :count]
+    return torch.zeros((slots, -(-count // ROW) * ROW))[:, :count]
 
 
 class SlotOptimizer:
@@ -28,10 +28,10 @@ class SlotOptimizer:
         names = {"adam": ("exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",) if local.momentum else ()}
         slots, count = parameters.shape
         self._parameters, self._local, self._steps = parameters, local, np.zeros(slots)
-        self._state = {name: rows_of(slots, count, parameters.device) for name in names[local.optimizer]}
-        self._scratch = rows_of(slots, count, parameters.device)
-        self._pull, self._start = pull, rows_of(slots, count, parameters.device) if pull else None
-        self._offset = rows_of(slots, count, parameters.device) if corrects else None
+        self._state = {name: rows_of(slots, count) for name in names[local.optimizer]}
+        self._scratch = rows_of(slots, count)
+        self._pull, self._start = pull, rows_of(slots, count) if pull else None
+        self._offset = rows_of(slots, count) if corrects else None
 
     def start(
         self, slots: Sequence[int], states: Sequence[Mapping[str, Vector]], offsets: Sequence[Vector | None]
@@ -51,7 +51,7 @@ class SlotOptimizer:
 
     def state(self, slot: int) -> dict[str, Vector]:
         """Return a slot's state under torch's names."""
-        state = {name: rows[slot].cpu().numpy().copy() for name, rows in self._state.items()}
+        state = {name: rows[slot].numpy().copy() for name, rows in self._state.items()}
         if self._local.optimizer == "adam":
             state["step"] = np.array(self._steps[slot], dtype=np.float32)
         return state
@@ -109,4 +109,4 @@ class SlotOptimizer:
         self._parameters.sub_(scratch.mul_(self._column(rate / (1 - beta1**steps))))
 
     def _column(self, values: FloatArray) -> Tensor:
-        return torch.from_numpy(values.astype(np.float32)).to(self._parameters.device)[:, None]
+        return torch.from_numpy(values.astype(np.float32))[:, None]

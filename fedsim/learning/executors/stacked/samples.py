@@ -1,10 +1,9 @@
-"""The data set on the device, and batches of it for all slots."""
+"""Batches of the data set for all slots."""
 
 import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -19,7 +18,7 @@ _BYTES: Final = 4
 
 
 class _Kept(NamedTuple):
-    """Samples and their targets on the device."""
+    """Samples and their targets."""
 
     samples: Tensor
     computed: bool
@@ -27,16 +26,16 @@ class _Kept(NamedTuple):
 
 
 class Samples:
-    """The training set and the test set, moved to the device once."""
+    """The training set and the test set, whose inputs are computed once where they are small."""
 
-    def __init__(self, data: Dataset, device: torch.device) -> None:
-        self.device, self._inputs = device, Inputs(data, device)
+    def __init__(self, data: Dataset) -> None:
+        self._inputs = Inputs(data)
         self.input_bytes = _BYTES * math.prod(self._inputs.computed(self.sent(data.train_x[:1])).shape)
         self._train, self._test = self._kept(data.train_x, data.train_y), self._kept(data.test_x, data.test_y)
         self.test_rows, self.count = np.arange(len(data.test_y)), len(data.train_y)
 
     def sent(self, values: NDArray[Any]) -> Tensor:
-        return tensor(values).to(self.device)
+        return tensor(values)
 
     def batch(self, rows: IntArray, *, of_test: bool = False) -> tuple[Tensor, Tensor]:
         """Return inputs of shape (..., c, h, w) for images, else (..., a, b, ...), and targets."""

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.errors import FedsimError
 from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.stacked.draws import SlotDraws
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.optimizers import SlotOptimizer, rows_of
 from fedsim.learning.executors.stacked.plan import IDLE, Batches, BatchTable, Timeline, plan
-from fedsim.learning.executors.stacked.replay import Run
+from fedsim.learning.executors.stacked.recorder import Run
 from fedsim.learning.executors.stacked.samples import Samples
 
 _CHUNK_BYTES: Final = 2**25
@@ -46,18 +47,18 @@ class SlotTraining:
         self._module, self._samples, self._local, self._few = module, samples, setup.local, few
         self._classes = setup.outputs
         self.slots = module.slots
-        self._models = rows_of(module.slots, module.count + module.buffers, samples.device)
+        self._models = rows_of(module.slots, module.count + module.buffers)
         self._pieces = module.pieces(self._models)
         self._buffers = self._pieces[len(self._pieces) - module.buffer_count :]
         parameters, algorithm = self._models[:, : module.count], setup.algorithm
         self._optimizer = SlotOptimizer(parameters, setup.local, setup.pull, corrects=algorithm.corrects)
-        self._draws = SlotDraws(samples.device, module.slots)
+        self._draws = SlotDraws(module.slots)
         self._steps: dict[int, Run] = {}
-        self._padded_to: int | None = few._padded_to if few else self._find_padding()
+        self.padded_to: int | None = few.padded_to if few else self._find_padding()
 
     def train(self, jobs: Sequence[TrainingJob], batches: Sequence[Batches]) -> list[TrainingResult]:
-        timeline = plan([one.sizes for one in batches], self.slots, self._padded_to)
-        table = BatchTable(batches, self._padded_to or self._local.batch_size)
+        timeline = plan([one.sizes for one in batches], self.slots, self.padded_to)
+        table = BatchTable(batches, self.padded_to or self._local.batch_size)
         rates = _rates(jobs)
         ended: dict[int, tuple[Vector, OptimizerState]] = {}
         at_work: set[int] = set()
@@ -78,13 +79,9 @@ class SlotTraining:
             losses = torch.stack(found)
             if self._module.is_softmax:
                 losses = losses.gather(3, labels.unsqueeze(3)).squeeze(3).neg_()
-            table.losses[which, :size] = losses.cpu().numpy()
+            table.losses[which, :size] = losses.numpy()
         results = zip(range(len(jobs)), table.scores(), strict=True)
         return [TrainingResult(ended[client][0], *scores, ended[client][1]) for client, scores in results]
-
-    def alike(self) -> bool:
-        """Return whether a step has the same bits in every slot."""
-        return all(self._example_step(size, 1).dim() == 2 for size in self._steps)
 
     def _chunks(self, timeline: Timeline) -> Iterator[slice]:
         """Yield steps in a row whose batches have one size and whose images fit into memory."""
@@ -100,7 +97,7 @@ class SlotTraining:
         if not self._module.is_softmax:
             return sent, labels
         sent = sent.unsqueeze(-1)
-        targets = torch.zeros((*labels.shape, self._classes), device=labels.device)
+        targets = torch.zeros((*labels.shape, self._classes))
         return sent, targets.scatter_(-1, labels.unsqueeze(-1), -sent)
 
     def _start(
@@ -110,7 +107,7 @@ class SlotTraining:
         chosen = [jobs[client] for _, client in starting]
         self._models[slots] = self._samples.sent(np.stack([job.base for job in chosen]))
         self._optimizer.start(slots, [job.state for job in chosen], [job.offset for job in chosen])
-        if self._padded_to is None:
+        if self.padded_to is None:
             for slot, client in starting:
                 self._draws.seed(slot, batches[client].seed)
 
@@ -118,7 +115,7 @@ class SlotTraining:
         self, ending: Sequence[tuple[int, int]], jobs: Sequence[TrainingJob]
     ) -> Iterator[tuple[int, tuple[Vector, OptimizerState]]]:
         """Yield the clients that have ended with what they have learned, and the states of their optimisers."""
-        models = self._models[[slot for slot, _ in ending]].cpu().numpy()
+        models = self._models[[slot for slot, _ in ending]].numpy()
         for (slot, client), model in zip(ending, models, strict=True):
             difference = model - jobs[client].base
             difference.flags.writeable = False
@@ -128,7 +125,7 @@ class SlotTraining:
         self, run: Run, batch: Sequence[Tensor], batches: IntArray, at_work: set[int], rates: FloatArray | None
     ) -> Tensor:
         """Do a step of the slots that have a batch; return log-probabilities or losses, as `ModuleOfSlots.step`."""
-        if self._padded_to is not None:
+        if self.padded_to is not None:
             gradient, found = run(*self._pieces, *batch)
             self._optimizer.step(gradient, (), rates)
             return found
@@ -156,6 +153,11 @@ class SlotTraining:
             self._traced(size)
             if self._few is not None and not self._is_like(self._few, size):
                 raise UnlikeError
+            if self._example_step(size, 1).dim() > 2:
+                raise FedsimError(
+                    f"learning.model: a step on {size} samples has other bits in another place of the executor "
+                    "'stacked'; allowed: the executors 'sequential' and 'processes'"
+                )
         return self._steps[size]
 
     def _is_like(self, few: "SlotTraining", size: int) -> bool:

@@ -1,12 +1,13 @@
-"""Memory that processes share, which has no name, so that the system frees it with the last process that holds it."""
+"""Arrays in memory that processes share; on Linux it has no name, so that the system frees it with its last holder."""
 
-import itertools
 import mmap
 import os
 import sys
 import tempfile
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,60 +16,42 @@ from numpy.typing import NDArray
 # A cache line: arrays that begin there are read as fast as torch's own.
 _ALIGNMENT: Final = 64
 
-_NUMBERS = itertools.count()
 
-Place = tuple[int, int]
-"""First byte and number of bytes of an array in a segment."""
+@dataclass(frozen=True)
+class Shared:
+    """Where arrays lie, as another process is told."""
+
+    path: str
+    places: tuple[tuple[int, tuple[int, ...], str], ...]
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return the arrays, read-only; the memory is held as long as one of them is."""
+        with Path(self.path).open("rb") as file:
+            memory = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        found = []
+        for start, shape, dtype in self.places:
+            count = int(np.prod(shape, dtype=np.int64))
+            found.append(np.frombuffer(memory, dtype, count, start).reshape(shape))
+        return found
 
 
 class Segment:
-    """A piece of shared memory."""
+    """A piece of shared memory with copies of arrays."""
 
-    def __init__(self, handle: int, size: int, *, writable: bool) -> None:
-        self.handle, self.size, self.number = handle, size, next(_NUMBERS)
-        self.memory = memoryview(mmap.mmap(handle, size, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ))
-        weakref.finalize(self, os.close, handle)
-
-    @classmethod
-    def create(cls, size: int) -> "Segment":
+    def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
         if sys.platform == "linux":
             handle = os.memfd_create("fedsim")
+            path = f"/proc/{os.getpid()}/fd/{handle}"
+            weakref.finalize(self, os.close, handle)
         else:
-            with tempfile.TemporaryFile() as file:
-                handle = os.dup(file.fileno())
-        os.ftruncate(handle, size)
-        return cls(handle, size, writable=True)
-
-    @classmethod
-    def holding(cls, buffers: Sequence[memoryview]) -> tuple["Segment", list[Place]]:
-        """Return a new segment that holds copies of buffers, and their places."""
-        segment = cls.create(max(needed(buffers), 1))
-        return segment, segment.write(buffers)
-
-    def write(self, buffers: Sequence[memoryview]) -> list[Place]:
-        """Copy buffers to the beginning of the segment, and return where they are."""
+            handle, path = tempfile.mkstemp(prefix="fedsim-")
+            weakref.finalize(self, Path(path).unlink, missing_ok=True)
         places, start = [], 0
-        for buffer in buffers:
-            self.memory[start : start + buffer.nbytes] = buffer
-            places.append((start, buffer.nbytes))
-            start += _aligned(buffer.nbytes)
-        return places
-
-    def view(self, place: Place) -> memoryview:
-        """Return a read-only view of a place."""
-        start, size = place
-        return self.memory[start : start + size].toreadonly()
-
-
-def needed(buffers: Sequence[memoryview]) -> int:
-    """Return the bytes that buffers take in a segment."""
-    return sum(_aligned(buffer.nbytes) for buffer in buffers)
-
-
-def raw(array: NDArray[Any]) -> memoryview:
-    """Return the bytes of an array, which is copied if it is not contiguous."""
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
+        with os.fdopen(handle, "wb", closefd=sys.platform != "linux") as file:
+            for array in arrays:
+                places.append((start, array.shape, array.dtype.str))
+                file.seek(start)
+                file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+                start += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+            file.truncate(max(start, 1))
+        self.shared = Shared(path, tuple(places))

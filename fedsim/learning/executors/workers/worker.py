@@ -1,136 +1,116 @@
-"""The main program of a worker process: computes requests on one thread, until its parent is gone."""
+"""What a worker process does: it computes messages on one thread, until its parent is gone."""
 
+import ctypes
+import multiprocessing.connection
 import os
-import queue
-import socket
 import sys
 import threading
-import time
-import traceback
 from collections.abc import Sequence
-from itertools import groupby
-from typing import Any
+from dataclasses import dataclass
+from typing import Final
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray
-from fedsim.errors import FedsimError
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.executors.alone import check_same
 from fedsim.learning.executors.chunks import Chunk
-from fedsim.learning.executors.contracts import TrainingResult, TrainingSetup
+from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.trainer import Trainer
-from fedsim.learning.executors.workers.channel import Channel, by_value, from_bytes
-from fedsim.learning.executors.workers.messages import Reply, Request, Scores, SetupMessage, SharedArray, Trainings
-from fedsim.learning.executors.workers.segments import Segment
+from fedsim.learning.executors.workers.portable import from_bytes, portable
+from fedsim.learning.executors.workers.segments import Shared
+
+_MOST_SETUPS: Final = 4
+_TRAINERS: Final[dict[int, Trainer]] = {}
+
+Failed = bytes
+"""An error of a worker, by value."""
 
 
-class Worker:
-    """Holds the segments and the trainers of the setups in use."""
+@dataclass(frozen=True)
+class SetupMessage:
+    """What a trainer is made of: the number of the setup, and in shared memory its settings and the data set."""
 
-    def __init__(self) -> None:
-        self._segments: dict[int, Segment] = {}
-        self._setups: dict[int, SetupMessage] = {}
-        self._trainers: dict[int, Trainer] = {}
+    number: int
+    settings: Shared
+    data: Shared
 
-    def answer(self, request: Request, segments: Sequence[Segment]) -> Reply:
-        """Return the reply to a request and the segments that came with it."""
-        start = time.perf_counter()
-        found: list[TrainingResult] | list[FloatArray] | bytes
-        try:
-            self._update(request, segments)
-            trainer = self._trainer(request.setup)
-            start = time.perf_counter()
-            if isinstance(request.work, Trainings):
-                found = self._train(trainer, request.work)
-            else:
-                with named_faults(trainer.setup):
-                    found = self._score(trainer, request.work)
-        except Exception as error:
-            found = _portable(error)
-        return Reply(found, time.perf_counter() - start)
 
-    def _update(self, request: Request, segments: Sequence[Segment]) -> None:
-        """Take in what is new, and let go of what is not in use."""
-        for number in request.old_setups:
-            del self._setups[number]
-            self._trainers.pop(number, None)
-        for number in request.old_segments:
-            del self._segments[number]
-        self._segments.update(zip(request.new_segments, segments, strict=True))
-        if request.new_setup is not None:
-            self._setups[request.setup] = request.new_setup
+@dataclass(frozen=True)
+class Trainings:
+    setup: SetupMessage
+    jobs: list[TrainingJob]
+    bases: list[int]
+    models: Shared
 
-    def _trainer(self, number: int) -> Trainer:
-        if number not in self._trainers:
-            message = self._setups[number]
-            sys.path[:] = message.path
-            model, local, seed, precision, algorithm, task = from_bytes(message.settings)
-            shared = message.data
-            train_x, train_y, test_x, test_y, *vectors = (self._array(part) for part in shared.arrays)
-            data = Dataset(
-                *(train_x, train_y, test_x, test_y),
-                classes=shared.classes,
-                pixel_max=shared.pixel_max,
-                vocabulary=shared.vocabulary,
-                vectors=vectors[0] if vectors else None,
-                token_fill=shared.token_fill,
-            )
-            setup = TrainingSetup(model, data, local, seed, precision, algorithm=algorithm, task=task)
-            self._trainers[number] = Trainer(setup)
-        return self._trainers[number]
 
-    def _train(self, trainer: Trainer, work: Trainings) -> list[TrainingResult]:
+@dataclass(frozen=True)
+class Scores:
+    setup: SetupMessage
+    rows: list[IntArray | None]
+    places: list[tuple[int, int, bool]]
+    owners: list[int]
+    models: Shared
+
+
+def begin(path: Sequence[str]) -> None:
+    """Prepare a fresh process, which ends with its parent, in the middle of a training too."""
+    sys.path[:] = path
+    torch.set_num_threads(1)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            multiprocessing.connection.wait([parent.sentinel])
+            os._exit(0)
+
+        threading.Thread(target=watch, daemon=True).start()
+    if sys.platform == "linux":
+        os.setsid()  # so that Ctrl-C reaches the run only
+        # Activations of some megabytes are freed and asked for again in each batch; glibc would give them to the
+        # system and get pages back that it has to clear.
+        libc = ctypes.CDLL(None)
+        for option, value in ((-3, 1 << 28), (-1, 1 << 28), (-2, 1 << 24)):
+            libc.mallopt(option, value)
+
+
+def train(work: Trainings) -> list[TrainingResult] | Failed:
+    try:
+        trainer, models = _trainer(work.setup), work.models.arrays()
         found = []
         for place, (job, base) in enumerate(zip(work.jobs, work.bases, strict=True)):
             with named_faults(trainer.setup, place):
-                found.append(trainer.train(job if base is None else job._replace(base=self._array(base))))
-        return found
-
-    def _score(self, trainer: Trainer, work: Scores) -> list[FloatArray]:
-        found = []
-        for model, group in groupby(zip(work.models, work.rows, work.places, strict=True), lambda chunk: chunk[0]):
-            vector = self._array(model)
-            trainer.load(vector)
-            found += [trainer.score(Chunk(vector, rows, *place)) for _, rows, place in group]
-        return found
-
-    def _array(self, shared: SharedArray) -> NDArray[Any]:
-        view = self._segments[shared.segment].view(shared.place)
-        return np.frombuffer(view, shared.dtype).reshape(shared.shape)
+                found.append(trainer.train(job._replace(base=models[base])))
+    except Exception as error:
+        return portable(error)
+    return found
 
 
-def main(handle: int) -> None:
-    """Serve the other end of a socket, given as a file descriptor, and end with it.
-
-    A thread of its own reads, so that the process ends at once when its parent does, in the middle of a training too.
-    """
-    torch.set_num_threads(1)
-    channel, worker = Channel(socket.socket(fileno=handle)), Worker()
-    waiting: queue.SimpleQueue[tuple[Request, list[Segment]]] = queue.SimpleQueue()
-
-    def read() -> None:
-        try:
-            while True:
-                waiting.put(channel.receive(copy=False))
-        except (EOFError, OSError):
-            os._exit(0)
-
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        request, segments = waiting.get()
-        channel.send(worker.answer(request, segments))
-
-
-def _portable(error: Exception) -> bytes:
-    """Return an error as bytes; one that cannot be pickled is put into words."""
-    if not isinstance(error, FedsimError):
-        error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
+def score(work: Scores) -> list[FloatArray] | Failed:
     try:
-        content = by_value(error)
-        from_bytes(content)
-    except Exception:
-        return by_value(FedsimError(f"a worker process failed: {error!r}"))
-    return content
+        trainer, models = _trainer(work.setup), work.models.arrays()
+        asked = zip(work.owners, work.rows, work.places, strict=True)
+        with named_faults(trainer.setup):
+            return [trainer.score(Chunk(models[owner], rows, *place)) for owner, rows, place in asked]
+    except Exception as error:
+        return portable(error)
+
+
+def _trainer(message: SetupMessage) -> Trainer:
+    if message.number not in _TRAINERS:
+        (content,) = message.settings.arrays()
+        settings, facts, wanted = from_bytes(content.tobytes())
+        *arrays, vectors = (*message.data.arrays(), None)[:5]
+        classes, pixel_max, vocabulary, token_fill = facts
+        data = Dataset(
+            *arrays, classes=classes, pixel_max=pixel_max, vocabulary=vocabulary, vectors=vectors, token_fill=token_fill
+        )
+        model, local, seed, precision, algorithm, task = settings
+        trainer = Trainer(TrainingSetup(model, data, local, seed, precision, algorithm=algorithm, task=task))
+        with named_faults(trainer.setup):
+            check_same(trainer, wanted)
+        while len(_TRAINERS) >= _MOST_SETUPS:
+            del _TRAINERS[next(iter(_TRAINERS))]
+        _TRAINERS[message.number] = trainer
+    return _TRAINERS[message.number]

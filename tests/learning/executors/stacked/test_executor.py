@@ -19,8 +19,6 @@ from fedsim.testing import check_executor
 from tests.support.plain_loop import Centred, Convolutions, Dropping, trained
 from tests.support.tiny_images import Tiny
 
-cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-
 SIZES = (5, 9, 4, 1, 13, 8)
 SGD = LocalTraining(learning_rate=0.1, batch_size=4, epochs=2)
 MOMENTUM = LocalTraining(learning_rate=0.05, momentum=0.9, batch_size=4, epochs=2, keep_optimizer_state=True)
@@ -186,19 +184,6 @@ def test_draws_of_torch_are_left_alone():
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize(
-    ("device", "message"),
-    [
-        ("tpu", "device: 'tpu' is not allowed; it must be 'cpu', 'cuda' or 'cuda:N'"),
-        ("cuda:x", "device: 'cuda:x' is not allowed"),
-        ("cuda:99", "device: 'cuda:99' is not allowed; torch finds [0-9]+ CUDA devices here"),
-    ],
-)
-def test_devices_that_are_not_there_are_refused(device, message):
-    with pytest.raises(FedsimError, match=message):
-        StackedExecutor(setup_of(), device)
-
-
 # Slots have room for 32 MiB each, and a number of a sample takes 4 bytes: 233,016 samples of 6 x 6.
 @pytest.mark.parametrize(
     ("options", "message"),
@@ -219,10 +204,3 @@ HALF = {"precision": "bfloat16", "tolerance": 0.2}
 @pytest.mark.parametrize("options", [{}, {"model": Convolutions()}, {"model": Dropping()}, HALF])
 def test_the_contract_holds(options):
     check_executor("stacked", **options)
-
-
-@cuda
-@pytest.mark.parametrize("model", [None, Convolutions(), Dropping()], ids=["perceptron", "norms", "dropout"])
-def test_the_contract_holds_on_a_gpu(model):
-    # Dropout draws other numbers there; only the laws about one executor are checked then.
-    check_executor("stacked", device="cuda", model=model, tolerance=10.0 if isinstance(model, Dropping) else 1e-2)

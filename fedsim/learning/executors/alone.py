@@ -1,0 +1,81 @@
+"""Whether a training with a user's own code repeats, tried on standard jobs before a run."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from fedsim.answers import FAILURES
+from fedsim.errors import FedsimError
+from fedsim.learning.executors.chunks import Chunk
+from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.sandbox import StateError
+from fedsim.learning.executors.trainer import Trainer
+from fedsim.learning.models.settings import own_name
+
+_SAMPLES: Final = 16
+_BATCHES: Final = 2
+
+
+def standard_jobs(trainer: Trainer) -> list[TrainingJob]:
+    """Return two short jobs on samples from all over the data."""
+    local, layout, count = trainer.setup.local, trainer.flat.layout, len(trainer.setup.data.train_y)
+    size = min(_SAMPLES, count)
+    most = int(local.batches(size, 1.0, layout.smallest_batch))
+    work = min(1.0, _BATCHES / max(1, most))
+    rows = np.linspace(0, count - 1, size).astype(np.int64)
+    every = (rows, rows[::-1].copy())
+    return [TrainingJob(layout.initial, one, work, np.random.default_rng(place)) for place, one in enumerate(every)]
+
+
+def checked_print(trainer: Trainer) -> str:
+    """Return a digest of what standard jobs give; refuse what gives other numbers in another order of clients.
+
+    It is empty where no code of a user's takes part.
+    """
+    if trainer.sandbox is None or not int(trainer.setup.local.batches(_SAMPLES, 1.0, 2)):
+        return ""
+    try:
+        first, second = standard_jobs(trainer)
+        once, scored = [trainer.train(first), trainer.train(second)], _score(trainer)
+        first, second = standard_jobs(trainer)
+        again, scored_again = [trainer.train(second), trainer.train(first)][::-1], _score(trainer)
+    except StateError:
+        raise
+    except (FedsimError, *FAILURES):
+        return ""  # the first training fails too, and names its client
+    if _bits(once) != _bits(again) or scored != scored_again:
+        name = own_name(trainer.setup.model) or type(trainer.setup.task).__name__
+        raise StateError(
+            f"model {name}: the same training gave other numbers after another client's; something outside of the "
+            "module takes part, such as a global, a clock or an object that cannot be copied",
+            "allowed: a model, a task and an algorithm whose results depend on numbers, samples and generators",
+        )
+    return hashlib.blake2b(b"".join(_bits(once)) + scored, digest_size=16).hexdigest()
+
+
+def check_same(trainer: Trainer, wanted: str) -> None:
+    """Refuse a module of another process that has another print."""
+    if wanted and checked_print(trainer) != wanted:
+        raise StateError(
+            f"model {own_name(trainer.setup.model) or type(trainer.setup.model).__name__}: it computes other numbers "
+            "in a process of its own",
+            "allowed with the executor 'processes': models that each process makes alike; or choose 'sequential'",
+        )
+
+
+def _score(trainer: Trainer) -> bytes:
+    rows = np.arange(min(_SAMPLES, len(trainer.setup.data.train_y)))
+    return trainer.score(Chunk(trainer.flat.layout.initial, rows, 0, rows.size)).tobytes()
+
+
+def _bits(results: Sequence[TrainingResult]) -> list[bytes]:
+    return [one.difference.tobytes() + np.array([one.loss, one.loss_rms]).tobytes() for one in results]
+
+
+def sound_trainer(setup: TrainingSetup) -> Trainer:
+    """Return a trainer whose code repeats."""
+    trainer = Trainer(setup)
+    checked_print(trainer)
+    return trainer

@@ -1,1 +1,0 @@
-"""Which executor is the fastest: measured once a machine."""

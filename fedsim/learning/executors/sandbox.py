@@ -1,0 +1,176 @@
+"""One start for every training with a user's own code: what it changed before is put back, or refused by its name.
+
+A tree of fedsim's and torch's own layers without hooks has no state but its numbers and torch's generator; it needs no
+sandbox.
+"""
+
+import copy
+import random
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fedsim.code_digest import is_builtin
+from fedsim.errors import PartError
+from fedsim.learning.executors.contracts import TrainingSetup
+from fedsim.learning.models.flat_module import FlatModule
+from fedsim.learning.models.generators import own_generators
+
+_LIBRARIES: Final = ("fedsim", "torch", "torchvision")
+_OF_TORCH: Final = frozenset(nn.Module().__dict__)
+_HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_CONSTANT: Final = (
+    int,
+    float,
+    bool,
+    str,
+    bytes,
+    complex,
+    type(None),
+    type,
+    torch.dtype,
+    torch.device,
+    types.FunctionType,
+)
+_DEEPEST: Final = 12
+
+
+class StateError(PartError):
+    """Code of a user's changes what is no part of an update, or does not repeat."""
+
+
+def has_own_code(setup: TrainingSetup, module: nn.Module) -> bool:
+    """Return whether code of a user's runs in a training or an evaluation."""
+    parts = (setup.task, setup.algorithm, *setup.task.metrics)
+    return not all(is_builtin(type(one)) for one in parts) or any(map(_is_own, module.modules()))
+
+
+def _is_own(module: nn.Module) -> bool:
+    own = vars(module)
+    hooks = (hook for name in _HOOKS for hook in own[name].values())
+    return (
+        not _is_known(type(module))
+        or "forward" in own
+        or not all(map(_is_known, hooks))
+        or any(parameter._backward_hooks for parameter in module.parameters(recurse=False))
+    )
+
+
+def _is_known(code: Any) -> bool:
+    """Return whether a class or a function is of a library whose layers have no state beside their numbers."""
+    home: str | None = code.__module__ if isinstance(code, type | types.FunctionType) else None
+    return home is not None and home.partition(".")[0] in _LIBRARIES
+
+
+class Sandbox:
+    """State of one module outside its flat vector, as it was when the module was built."""
+
+    def __init__(self, flat: FlatModule, name: str) -> None:
+        self._flat, self._name = flat, name
+        self._parts = [
+            (f"{path}." if path else "", part, set(vars(part))) for path, part in flat.module.named_modules()
+        ]
+        self._arrays = [
+            (where + name, own, name, array, array._version if flat.is_constant(array) else None)
+            for where, part, _ in self._parts
+            for own in (part._parameters, part._buffers)
+            for name, array in own.items()
+            if array is not None
+        ]
+        self._constant: list[tuple[dict[str, Any], str, Any]] = []
+        self._shown: list[tuple[dict[str, Any], str]] = []
+        values: list[Any] = []
+        for _, part, known in self._parts:
+            for attribute in sorted(known - _OF_TORCH):
+                value = vars(part)[attribute]
+                if isinstance(value, _CONSTANT):
+                    self._constant.append((vars(part), attribute, value))
+                elif _copies([value], self._inner()) is not None:
+                    self._shown.append((vars(part), attribute))
+                    values.append(value)
+        self._before = _copies(values, self._inner()) or []
+
+    @contextmanager
+    def __call__(self, seed: int) -> Iterator[None]:
+        """Draw from a client's own generators inside; at the end refuse what belongs to no update, and put all back."""
+        with own_generators(seed):
+            try:
+                yield
+                self._flat.gather()
+                self._check()
+            finally:
+                self._put_back()
+
+    def _check(self) -> None:
+        for name, own, last, array, version in self._arrays:
+            if (version is not None and array._version != version) or own.get(last) is not array:
+                raise StateError(
+                    f"model {self._name}: a pass changes {name}, which is no part of an update",
+                    "allowed: parameters that are trained, and buffers that a pass in training mode changes",
+                )
+
+    def _put_back(self) -> None:
+        self._flat.gather()
+        for _, own, last, array, _ in self._arrays:
+            own[last] = array
+        for _, part, names in self._parts:
+            for name in set(vars(part)) - names:
+                del vars(part)[name]
+        for own, name, value in self._constant:
+            own[name] = value
+        now = [own.get(name) for own, name in self._shown]
+        if not _same(now, self._before):
+            for (own, name), value in zip(self._shown, _copies(self._before, self._inner()) or (), strict=True):
+                own[name] = value
+
+    def _inner(self) -> dict[int, Any]:
+        """Return what is not copied: layers and arrays of the module itself."""
+        inner = [*self._flat.module.modules(), *(array for _, _, _, array, _ in self._arrays)]
+        return {id(one): one for one in inner}
+
+
+def _copies(values: list[Any], memo: dict[int, Any]) -> list[Any] | None:
+    """Return copies of values, which share what the values share; None if one cannot be copied."""
+    with suppress(Exception):  # a lock, an open file
+        return copy.deepcopy(values, memo)
+    return None
+
+
+def _same(one: Any, other: Any, depth: int = 0) -> bool:
+    """Return whether two values have the same content; those of which it cannot be told have not."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or depth > _DEEPEST:
+        return False
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(_same(*pair, depth + 1) for pair in zip(one, other, strict=True))
+    content = next((content for kind, content in _CONTENTS if isinstance(one, kind)), None)
+    if content is None and hasattr(one, "__dict__") and type(one).__eq__ is object.__eq__:
+        content = vars
+    if content is not None:
+        return _same(content(one), content(other), depth + 1)
+    with suppress(Exception):  # whatever a comparison of the user's raises
+        return bool(one == other)
+    return False
+
+
+def _bits(array: Any) -> tuple[Any, ...]:
+    numbers = array.detach().cpu().numpy() if isinstance(array, Tensor) else array
+    return numbers.dtype, numbers.shape, numbers.tobytes()
+
+
+_CONTENTS: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
+    (Tensor, _bits),
+    (np.ndarray, _bits),
+    (float, lambda one: np.float64(one).tobytes()),
+    (torch.Generator, lambda one: one.get_state()),
+    (np.random.Generator, lambda one: one.bit_generator.state),
+    (np.random.RandomState, lambda one: one.get_state()),
+    (random.Random, lambda one: one.getstate()),
+    (dict, lambda one: list(one.items())),
+)

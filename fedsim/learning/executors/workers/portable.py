@@ -1,0 +1,62 @@
+"""Things as bytes for another process, with the code of the user's own classes."""
+
+import pickle
+import sys
+import threading
+import traceback
+from importlib import machinery
+from pathlib import Path
+from typing import Any, Final
+
+import cloudpickle
+
+from fedsim.code_digest import Code
+from fedsim.errors import FedsimError
+
+_PROTOCOL: Final = 5
+_OWN: Final = __name__.partition(".")[0]
+_REGISTERING: Final = threading.Lock()
+"""cloudpickle's list of modules to take by value belongs to the whole process."""
+
+
+def by_value(thing: Any, *classes: Code) -> bytes:
+    """Pickle a thing, with the code of classes that no other process can import, such as a script's own."""
+    bases = [base for found in classes for base in (found.__mro__ if isinstance(found, type) else (found,))]
+    homes = {base.__module__.partition(".")[0] for base in bases}
+    with _REGISTERING:
+        new = homes - cloudpickle.list_registry_pickle_by_value() - {_OWN, "__main__", *sys.stdlib_module_names}
+        hidden = [sys.modules[name] for name in sorted(new) if name in sys.modules and _is_hidden(name)]
+        for module in hidden:
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            return bytes(cloudpickle.dumps(thing, protocol=_PROTOCOL))
+        finally:
+            for module in hidden:
+                cloudpickle.unregister_pickle_by_value(module)
+
+
+def module_path() -> list[str]:
+    """Return where this process looks for modules, the current folder by its name."""
+    return [entry or str(Path.cwd()) for entry in sys.path]
+
+
+def portable(error: Exception) -> bytes:
+    """Return an error as bytes; one that cannot be pickled is put into words."""
+    if not isinstance(error, FedsimError):
+        error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
+    try:
+        content = by_value(error)
+        from_bytes(content)
+    except Exception:
+        return by_value(FedsimError(f"a worker process failed: {error!r}"))
+    return content
+
+
+def _is_hidden(name: str) -> bool:
+    """Return whether the path leads to no module of a name, or to another one than this process has loaded."""
+    loaded, found = sys.modules[name].__spec__, machinery.PathFinder.find_spec(name)
+    return loaded is None or found is None or loaded.origin != found.origin
+
+
+def from_bytes(content: bytes) -> Any:
+    return pickle.loads(content)  # noqa: S301 - the other end is fedsim too

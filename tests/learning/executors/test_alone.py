@@ -1,0 +1,75 @@
+"""Random modules of users under every executor: a training gives the same numbers in any company, or is refused."""
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim.errors import FedsimError
+from fedsim.learning import Dataset, EvaluationJob, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning.models.flat_module import build_flat
+from tests.support.odd_modules import REFUSED, OddModel, odd_models
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(96, 6)).astype(np.float32), RNG.integers(0, 3, 96)
+DATA = Dataset(X, Y, X[:20], Y[:20], classes=3)
+
+
+def bits(results):
+    return [one.difference.tobytes() + np.array([one.loss, one.loss_rms]).tobytes() for one in results]
+
+
+def setup_of(habits, momentum=0.0):
+    local = LocalTraining(learning_rate=0.1, epochs=2, batch_size=7, momentum=momentum)
+    return TrainingSetup(OddModel(habits=habits), DATA, local, 0)
+
+
+def jobs(setup, clients):
+    base = build_flat(setup.model, DATA.shape, 3, 0).layout.initial
+    return [TrainingJob(base, np.arange(16 * i, 16 * i + 16), 1.0, np.random.default_rng(i)) for i in clients]
+
+
+def check(kind, setup):
+    """Return the results of clients 3, 0, 5, 1 together, as they are alone, or None where the executor refuses."""
+    try:
+        executor = ExecutorChoice(kind).build(setup)
+        base = jobs(setup, [0])[0].base
+        scored = executor.evaluate([EvaluationJob(base), EvaluationJob(base, np.arange(30))])
+        together = bits(executor.train(jobs(setup, [3, 0, 5, 1])))
+    except FedsimError:
+        return None
+    alone = {i: bits(executor.train(jobs(setup, [i])))[0] for i in (0, 1, 3, 5)}
+    assert together == [alone[i] for i in (3, 0, 5, 1)]
+    assert executor.evaluate([EvaluationJob(base), EvaluationJob(base, np.arange(30))]) == scored
+    return together
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 20), pytest.param(20, 200, marks=pytest.mark.slow)])
+def test_a_training_is_alone_or_refused(first, last, monkeypatch):
+    monkeypatch.setenv("FEDSIM_WORKERS", "2")
+    refused = 0
+    for number, habits in list(enumerate(odd_models(200)))[first:last]:
+        setup = setup_of(habits, momentum=0.9 * (number % 2))
+        found = check("sequential", setup)
+        assert (found is None) == bool(REFUSED.intersection(habits)), habits
+        for kind in ("processes", "stacked"):
+            other = check(kind, setup)
+            refused += other is None
+            if found is None or other is None:
+                assert other is None, habits
+            elif kind == "processes":
+                assert other == found, habits
+            else:
+                near = [np.frombuffer(one[:-16], np.float32) for one in (*found, *other)]
+                for one, wanted in zip(near[len(found) :], near, strict=False):
+                    np.testing.assert_allclose(one, wanted, atol=1e-5, err_msg=str(habits))
+    assert refused < 2 * (last - first)
+
+
+@pytest.mark.parametrize("habit", ["python-global", "numpy-global", "torch-global"])
+def test_generators_of_the_process_are_put_back(habit):
+    import random
+
+    before = random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
+    assert check("sequential", setup_of((habit,))) is not None
+    after = random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
+    assert before == after
