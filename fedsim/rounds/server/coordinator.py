@@ -12,13 +12,13 @@ from simpy import Environment, Event
 
 from fedsim.answers import unchecked
 from fedsim.arrays import IntArray
-from fedsim.clock import Waiting
+from fedsim.clock import Waiting, rest_of_instant
 from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Model
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun
-from fedsim.rounds.policies.contracts import POLICIES
+from fedsim.rounds.policies.contracts import POLICIES, Running
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.secure.exchange import InClear
 from fedsim.rounds.server.cohort_runs import CohortRuns
@@ -76,12 +76,16 @@ class Coordinator:
         """Run a round that starts now, with clients whose availability is taken as of ``start_s``."""
         policy, past = self.context.policy, self._log.past
         limit_s = policy.time_limit_s(past)
-        round_ = self._round = Round(self.env, number, self._clients, past, limit_s, self._traits.cohort_size)
+        round_ = self._round = Round(self.env, number, self._clients, past, limit_s)
         self._selection.limit_s = limit_s if limit_s < np.inf else None
         self._start_s, self._refill.number = start_s, number
         try:
             self._rule.on_round_start(self.model)
-            ended_by = yield from policy.run(self, round_)
+            if self._traits.concurrency is None:
+                yield from self._dispatch(round_)
+                ended_by = yield from policy.wait(self, round_)
+            else:
+                ended_by = yield from self._filling(policy.wait(self, round_), round_, self._traits.concurrency)
             revealed, own = True, round_.cohort_run
             if own is not None:
                 if self._runs.end_with_round and not own.participations.all_delivered:
@@ -136,7 +140,7 @@ class Coordinator:
         policy = POLICIES.kind_of(unchecked(self.context.policy))
         delivered = 0 if round_.cohort_run is None else int(round_.cohort_run.participations.arrived.sum())
         error = PartError(
-            f"policy {policy}.run waits for ever: no client is in flight, and "
+            f"policy {policy}.wait waits for ever: no client is in flight, and "
             f"{delivered} of the round's {round_.size} have delivered",
             "allowed: an event that triggers once no client is in flight, or a time limit",
         )
@@ -177,9 +181,15 @@ class Coordinator:
         self._limit(round_)
         return (yield from self._masking.prepare(round_.number, chosen, self._selection.draw(round_.number)))
 
-    def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
+    def _dispatch(self, round_: Round) -> Waiting:
+        """Select a cohort and send it."""
+        if self._traits.most_lag is not None:
+            yield from self._runs.cancel_before(self.model.version - self._traits.most_lag)
+        cohort = yield from self.select(round_, self._traits.cohort_size)
+        if cohort is None:
+            return
         number, selection = round_.number, self._selection
-        round_.cohort_run = run = self._runs.send(
+        round_.cohort_run = self._runs.send(
             number,
             cohort,
             self.model,
@@ -188,13 +198,21 @@ class Coordinator:
             looked_s=selection.looked_s,
             limit_s=round_.time_limit_s,
         )
-        return run
 
-    def refill(self, round_: Round, concurrency: int) -> bool:
-        return self._refill.to(concurrency, self._ask(round_))
-
-    def cancel_older_than(self, lag: int) -> Waiting:
-        yield from self._runs.cancel_before(self.model.version - lag)
+    def _filling(self, waiting: Running, round_: Round, concurrency: int) -> Running:
+        """Fill vacant places before each wait of the policy; what has ended the round, or enough without candidates."""
+        try:
+            event = next(waiting)
+            while self._refill.to(concurrency, self._ask(round_)):
+                value = yield event
+                yield from rest_of_instant(self.env)
+                event = waiting.send(value)
+        except StopIteration as end:
+            ended_by: RoundEnd = end.value
+            return ended_by
+        finally:
+            waiting.close()
+        return RoundEnd.ENOUGH
 
     def look(self, number: int, size: int | None = None) -> RoundView | None:
         return self._selection.look(number, size)
