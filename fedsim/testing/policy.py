@@ -26,10 +26,10 @@ from fedsim.rounds.clients.workload import Workload
 from fedsim.rounds.policies.contracts import RoundPolicy, Running
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
+from fedsim.rounds.server.asynchronous import server_of
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.coordinator import Coordinator
-from fedsim.rounds.server.knowledge import Knowledge
-from fedsim.rounds.server.round_log import RoundLog
+from fedsim.rounds.server.rows import Rows
+from fedsim.rounds.server.view import Knowledge
 from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, alike
@@ -156,8 +156,8 @@ class _Play(Examination):
             policy=cast(RoundPolicy, self),
             knowledge=Knowledge(learner.samples, None),
         )
-        log = RoundLog(Recorder("check"), context, None)
-        self._coordinator = Coordinator(self.env, context, Clients(self.env, context.clients), log)
+        rows = Rows(Recorder("check"), context, None)
+        self._server = server_of(context)(self.env, context, Clients(self.env, context.clients), rows)
 
     def ends(self) -> list[tuple[float, RoundEnd]]:
         """Return when each round has ended, and by what."""
@@ -174,7 +174,7 @@ class _Play(Examination):
     def _serve(self) -> Generator[Event, Any, None]:
         for number in range(1, self.trial.rounds + 1):
             self.place = f"in the trial with {self.trial.name}, round {number}"
-            yield from self._coordinator.run_round(number, self._coordinator.next_start_s(number))
+            yield from self._server.run_round(number, self._server.next_start_s(number))
 
     # What a server asks of its policy.
 

@@ -1,14 +1,18 @@
 """The contract of an effect, every member of which has a default that does nothing."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Final, NamedTuple, final
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
 
 import numpy as np
+from simpy import Environment, Event
 
 from fedsim.answers import Contract, Flag, Free
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.learning import Model
+from fedsim.per_client import Values
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
+from fedsim.selectors import Answers, Cohort, RoundView
 
 NEVER: Final = np.inf
 Members = IntArray | int
@@ -26,6 +30,37 @@ class Limit(NamedTuple):
     """Bits carried; over own links with finite `active_s`, those that are carried in these seconds."""
     since_start_s: FloatArray | float = NEVER
     """Seconds since the cohort was sent, for what ends a participation at an instant, whatever its phase."""
+
+
+class AskingServer(Protocol):
+    """What an effect may ask of a server, whose round has a number, a start and a newest model."""
+
+    env: Environment
+    number: int
+    start_s: float
+    model: Model
+    rows: Any
+
+    def message(
+        self,
+        client: IntArray,
+        draw: int,
+        bits: tuple[Values, Values],
+        samples: FloatArray | None = None,
+        compute_s: FloatArray | None = None,
+    ) -> Plan:
+        """Return the plan of a message down, some work and a message up, which start now; see `ask`."""
+        ...
+
+    def ask(
+        self,
+        plan: Plan,
+        record: Callable[[Any], None],
+        wait_s: float | None = None,
+        in_vain: Callable[[int], str] = str,
+    ) -> Generator[Event, Any, IntArray]:
+        """Exchange one message with each client of a plan, and return the positions of those that have responded."""
+        ...
 
 
 class Effect:
@@ -136,6 +171,42 @@ class Effect:
         members : positions, shape (m,)
         """
 
+    def before_selection(self, server: AskingServer, view: RoundView) -> Generator[Event, Any, Answers | None]:
+        """Exchange messages before a cohort is selected; return what the selector is to see of them, None for nothing.
+
+        Parameters
+        ----------
+        server : whose messages go through the same links as all others
+        view : what the selector would see
+        """
+        return None
+        yield
+
+    def before_dispatch(self, server: AskingServer, cohort: Cohort) -> Generator[Event, Any, Cohort]:
+        """Exchange messages before a cohort is sent the model; return the part of it that is left.
+
+        Parameters
+        ----------
+        server : whose messages go through the same links as all others
+        cohort : that was selected
+        """
+        return cohort
+        yield
+
+    def before_aggregation(
+        self, server: AskingServer, plan: Plan, members: IntArray
+    ) -> Generator[Event, Any, IntArray]:
+        """Exchange messages before updates are added up; return the members whose updates count.
+
+        Parameters
+        ----------
+        server : whose messages go through the same links as all others
+        plan : the cohort
+        members : positions of those that have delivered, shape (m,), ascending
+        """
+        return members
+        yield
+
 
 EFFECT: Final = Contract(
     "effect",
@@ -149,6 +220,9 @@ EFFECT: Final = Contract(
         "limit": Free(),
         "passed": Free(),
         "settle": Free(),
+        "before_selection": Free(),
+        "before_dispatch": Free(),
+        "before_aggregation": Free(),
     },
 )
 

@@ -21,9 +21,10 @@ from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
 from fedsim.rounds.faults import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.decisions import FINISHED
 from fedsim.rounds.server.evaluations import EvaluationPlan, Evaluations
 
+FINISHED: Final = "the run is finished from outside"
+"""Cause of the interrupt that ends a run before its last round."""
 MOST_RESTARTS: Final = 100_000
 """After this number of crashes of the server in a row without a round, none is expected to start any more."""
 
@@ -58,7 +59,7 @@ class Progress:
 
 
 class RoundRunner(Protocol):
-    """Runs the rounds of one simulation: a `Coordinator` of a flat federation, or the cloud of a hierarchical one."""
+    """Runs the rounds of one simulation: the server of a flat federation, or the cloud of a hierarchical one."""
 
     model: Model
 

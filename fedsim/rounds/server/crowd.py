@@ -1,58 +1,101 @@
-"""Which of a server's clients are idle, in flight or given up."""
+"""The clients of one server: who is available, who is idle, and who is in flight."""
 
 from collections.abc import Iterable
-from typing import Final
 
 import numpy as np
 from simpy import Environment, Event
 
 from fedsim.arrays import BoolArray, IntArray
+from fedsim.devices import Availability
 from fedsim.rounds.clients.cohort import CohortRun
+from fedsim.rounds.server.candidates import CandidateSet
 
-_NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
 
-
-class Roster:
-    """The state of a server's clients, as far as the server knows.
+class Crowd:
+    """The state of a server's clients, as far as the server knows; candidates are those that are available and idle.
 
     A client that was lost stays in flight until the server gives it up. A busy client is no candidate: it is in flight
     beyond the round in which it was sent. Where clients end with their round at the latest, no client ever is.
     """
 
-    def __init__(self, env: Environment, clients: int, member: IntArray | None) -> None:
-        self.env = env
-        self.whole_crowd = member is None
+    def __init__(self, env: Environment, availability: Availability, clients: int, member: IntArray | None) -> None:
+        self.env, self.availability = env, availability
+        self.whole = member is None
         self.member = np.arange(clients, dtype=np.int64) if member is None else member
         self.in_flight = self.released = self.lost_in_a_row = 0
         self.given_up: list[CohortRun] = []
+        self.candidates = CandidateSet(self.member, whole_crowd=self.whole)
+        self._tracker = availability.tracker(self.member)
+        self._round_draw = (0, 0)
         self._cohort = np.full(clients, -1)
         self._busy = np.zeros(clients, dtype=bool)
         self._busy_count = 0
         self._waited_for: dict[int, CohortRun] = {}
-        # Clients that have become busy or idle since the last call of `take_turned`.
-        self._turned: list[int] = []
+        self._turned: list[int] = []  # clients that have become busy or idle since the candidates were looked at
         self._changed: Event = env.event()
         self._idled: Event | None = None
 
+    # Candidates.
+
+    def draw(self, number: int) -> int:
+        """Return the draw of availability that holds in a round: its number, or the repeated draw found for it."""
+        if self._round_draw[0] != number:
+            # A round that starts while clients are in flight does not wait; its draw holds at once.
+            self.next_start_s(number)
+        return self._round_draw[1]
+
+    def next_start_s(self, number: int) -> float:
+        """Return the first instant from now on with an available client in a round, whose draw holds from here on."""
+        if self._any_available(self.env.now, number):
+            start_s, draw = self.env.now, number
+        else:
+            start_s, draw = self.availability.next_s(self.env.now, number)
+        self._round_draw = number, draw
+        return start_s
+
+    def any_available(self, time_s: float, number: int) -> bool:
+        """Return whether a client, idle or not, is available at an instant of a round."""
+        return self._any_available(time_s, self.draw(number))
+
+    def look(self, time_s: float, number: int) -> CandidateSet:
+        """Return the candidates at an instant of a round."""
+        draw = self.draw(number)
+        position = self._tracker.update(time_s, draw)
+        if position.size:
+            self._come_or_gone(position)
+        if self._turned:
+            turned, self._turned = np.array(sorted(set(self._turned)), dtype=np.int64), []
+            self._come_or_gone(turned if self.whole else np.searchsorted(self.member, turned))
+        return self.candidates
+
+    def next_candidate_s(self, number: int) -> float:
+        """Return the first instant from now on with an available and idle client; inf if there is none."""
+        if not self._busy_count:
+            return self.next_start_s(number)
+        if self.look(self.env.now, number).count:
+            return self.env.now
+        return self.availability.next_s(self.env.now, self.draw(number), self.member[self.idle])[0]
+
+    def next_candidate(self, number: int) -> Event | None:
+        """Return the event of the next candidate: a client becomes idle, or available; None if there is none."""
+        next_s = self.next_candidate_s(number)
+        if next_s == np.inf and not self._busy_count:
+            return None
+        self._idled = idle = self.env.event()
+        if next_s == np.inf:
+            return idle
+        return idle | self.env.timeout(max(next_s - self.env.now, float(np.spacing(self.env.now))))
+
     @property
     def idle(self) -> BoolArray:
-        return ~(self._busy if self.whole_crowd else self._busy[self.member])
+        return ~(self._busy if self.whole else self._busy[self.member])
 
     @property
     def any_busy(self) -> bool:
         """Whether any of the server's clients is in flight beyond the round in which it was sent."""
         return self._busy_count > 0
 
-    def busy(self, position: IntArray) -> BoolArray:
-        """Return which clients are busy, by their positions among the server's clients."""
-        return np.asarray(self._busy[position if self.whole_crowd else self.member[position]])
-
-    def take_turned(self) -> IntArray:
-        """Return the positions of the clients that have become busy or idle since the last call."""
-        if not self._turned:
-            return _NONE
-        turned, self._turned = np.array(sorted(set(self._turned)), dtype=np.int64), []
-        return turned if self.whole_crowd else np.searchsorted(self.member, turned)
+    # Clients in flight.
 
     def sent(self, run: CohortRun) -> None:
         """Record a cohort in flight, whose clients stay busy beyond the round."""
@@ -72,6 +115,7 @@ class Roster:
     def give_up(self, run: CohortRun) -> None:
         """Record that the server no longer waits for the client of a cohort of one."""
         client = int(run.cohort.client[0])
+        self.lost_in_a_row += 1
         self.given_up.append(run)
         self._release(client, run)
         self.mark_idle(client)
@@ -100,8 +144,7 @@ class Roster:
             self._idled = None
 
     def clear(self) -> None:
-        sent = self._cohort >= 0
-        for client in np.flatnonzero(sent & self._busy).tolist():
+        for client in np.flatnonzero((self._cohort >= 0) & self._busy).tolist():
             self.mark_idle(client)
         self._cohort[:] = -1
         self._waited_for.clear()
@@ -113,10 +156,6 @@ class Roster:
         taken, self.given_up = self.given_up, []
         return taken
 
-    def next_idle(self) -> Event:
-        self._idled = self.env.event()
-        return self._idled
-
     def next_change(self) -> Event:
         """Return the event that `notify` triggers next."""
         if self._changed.triggered:
@@ -127,6 +166,16 @@ class Roster:
         """Trigger the event of an update, of a client given up, or of a client that has become available."""
         if not self._changed.triggered:
             self._changed.succeed()
+
+    def _any_available(self, time_s: float, draw: int) -> bool:
+        position = self._tracker.update(time_s, draw)
+        if position.size:
+            self._come_or_gone(position)
+        return self._tracker.count > 0
+
+    def _come_or_gone(self, position: IntArray) -> None:
+        busy = self._busy[position if self.whole else self.member[position]]
+        self.candidates.put(position, self._tracker.available[position] & ~busy)
 
     def _release(self, client: int, run: CohortRun) -> None:
         if self._cohort[client] == run.order:
