@@ -7,8 +7,8 @@ import numpy as np
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.plan import Plan
-from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.at_request import participation_j
+from fedsim.rounds.server.context import ServerContext
 from fedsim.selectors import OracleView, RoundView
 
 
