@@ -13,6 +13,7 @@ from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.clients.sampled_work import SampledWork, SampledWorks
 from fedsim.rounds.clients.widths import WidthChoice
 from fedsim.rounds.plan import Plan
+from fedsim.rounds.server.charges import charge
 from fedsim.rounds.server.context import ServerContext
 from fedsim.selectors import Allocation, Cohort
 
@@ -72,7 +73,7 @@ class Loads:
         accountant = context.clients.accountant
         if accountant is not None:
             accountant.cohort_sent()
-            plan.on_upload = partial(run.charge, accountant, not NUMBERS.isdisjoint(context.selector.needs))
+            plan.on_upload = partial(charge, run, accountant, not NUMBERS.isdisjoint(context.selector.needs))
         return plan
 
     def _weights_of(self, client: IntArray, drew: SampledWork | None) -> FloatArray:

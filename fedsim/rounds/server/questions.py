@@ -17,7 +17,7 @@ from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.effects.contract import AskingServer, Effect
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.draws import Draws
+from fedsim.rounds.server.crowd import Draws
 from fedsim.selectors import Answers, Probe, RandomizedResponse, RoundView
 
 PROBE_DRAWS: Final = 2**40

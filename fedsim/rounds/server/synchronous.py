@@ -30,8 +30,7 @@ from fedsim.rounds.policies.contracts import POLICIES
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.server.buffer import Buffer
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.crowd import Crowd
-from fedsim.rounds.server.draws import Draws
+from fedsim.rounds.server.crowd import Crowd, Draws
 from fedsim.rounds.server.exchanges import exchanges_of
 from fedsim.rounds.server.loads import Loads
 from fedsim.rounds.server.oracle import with_future

@@ -5,7 +5,7 @@ import numpy as np
 from fedsim.rounds import WaitForAll
 from fedsim.rounds.policies.asynchronous import FedAsync
 from fedsim.rounds.server import questions, synchronous
-from fedsim.rounds.server.draws import Draws
+from fedsim.rounds.server.crowd import Draws
 from fedsim.selectors import Probe
 from fedsim.streams import Streams
 from tests.support.recorded_streams import RecordedStreams, promised
