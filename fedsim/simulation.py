@@ -19,8 +19,8 @@ from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext, StoppingCriteria
 from fedsim.rounds.clients.description import described
-from fedsim.rounds.server.decisions import Decisions
-from fedsim.rounds.server.probing import why_no_norms
+from fedsim.rounds.server.outside import Decisions
+from fedsim.rounds.server.questions import why_no_norms
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
 from fedsim.scenario.doubts import doubts_of

@@ -43,11 +43,11 @@ from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.secure.exchange import SecureParts
+from fedsim.rounds.server.asynchronous import server_of
 from fedsim.rounds.server.at_request import columns_at_request
-from fedsim.rounds.server.coordinator import Coordinator
-from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
-from fedsim.rounds.server.round_log import RoundLog
+from fedsim.rounds.server.outside import Decisions, stepped_server_of
+from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
 from fedsim.scenario.private_parts import sampling_rate
@@ -69,17 +69,18 @@ def build_server(
     """Return the server process of a run, on a clock of its own."""
     env = Clock()
     clients = Clients(env, context.clients)
-    checks = None
+    check = None
     if audit:
-        checks = Audit(
+        books = Audit(
             context.learner.samples.size, clients.run.medium, context.clients.batteries, context.clients.links
         )
-        recorder.accounts = checks.accounts
+        recorder.accounts, check = books.accounts, books.check
     runner: RoundRunner
-    if hierarchy is None:
-        runner = Coordinator(env, context, clients, RoundLog(recorder, context, checks), decisions=decisions)
+    if hierarchy is not None:
+        runner = Cloud(env, context, hierarchy, clients, recorder, check)
     else:
-        runner = Cloud(env, context, hierarchy, clients, recorder, checks)
+        make = server_of(context) if decisions is None else stepped_server_of(context, decisions)
+        runner = make(env, context, clients, Rows(recorder, context, check))
     return Server(env, context, runner, stopping, recorder, plan or EvaluationPlan(), on_round)
 
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from fedsim.rounds.clients.workload import Workload
     from fedsim.rounds.server.context import ServerContext
     from fedsim.rounds.server.evaluations import EvaluationPlan
-    from fedsim.rounds.server.knowledge import Knowledge
     from fedsim.rounds.server.server import Progress, Server, StoppingCriteria
+    from fedsim.rounds.server.view import Knowledge
 else:
     __getattr__ = on_use(
         __name__,
@@ -46,7 +46,7 @@ else:
             "ClientContext": "fedsim.rounds.clients.context",
             "EvaluationPlan": "fedsim.rounds.server.evaluations",
             "ExpectedTimes": "fedsim.rounds.clients.expected_times",
-            "Knowledge": "fedsim.rounds.server.knowledge",
+            "Knowledge": "fedsim.rounds.server.view",
             "Progress": "fedsim.rounds.server.server",
             "Server": "fedsim.rounds.server.server",
             "ServerContext": "fedsim.rounds.server.context",

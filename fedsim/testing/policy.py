@@ -21,16 +21,15 @@ from fedsim.network.distributions import Zero
 from fedsim.network.latency import LatencyNetwork
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.clients import Clients
-from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.workload import Workload
 from fedsim.rounds.policies.contracts import RoundPolicy, Running
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
+from fedsim.rounds.server.asynchronous import server_of
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.coordinator import Coordinator
-from fedsim.rounds.server.knowledge import Knowledge
-from fedsim.rounds.server.round_log import RoundLog
+from fedsim.rounds.server.rows import Rows
+from fedsim.rounds.server.view import Knowledge
 from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, alike
@@ -68,10 +67,9 @@ def check_policy(policy: RoundPolicy) -> None:
     * state `ServerTraits` with sizes of at least 1 and times above 0,
     * answer with `time_limit_s` the same number, >= 0, to the same past rounds, and leave these alone,
     * return from `aggregation` None, or a new rule at each call, since a rule belongs to one run,
-    * send clients, and no more at a time than its traits state,
     * end each round, also one with lost clients where its traits say that it tolerates losses, and no later than its
       time limit,
-    * return from `run` what has ended the round: `RoundEnd.DEADLINE` where no client has delivered,
+    * return from `wait` what has ended the round: `RoundEnd.DEADLINE` where no client has delivered,
     * run the same rounds again when it is used a second time.
 
     Parameters
@@ -89,7 +87,7 @@ def check_policy(policy: RoundPolicy) -> None:
     >>> check_policy(Deadline(deadline_s=2.0))
     """
     part = Examination(policy)
-    part.law(isinstance(policy, RoundPolicy), "run: it is no policy; it must derive from fedsim.rounds.RoundPolicy")
+    part.law(isinstance(policy, RoundPolicy), "it is no policy; it must derive from fedsim.rounds.RoundPolicy")
     _check_traits(part, policy.traits)
     _check_aggregation(part, policy)
     for trial in _TRIALS:
@@ -102,7 +100,7 @@ def check_policy(policy: RoundPolicy) -> None:
             part.place = f"in the trial with {trial.name}, round {number}"
             ends = "at {} s ({!r}) when the policy is used a second time, and at {} s ({!r}) at first"
             fault = (
-                f"run: the round ends {ends.format(*other, *one)}; what it knows of past rounds must come from `past`"
+                f"wait: the round ends {ends.format(*other, *one)}; what it knows of past rounds must come from `past`"
             )
             part.law(one == other, fault)
 
@@ -158,8 +156,8 @@ class _Play(Examination):
             policy=cast(RoundPolicy, self),
             knowledge=Knowledge(learner.samples, None),
         )
-        log = RoundLog(Recorder("check"), context, None)
-        self._coordinator = Coordinator(self.env, context, Clients(self.env, context.clients), log)
+        rows = Rows(Recorder("check"), context, None)
+        self._server = server_of(context)(self.env, context, Clients(self.env, context.clients), rows)
 
     def ends(self) -> list[tuple[float, RoundEnd]]:
         """Return when each round has ended, and by what."""
@@ -170,13 +168,13 @@ class _Play(Examination):
         except FedsimError:
             raise
         except Exception as error:
-            raise self.failure("run", error) from error
+            raise self.failure("wait", error) from error
         return self._ends
 
     def _serve(self) -> Generator[Event, Any, None]:
         for number in range(1, self.trial.rounds + 1):
             self.place = f"in the trial with {self.trial.name}, round {number}"
-            yield from self._coordinator.run_round(number, self._coordinator.next_start_s(number))
+            yield from self._server.run_round(number, self._server.next_start_s(number))
 
     # What a server asks of its policy.
 
@@ -191,21 +189,19 @@ class _Play(Examination):
     def aggregation(self, learner: Learner) -> AggregationRule | None:
         return self.policy.aggregation(learner)
 
-    def run(self, server: ServerPort, round_: Round) -> Running:
-        """Run the policy's round, and check how it ends."""
-        began_s, port = self.env.now, _WatchedPort(server, self)
-        running = self.policy.run(cast(ServerPort, port), round_)
-        self.law(isinstance(running, GeneratorType), f"run returned {running!r}; it must be a generator")
+    def wait(self, server: ServerPort, round_: Round) -> Running:
+        """Wait as the policy does, and check how the round ends."""
+        began_s, running = self.env.now, self.policy.wait(server, round_)
+        self.law(isinstance(running, GeneratorType), f"wait returned {running!r}; it must be a generator")
         ended_by: RoundEnd = yield from running
         ends, own = ended_by in _ENDED, round_.cohort_run
-        self.law(ends, f"run returned {ended_by!r}; it must be RoundEnd.ENOUGH or RoundEnd.DEADLINE")
-        self.law(own is not None or server.in_flight + server.buffered > 0, "run sent no client")
+        self.law(ends, f"wait returned {ended_by!r}; it must be RoundEnd.ENOUGH or RoundEnd.DEADLINE")
         waited_s = self.env.now - (began_s if own is None else own.participations.start_s)
         in_time = waited_s <= round_.time_limit_s + TIE_ULPS * float(np.spacing(self.env.now))
-        self.law(in_time, f"run: the round lasted {waited_s} s; time_limit_s says at most {round_.time_limit_s} s")
+        self.law(in_time, f"wait: the round lasted {waited_s} s; time_limit_s says at most {round_.time_limit_s} s")
         self.law(
             self.trial.lost < len(self.trial.work_s) or ended_by == RoundEnd.DEADLINE,
-            "run: the round ended as enough, though no client had delivered; a deadline belongs into time_limit_s, or "
+            "wait: the round ended as enough, though no client had delivered; a deadline belongs into time_limit_s, or "
             "is made with Round.limit",
         )
         self._ends.append((self.env.now, ended_by))
@@ -213,44 +209,7 @@ class _Play(Examination):
 
     def _refuse_to_wait(self, _: Event) -> None:
         why = " though traits.tolerates_losses is True" if self.trial.lost else ""
-        raise self.fault(f"run: the round never ended{why}")
-
-
-class _WatchedPort:
-    def __init__(self, server: ServerPort, play: _Play) -> None:
-        self.env, self._server, self._law, self._traits = server.env, server, play.law, play.traits
-
-    @property
-    def buffered(self) -> int:
-        return self._server.buffered
-
-    @property
-    def in_flight(self) -> int:
-        return self._server.in_flight
-
-    def select(self, round_: Round, cohort_size: int | None) -> Generator[Event, Any, Cohort | None]:
-        own = self._traits.cohort_size
-        self._law(cohort_size == own, f"run: select was called for {cohort_size} clients; traits.cohort_size is {own}")
-        return (yield from self._server.select(round_, cohort_size))
-
-    def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
-        fault = "run: a second cohort was sent in one round; use refill to send clients one by one"
-        self._law(round_.cohort_run is None, fault)
-        return self._server.dispatch(cohort, round_)
-
-    def refill(self, round_: Round, concurrency: int) -> bool:
-        own = self._traits.concurrency
-        self._law(concurrency == own, f"run: refill was called for {concurrency} clients; traits.concurrency is {own}")
-        return self._server.refill(round_, concurrency)
-
-    def cancel_older_than(self, lag: int) -> Generator[Event, Any, None]:
-        yield from self._server.cancel_older_than(lag)
-
-    def buffered_clients(self) -> IntArray:
-        return self._server.buffered_clients()
-
-    def next_arrival(self) -> Event:
-        return self._server.next_arrival()
+        raise self.fault(f"wait: the round never ended{why}")
 
 
 class _LowestIds:

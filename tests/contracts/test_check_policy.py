@@ -30,11 +30,9 @@ class OwnDeadline(SynchronousPolicy):
 
 
 class OwnRun(RoundPolicy):
-    """A round that the policy runs itself."""
+    """A wait of its own."""
 
-    def run(self, server, round_):
-        cohort = yield from server.select(round_, None)
-        server.dispatch(cohort, round_)
+    def wait(self, server, round_):
         yield round_.everyone | server.env.timeout(1.5)
         return RoundEnd.ENOUGH if round_.everyone.triggered else RoundEnd.DEADLINE
 
@@ -55,29 +53,19 @@ class Overdue(RoundPolicy):
     def time_limit_s(self, past):
         return 3.0
 
-    def run(self, server, round_):
-        cohort = yield from server.select(round_, None)
-        server.dispatch(cohort, round_)
+    def wait(self, server, round_):
         yield server.env.timeout(10.0)
         return RoundEnd.DEADLINE
 
 
 class Silent(Overdue):
-    def run(self, server, round_):
-        cohort = yield from server.select(round_, None)
-        server.dispatch(cohort, round_)
+    def wait(self, server, round_):
         yield server.env.timeout(2.0)
 
 
-class Idle(Overdue):
-    def run(self, server, round_):
-        yield server.env.timeout(1.0)
-        return RoundEnd.DEADLINE
-
-
 class Restarted(Silent):
-    def run(self, server, round_):
-        yield from super().run(server, round_)
+    def wait(self, server, round_):
+        yield from super().wait(server, round_)
         return RoundEnd.RESTART
 
 
@@ -98,17 +86,6 @@ class Sharing(FedBuff):
         return self._rule
 
 
-class Crowded(RoundPolicy):
-    @property
-    def traits(self):
-        return ServerTraits(concurrency=2, buffer_size=1, overlaps_rounds=True)
-
-    def run(self, server, round_):
-        while not server.buffered and server.refill(round_, 5):
-            yield server.next_arrival()
-        return RoundEnd.ENOUGH
-
-
 class Stopping(AsynchronousPolicy):
     updates_per_round: ClassVar = 1
 
@@ -118,14 +95,6 @@ class Stopping(AsynchronousPolicy):
 
     def aggregation(self, learner):
         return FedAvgRule(learner)
-
-
-class Twice(Overdue):
-    def run(self, server, round_):
-        cohort = yield from server.select(round_, None)
-        server.dispatch(cohort, round_)
-        server.dispatch(cohort, round_)
-        return RoundEnd.ENOUGH
 
 
 test_a_broken_policy_is_told_what_is_wrong = refuses(
@@ -140,10 +109,9 @@ test_a_broken_policy_is_told_what_is_wrong = refuses(
             "never ended though traits.tolerates_losses is True .*a client that is lost",
         ),
         (Overdue(), r"the round lasted 10\.0 s; time_limit_s says at most 3\.0 s"),
-        (Silent(), "run returned None; it must be RoundEnd.ENOUGH or RoundEnd.DEADLINE"),
-        (Restarted(), "run returned <RoundEnd.RESTART"),
-        (Idle(), "run sent no client .*round 1"),
-        (lying(Overdue, "run", lambda self, server, round_: RoundEnd.ENOUGH)(), "it must be a generator"),
+        (Silent(), "wait returned None; it must be RoundEnd.ENOUGH or RoundEnd.DEADLINE"),
+        (Restarted(), "wait returned <RoundEnd.RESTART"),
+        (lying(Overdue, "wait", lambda self, server, round_: RoundEnd.ENOUGH)(), "it must be a generator"),
         (limiting(forgetting), "time_limit_s changed the past rounds .*round 2"),
         (limiting(lambda self, past: self.deadline_s + next(COUNTED)), "for the same past; it must be one number"),
         (ending(lambda round_: round_.everyone | round_.limit(0.2 + 0.1 * next(COUNTED))), "used a second time"),
@@ -154,13 +122,11 @@ test_a_broken_policy_is_told_what_is_wrong = refuses(
             lying(Deadline, "aggregation", lambda self, learner: "average")(deadline_s=3),
             "aggregation returned 'average'",
         ),
-        (Crowded(), r"refill was called for 5 clients; traits\.concurrency is 2"),
         (
             lying(Deadline, "traits", lambda self: ServerTraits(cohort_size=0))(deadline_s=3),
             "cohort_size: 0 is not allowed",
         ),
         (Stopping(concurrency=1), "overlaps_rounds must be True"),
-        (Twice(), "second cohort"),
         ("deadline", "is no policy"),
     ],
 )

@@ -69,8 +69,6 @@ def yields_a_number(self, server, round_):
 
 
 def ends_with_nothing(self, server, round_):
-    cohort = yield from server.select(round_, None)
-    server.dispatch(cohort, round_)
     yield round_.everyone
 
 
@@ -80,8 +78,6 @@ def interrupts_itself(self, server, round_):
 
 
 def waits_for_ever(self, server, round_):
-    cohort = yield from server.select(round_, None)
-    server.dispatch(cohort, round_)
     yield server.env.event()
 
 
@@ -179,7 +175,7 @@ WORLDS = {
         "devices": {"compute": {"kind": "flops", "flops_per_s": 1e6, "jitter": part()}},
     },
     "policy": lambda part: {"rounds": {"policy": part()}},
-    "own_run": lambda run_of: {"rounds": {"policy": lying(lies.OwnRun, "run", run_of)()}},
+    "own_wait": lambda wait_of: {"rounds": {"policy": lying(lies.OwnWait, "wait", wait_of)()}},
     "stale": lambda part: {
         "network": {"kind": "pause-two-speed"},
         "rounds": {
@@ -223,11 +219,11 @@ LIES = [
     ("policy no traits", "policy", lying(WaitForAll, "traits", returning(None)), "traits returned None"),
     ("policy half a client", "policy", lying(WaitForAll, "traits", returning(ServerTraits(cohort_size=1.5))), r"cohort_size = 1\.5"),
     ("policy patience of NaN", "policy", lying(WaitForAll, "traits", returning(ServerTraits(give_up_after_s=np.nan))), "give_up_after_s = nan"),
-    ("policy yields a number", "own_run", yields_a_number, "yielded 3"),
-    ("policy ends with nothing", "own_run", ends_with_nothing, "run returned None"),
-    ("policy interrupts itself", "own_run", interrupts_itself, "run failed with Interrupt"),
-    ("policy waits for ever", "own_run", waits_for_ever, r"waits for ever: no client is in flight, and 2 of the round's 2 have delivered\n  allowed: an event that triggers once"),
-    ("policy returns no generator", "own_run", returning(3), "run returned 3"),
+    ("policy yields a number", "own_wait", yields_a_number, "yielded 3"),
+    ("policy ends with nothing", "own_wait", ends_with_nothing, "wait returned None"),
+    ("policy interrupts itself", "own_wait", interrupts_itself, "wait failed with Interrupt"),
+    ("policy waits for ever", "own_wait", waits_for_ever, r"waits for ever: no client is in flight, and 2 of the round's 2 have delivered\n  allowed: an event that triggers once"),
+    ("policy returns no generator", "own_wait", returning(3), "wait returned 3"),
     ("late rule no rule", "", lies.late_rule(lambda learner: None), "aggregation returned None"),
     ("rule no model", "rule", returning(None), r"aggregate returned None\n  allowed: an Aggregated\n"),
     ("rule weights of inf", "rule", weighs(lambda weight: weight + np.inf), "aggregate returned inf"),

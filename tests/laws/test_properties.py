@@ -22,7 +22,7 @@ from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.rounds.policies.safa import Safa
-from fedsim.rounds.server import refill
+from fedsim.rounds.server import asynchronous as server
 from tests.support.worlds import CountingLearner, Everybody, FirstWanted, Pipe, available_in, batteries, serve
 
 ROUNDS = 4
@@ -128,7 +128,7 @@ def run(world, **more):
 @pytest.fixture(autouse=True, scope="module")
 def impatience():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refill, "PATIENCE", 50)
+        patch.setattr(server, "PATIENCE", 50)
         yield
 
 

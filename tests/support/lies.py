@@ -185,16 +185,14 @@ class NeverThere(HonestAvailability):
         return np.zeros(client.size, dtype=bool)
 
 
-class OwnRun(RoundPolicy):
-    """A policy that runs its rounds itself."""
+class OwnWait(RoundPolicy):
+    """A policy with a wait of its own."""
 
     @property
     def traits(self):
         return ServerTraits()
 
-    def run(self, server, round_):
-        cohort = yield from server.select(round_, None)
-        server.dispatch(cohort, round_)
+    def wait(self, server, round_):
         yield round_.everyone
         return RoundEnd.ENOUGH
 

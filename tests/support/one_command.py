@@ -23,7 +23,7 @@ from fedsim.errors import FedsimError
 from fedsim.history.schema import TABLES
 from fedsim.network.medium import failures
 from fedsim.results import recording, status_of
-from fedsim.rounds.server import refill, server
+from fedsim.rounds.server import asynchronous, server
 
 LIMIT_S: Final = 20.0
 """Seconds of a processor that a command may take; waits for other processes do not count."""
@@ -34,7 +34,7 @@ _FAULTS: Final = ("AuditError", "ContractError", "PartError", "SelectorError")
 CHEAPER: Final = (
     (recording, "draw", lambda *_, **__: None),
     (recording, "draw_durations", lambda *_, **__: None),
-    (refill, "PATIENCE", 50),
+    (asynchronous, "PATIENCE", 50),
     (server, "MOST_RESTARTS", 200),
     (on_off, "MOST_SOJOURNS", 16_000),
     (failures, "MOST_SOJOURNS", 16_000),

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NO_VALUE, NOT_CUT, Fate, Outcome
 from fedsim.history.schema import TABLES
-from fedsim.rounds.server.coordinator import Coordinator
+from fedsim.rounds.server.outside import SteppedServer
+from fedsim.rounds.server.synchronous import SynchronousServer
 
 
 class TableRows:
@@ -168,7 +169,7 @@ class Promised:
     def of(cls, server):
         """Return what the run of a server has promised."""
         clients, selector, runner = server.context.clients, server.context.selector, server._runner
-        work, flat = clients.workload, isinstance(runner, Coordinator)
+        work, flat = clients.workload, isinstance(runner, SynchronousServer)
         return cls(
             (work.down_bits, work.up_bits),
             clients.accountant,
@@ -177,8 +178,7 @@ class Promised:
             asks=selector.probe is not None,
             draws=selector.draws_samples,
             # From outside, or by an effect of the user's own that changes plans.
-            any_size=(flat and runner._decisions is not None)
-            or any(effect.says("plan") for effect in clients.own_effects),
+            any_size=isinstance(runner, SteppedServer) or any(effect.says("plan") for effect in clients.own_effects),
         )
 
 

@@ -34,7 +34,7 @@ class UntilTimeout(SynchronousPolicy):
 
     @property
     def of_scenario(self) -> SynchronousPolicy:
-        """The policy of the scenario; refuse one that sends clients one by one, or runs its rounds itself."""
+        """The policy of the scenario; refuse one that is not for one cohort a round."""
         if isinstance(self.policy, SynchronousPolicy):
             return self.policy
         raise ScenarioError(

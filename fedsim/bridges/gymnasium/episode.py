@@ -12,7 +12,7 @@ from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.history import History
 from fedsim.learning import Evaluation
 from fedsim.rounds import Progress
-from fedsim.rounds.server.decisions import Asked, Decisions
+from fedsim.rounds.server.outside import Asked, Decisions
 from fedsim.scenario import Scenario
 from fedsim.selectors import Cohort, RoundView
 from fedsim.simulation import Outside, Simulation
@@ -118,7 +118,7 @@ class Episode:
         while (asked := self._stepping.go_on()) is Asked.REPORT:
             self._decisions.answer(None)
         self.number = self._decisions.number
-        self.view = None if asked is None else self._decisions.server.look(self.number)
+        self.view = None if asked is None else self._decisions.server.look()
 
     def _after_round(self, progress: Progress) -> None:
         if progress.evaluation is not None:

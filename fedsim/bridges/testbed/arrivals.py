@@ -6,7 +6,7 @@ from dataclasses import replace
 from fedsim.bridges.testbed.columns import Arrival, RoundResult
 from fedsim.bridges.testbed.outside_run import OutsideRun
 from fedsim.errors import StepError
-from fedsim.rounds.server.decisions import Asked
+from fedsim.rounds.server.outside import Asked
 
 
 class Arrivals:
@@ -57,9 +57,7 @@ class Arrivals:
             if stepping.over:
                 raise run.over("next_arrival")
             decisions.server.leave_vacant(run.vacant)
-            if not decisions.server.in_flight and not (
-                or_candidate and decisions.server.look(decisions.number) is None
-            ):
+            if not decisions.server.in_flight and not (or_candidate and decisions.server.look() is None):
                 raise StepError(
                     "next_arrival: no client is in flight, so that nothing can arrive; allowed: send clients first, or "
                     "or_candidate = True while there is no candidate"

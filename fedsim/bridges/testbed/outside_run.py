@@ -21,7 +21,7 @@ from fedsim.history import History
 from fedsim.learning import Evaluation
 from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
-from fedsim.rounds.server.decisions import Asked, Decisions, Wish
+from fedsim.rounds.server.outside import Asked, Decisions, Wish
 from fedsim.scenario import Scenario
 from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
 from fedsim.simulation import Outside, Simulation
@@ -128,7 +128,7 @@ class OutsideRun:
 
     def view(self) -> RoundView:
         """Return copies of the columns that the selector would see now."""
-        found = self.decisions.server.look(self.decisions.number)
+        found = self.decisions.server.look()
         if found is None:
             return no_candidates(self.context.knowledge, self.decisions.number, self.stepping.now_s)
         return snapshot(found, self._features)
@@ -158,7 +158,7 @@ class OutsideRun:
                 "an asynchronous server; allowed: cohorts of your own, or another selector"
             )
         vacant = self.vacant
-        chosen = self.decisions.server.selected(self.decisions.number, vacant) if vacant else None
+        chosen = self.decisions.server.selected(vacant) if vacant else None
         return chosen or _no_clients()
 
     @property
@@ -172,7 +172,7 @@ class OutsideRun:
         if known is not None and cohort is known[2] and known[:2] == now:
             checked = known[2]
         else:
-            view = self.decisions.server.look(self.decisions.number)
+            view = self.decisions.server.look()
             checked = checked_cohort(f"{call}: {argument}", cohort, view, self.learner.samples.size)
         values = statement.checked(call, checked.client.size, self.learner.flops_per_sample)
         self._stated.put(checked.client, values)

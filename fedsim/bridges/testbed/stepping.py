@@ -10,7 +10,8 @@ from fedsim.answers import ShortTraceback
 from fedsim.clock import TIE_ULPS, delay_until
 from fedsim.errors import StepError
 from fedsim.rounds import Server
-from fedsim.rounds.server.decisions import FINISHED, Answer, Asked, Decisions
+from fedsim.rounds.server.outside import Answer, Asked, Decisions
+from fedsim.rounds.server.server import FINISHED
 
 
 class Stepping:

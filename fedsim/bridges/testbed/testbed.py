@@ -21,7 +21,7 @@ from fedsim.history import History
 from fedsim.history.first_sight import as_html, as_text
 from fedsim.rounds import Progress
 from fedsim.rounds.clients.cohort import CohortRun
-from fedsim.rounds.server.decisions import Asked
+from fedsim.rounds.server.outside import Asked
 from fedsim.scenario import Scenario
 from fedsim.selectors import Cohort, RoundView
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
 from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
 from fedsim.learning import Drawn, Model, Release, Update
-from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.participations import Participations
 from fedsim.selectors import Cohort
 
@@ -77,18 +76,6 @@ class CohortRun:
     def places(self, members: IntArray) -> IntArray | slice:
         """Return what picks members, at distinct positions, out of the columns: for all of them no copy is made."""
         return _ALL if members.size == self.everyone.size else members
-
-    def charged(self, members: IntArray) -> FloatArray:
-        """Return the epsilon that members' uploads were charged, 0 before they start."""
-        kept = self.releases, self.number_releases
-        return np.array([sum(of[i].epsilon for of in kept if i in of) for i in members.tolist()], dtype=np.float64)
-
-    def charge(self, accountant: PrivacyAccountant, numbers: bool, i: int) -> None:
-        client = int(self.cohort.client[i])
-        self.releases[i] = Release(*accountant.charge(client))
-        if numbers and accountant.numbers_share:
-            self.number_releases[i] = Release(*accountant.charge_numbers(client))
-        self.spent[i] = float(accountant.spent[client])
 
     def decide(self, members: IntArray, fate: IntArray | int) -> None:
         """Set the fate of members whose fate was not known: one for all, or one for each."""

@@ -1,14 +1,18 @@
 """The contract of an effect, every member of which has a default that does nothing."""
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, NamedTuple, final
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
 
 import numpy as np
+from simpy import Environment, Event
 
 from fedsim.answers import Contract, Flag, Free
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.learning import Model
+from fedsim.per_client import Values
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
+from fedsim.selectors import Answers, Cohort, RoundView
 
 NEVER: Final = np.inf
 Members = IntArray | int
@@ -29,6 +33,37 @@ class Limit(NamedTuple):
     left_s: Callable[[float, float, float], float] | None = None
     """Of one member over a shared medium: seconds in which it cannot be reached, 0 where it is, from the seconds of
     set-up and transfer, those on the air, and the bits so far."""
+
+
+class AskingServer(Protocol):
+    """What an effect may ask of a server, whose round has a number, a start and a newest model."""
+
+    env: Environment
+    number: int
+    start_s: float
+    model: Model
+    rows: Any
+
+    def message(
+        self,
+        client: IntArray,
+        draw: int,
+        bits: tuple[Values, Values],
+        samples: FloatArray | None = None,
+        compute_s: FloatArray | None = None,
+    ) -> Plan:
+        """Return the plan of a message down, some work and a message up, which start now; see `ask`."""
+        ...
+
+    def ask(
+        self,
+        plan: Plan,
+        record: Callable[[Any], None],
+        wait_s: float | None = None,
+        in_vain: Callable[[int], str] = str,
+    ) -> Generator[Event, Any, IntArray]:
+        """Exchange one message with each client of a plan, and return the positions of those that have responded."""
+        ...
 
 
 class Effect:
@@ -139,6 +174,42 @@ class Effect:
         members : positions, shape (m,)
         """
 
+    def before_selection(self, server: AskingServer, view: RoundView) -> Generator[Event, Any, Answers | None]:
+        """Exchange messages before a cohort is selected; return what the selector is to see of them, None for nothing.
+
+        Parameters
+        ----------
+        server : whose messages go through the same links as all others
+        view : what the selector would see
+        """
+        return None
+        yield
+
+    def before_dispatch(self, server: AskingServer, cohort: Cohort) -> Generator[Event, Any, Cohort]:
+        """Exchange messages before a cohort is sent the model; return the part of it that is left.
+
+        Parameters
+        ----------
+        server : whose messages go through the same links as all others
+        cohort : that was selected
+        """
+        return cohort
+        yield
+
+    def before_aggregation(
+        self, server: AskingServer, plan: Plan, members: IntArray
+    ) -> Generator[Event, Any, IntArray]:
+        """Exchange messages before updates are added up; return the members whose updates count.
+
+        Parameters
+        ----------
+        server : whose messages go through the same links as all others
+        plan : the cohort
+        members : positions of those that have delivered, shape (m,), ascending
+        """
+        return members
+        yield
+
 
 EFFECT: Final = Contract(
     "effect",
@@ -152,6 +223,9 @@ EFFECT: Final = Contract(
         "limit": Free(),
         "passed": Free(),
         "settle": Free(),
+        "before_selection": Free(),
+        "before_dispatch": Free(),
+        "before_aggregation": Free(),
     },
 )
 

@@ -14,21 +14,21 @@ from fedsim.errors import FedsimError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.learning import Model
-from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.hierarchy.backhaul import BACKHAUL
 from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULE, EdgeStatus
 from fedsim.rounds.hierarchy.edge_server import EdgeCycle, EdgeServer
 from fedsim.rounds.hierarchy.settings import Hierarchy
+from fedsim.rounds.server.asynchronous import server_of
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.coordinator import Coordinator
-from fedsim.rounds.server.round_log import RoundLog
+from fedsim.rounds.server.rows import Check, Rows
+from fedsim.rounds.server.synchronous import SynchronousServer
 
 _BY_EDGE: Final = attrgetter("edge")
 
 
 class Cloud:
-    """Aggregates the models of edge servers; a `RoundRunner`, as the `Coordinator` of a flat federation is.
+    """Aggregates the models of edge servers; a `RoundRunner`, as the server of a flat federation is.
 
     A round lies between two aggregations. A cloud that waits for all aggregates once all edge servers are back. Any
     other cloud aggregates each model as it arrives; models that arrive at the same instant are aggregated one after
@@ -46,10 +46,10 @@ class Cloud:
         hierarchy: Hierarchy,
         clients: Clients,
         recorder: Recorder,
-        audit: Audit | None,
+        check: Check | None,
     ) -> None:
         self.env, self.context = env, context
-        self._log = RoundLog(recorder, context, audit)
+        self._rows = Rows(recorder, context, check)
         self.model: Model = context.learner.initial()
         settings = hierarchy.edges
         self._rule, self._optimizer = CLOUD_RULE.checked(settings.merging), settings.server
@@ -60,7 +60,7 @@ class Cloud:
             EdgeServer(
                 env,
                 edge,
-                self._coordinator(edge, hierarchy, clients, audit),
+                self._server(edge, hierarchy, clients, check),
                 settings.rounds,
                 self._rule.skips_idle_edges,
                 carry,
@@ -99,13 +99,13 @@ class Cloud:
             cycles = yield from self._next()
         candidates = self._candidates()
         self._aggregate(number, cycles)
-        self._log.close(number, begun_s, self.env.now, candidates, self.model.version)
+        self._rows.close(number, begun_s, self.env.now, candidates, self.model.version)
         self._round = None
 
     def shutdown(self) -> Waiting:
         yield from self._stop()
         for edge in self._edges:
-            yield from edge.coordinator.shutdown()
+            yield from edge.server.shutdown()
         self._discard()
 
     def abort_round(self) -> Generator[Event, Any, bool]:
@@ -113,21 +113,21 @@ class Cloud:
         yield from self._stop()
         candidates = self._candidates()
         for edge in self._edges:
-            yield from edge.coordinator.abort_round()
+            yield from edge.server.abort_round()
         self._discard()
         round_, self._round = self._round, None
         if round_ is None:
             return False
-        self._log.close(*round_, self.env.now, candidates, self.model.version, RoundEnd.RESTART)
+        self._rows.close(*round_, self.env.now, candidates, self.model.version, RoundEnd.RESTART)
         return True
 
     def waits_in_vain(self) -> FedsimError | None:
         """Return the error about an edge server's policy that waits although no client is in flight; None if one is."""
-        found = (edge.coordinator.waits_in_vain() for edge in self._edges)
+        found = (edge.server.waits_in_vain() for edge in self._edges)
         return next((error for error in found if error is not None), None)
 
     def _candidates(self) -> int:
-        return sum(self._edges[edge].coordinator.candidates for edge in self._in_progress)
+        return sum(self._edges[edge].server.candidates for edge in self._in_progress)
 
     def _stop(self) -> Waiting:
         stopped = [process for process in self._processes if process.is_alive]
@@ -141,7 +141,7 @@ class Cloud:
             self._record(None, cycle, None, 0.0)
         self._processes, self._in_progress, self._back, self._queue = [], {}, [], []
 
-    def _coordinator(self, edge: int, hierarchy: Hierarchy, clients: Clients, audit: Audit | None) -> Coordinator:
+    def _server(self, edge: int, hierarchy: Hierarchy, clients: Clients, check: Check | None) -> SynchronousServer:
         """Return what runs the rounds of an edge server; a single one has the random streams of a flat server."""
         context, member = replace(self.context, selector=hierarchy.selectors[edge]), None
         if len(hierarchy.members) > 1:
@@ -152,8 +152,8 @@ class Cloud:
                 availability=context.availability.part(member),
                 selector=context.selector.at_edge(member, context.learner.samples),
             )
-        log = RoundLog(self._log.recorder, context, audit, edge, self._log, member)
-        return Coordinator(self.env, context, clients, log, member)
+        rows = Rows(self._rows.recorder, context, check, edge, self._rows, member)
+        return server_of(context)(self.env, context, clients, rows, member)
 
     def _begin(self, edge: EdgeServer) -> EdgeCycle:
         cycle = self._in_progress[edge.number] = EdgeCycle(edge.number, self.model, self._aggregations, self.env.now)
@@ -212,7 +212,7 @@ class Cloud:
                 self._delivered[cycle.edge] += 1
                 newest = max(newest, cycle.model.version)
         if fresh.any():
-            in_use = any(self._edges[cycle.edge].coordinator.trains_from(newest) for cycle in cycles)
+            in_use = any(self._edges[cycle.edge].server.trains_from(newest) for cycle in cycles)
             own, shares = self._rule.shares(EdgeStatus(self._samples, self._delivered.copy(), fresh, staleness))
             mean = self._mean(own, shares, newest, in_use=in_use)
             self.model = self.context.learner.server_step(self.model, mean, self._optimizer)
@@ -236,7 +236,7 @@ class Cloud:
     def _record(self, number: int | None, cycle: EdgeCycle, staleness: int | None, weight: float) -> None:
         downlink_s, uplink_s = cycle.transfer_s
         downlink_bits, uplink_bits = cycle.sent_bits
-        self._log.recorder.add_edge_participation(
+        self._rows.recorder.add_edge_participation(
             round=number,
             edge=cycle.edge,
             edge_rounds=cycle.rounds,

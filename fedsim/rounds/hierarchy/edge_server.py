@@ -8,7 +8,7 @@ from simpy import Environment, Event
 from fedsim.clock import TIE_ULPS, Waiting
 from fedsim.learning import Model
 from fedsim.rounds.hierarchy.backhaul import Carry
-from fedsim.rounds.server.coordinator import Coordinator
+from fedsim.rounds.server.synchronous import SynchronousServer
 
 
 @dataclass(eq=False)
@@ -33,10 +33,10 @@ class EdgeCycle:
 
 class EdgeServer:
     def __init__(
-        self, env: Environment, number: int, coordinator: Coordinator, rounds: int, skips: bool, carry: Carry | None
+        self, env: Environment, number: int, server: SynchronousServer, rounds: int, skips: bool, carry: Carry | None
     ) -> None:
-        self.env, self.number, self.coordinator = env, number, coordinator
-        self.model = coordinator.model
+        self.env, self.number, self.server = env, number, server
+        self.model = server.model
         self.resumes_s = 0.0
         self._rounds, self._skips, self._carry = rounds, skips, carry
         self._rounds_begun = 0
@@ -52,9 +52,9 @@ class EdgeServer:
         if asked == number:
             if now_s <= start_s + TIE_ULPS * np.spacing(now_s):
                 return start_s
-            if self.coordinator.any_available(now_s, number):
+            if self.server.any_available(now_s, number):
                 return now_s
-        self._next_start = number, self.coordinator.next_start_s(number)
+        self._next_start = number, self.server.next_start_s(number)
         return self._next_start[1]
 
     def scheduled_s(self) -> float | None:
@@ -73,16 +73,16 @@ class EdgeServer:
 
     def run(self, cycle: EdgeCycle) -> Waiting:
         """Fetch the cloud's model, run rounds, and deliver the model that they have made, if they have made one."""
-        coordinator = self.coordinator
+        server = self.server
         yield from self._transfer(cycle, up=False)
-        start = coordinator.context.learner.with_state_of(cycle.fetched, coordinator.model)
-        coordinator.model = start
+        start = server.context.learner.with_state_of(cycle.fetched, server.model)
+        server.model = start
         while cycle.rounds < self._rounds and (start_s := self.scheduled_s()) is not None:
             yield from self.wait(start_s)
             self._rounds_begun += 1
             cycle.rounds += 1
-            yield from coordinator.run_round(self._rounds_begun, start_s)
-        model = coordinator.model
+            yield from server.run_round(self._rounds_begun, start_s)
+        model = server.model
         if model is not start:
             yield from self._transfer(cycle, up=True)
             cycle.model = model

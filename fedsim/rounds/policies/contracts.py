@@ -1,7 +1,7 @@
 """What a policy states and does: traits of the server, the time limit of a round, and when the round is over.
 
-Two kinds cover most methods: a `SynchronousPolicy` states which event is enough, an `AsynchronousPolicy` keeps a number
-of clients in flight. A method of a third kind, such as SAFA, derives from `RoundPolicy` and runs its rounds itself.
+The server selects and sends clients; its policy waits. Two kinds cover most methods: a `SynchronousPolicy` states which
+event is enough, an `AsynchronousPolicy` how many updates. Any other derives from `RoundPolicy` and waits as it likes.
 Which events of the instant at which a round ends belong to it: section "Time" of `fedsim/README.md`.
 """
 
@@ -43,7 +43,7 @@ from fedsim.units import LONGEST_S, Bound, Positive, Seconds
 POLICIES = Registry(
     "policy",
     "fedsim.policies",
-    ("run", "time_limit_s", "aggregation"),
+    ("wait", "time_limit_s", "aggregation"),
     {
         "adaptive-deadline": "fedsim.rounds.policies.adaptive:QuantileDeadline",
         "deadline": "fedsim.rounds.policies.deadline:Deadline",
@@ -60,7 +60,7 @@ POLICIES = Registry(
 )
 
 Running = Generator[Event, Any, RoundEnd]
-"""A policy's round on the clock; its value is what has ended the round."""
+"""A policy's wait for the end of a round; its value is what has ended it."""
 
 
 class RoundPolicy(Component, ABC):
@@ -71,9 +71,7 @@ class RoundPolicy(Component, ABC):
     >>> from fedsim import Scenario, simulate
     >>> from fedsim.history import RoundEnd
     >>> class FirstOne(RoundPolicy):
-    ...     def run(self, server, round_):
-    ...         cohort = yield from server.select(round_, round_.cohort_size)
-    ...         server.dispatch(cohort, round_)
+    ...     def wait(self, server, round_):
     ...         yield round_.delivered(1)
     ...         return RoundEnd.ENOUGH
     >>> scenario = Scenario(
@@ -129,13 +127,16 @@ class RoundPolicy(Component, ABC):
         return type(self).aggregation is not RoundPolicy.aggregation
 
     @abstractmethod
-    def run(self, server: ServerPort, round_: Round) -> Running:
-        """Run a round, from the selection to the end of the wait, and return what has ended it.
+    def wait(self, server: ServerPort, round_: Round) -> Running:
+        """Wait for the end of a round, and return what has ended it.
+
+        A server with a `concurrency` fills vacant places before each event that is yielded, and goes on after all else
+        that happens at the instant of the event.
 
         Parameters
         ----------
-        server : selects, sends and tells of arrivals
-        round_ : the round, which starts now
+        server : whose clients deliver
+        round_ : the round, whose cohort has been sent
 
         Returns
         -------
@@ -164,11 +165,11 @@ class RoundPolicy(Component, ABC):
             if close:
                 raise TypeError(f"{cls.__name__}.{name}: a policy has no such name; did you mean {close[0]!r}?")
         for base in cls.__mro__[1:]:
-            sealed = vars(base).get("run")
-            if "run" in vars(cls) and sealed is not None and vars(sealed).get("__final__"):
+            sealed = vars(base).get("wait")
+            if "wait" in vars(cls) and sealed is not None and vars(sealed).get("__final__"):
                 raise TypeError(
-                    f"{cls.__name__}.run: a {base.__name__} states when a round is over and does not run it; allowed: "
-                    "derive from RoundPolicy"
+                    f"{cls.__name__}.wait: a {base.__name__} states when a round is over; allowed: derive from "
+                    "RoundPolicy"
                 )
 
 
@@ -188,15 +189,15 @@ class _Traits:
 
 @dataclass(frozen=True)
 class _Running:
-    """A policy's round on the clock: it yields events, and its value is a `RoundEnd`."""
+    """A policy's wait: it yields events, and its value is a `RoundEnd`."""
 
     def __call__(self, answer: object, given: Given) -> Running:
-        """Return a round in which each of them is checked, and a failure names the policy."""
+        """Return a wait in which each of them is checked, and a failure names the policy."""
         return _run_checked(InstanceOf(Generator)(answer, given), given["policy"])
 
 
 def _run_checked(running: Running, policy: str) -> Running:
-    """Run a policy's round; what the server throws into it passes through, what it raises itself does not."""
+    """Run a policy's wait; what the server throws into it passes through, what it raises itself does not."""
     value: Any = None
     thrown: BaseException | None = None
     while True:
@@ -205,16 +206,16 @@ def _run_checked(running: Running, policy: str) -> Running:
         except StopIteration as stop:
             if type(stop.value) is not RoundEnd:
                 allowed = ", ".join(map(str, RoundEnd))
-                raise PartError(f"{policy}.run returned {in_words(stop.value)}", f"allowed: {allowed}") from None
+                raise PartError(f"{policy}.wait returned {in_words(stop.value)}", f"allowed: {allowed}") from None
             return stop.value
         except (FedsimError, KeyboardInterrupt):
             raise
         except BaseException as failure:
             if failure is thrown:
                 raise
-            raise failed(policy, "run", failure) from failure
+            raise failed(policy, "wait", failure) from failure
         if type(event) is not Event and not issubclass(type(event), Event):
-            raise PartError(f"{policy}.run yielded {in_words(event)}", "allowed: an event of the clock")
+            raise PartError(f"{policy}.wait yielded {in_words(event)}", "allowed: an event of the clock")
         value, thrown = None, None
         try:
             value = yield event
@@ -230,6 +231,7 @@ _TRAITS: Final[dict[str, Kind]] = {
     "give_up_after_s": Number(least=0, above=True, infinite=True),
     "overlaps_rounds": Flag(),
     "tolerates_losses": Flag(),
+    "most_lag": Number(least=0, whole=True, none=True),
     "remembered_rounds": Number(least=0, whole=True, none=True),
     "provides": InstanceOf(frozenset),
 }
@@ -241,16 +243,16 @@ POLICY: Final = Contract(
         "time_limit_s": Number(least=0, infinite=True),
         "aggregation": PartOf(AggregationRule, AGGREGATION_RULE, none=True),
         "enough": InstanceOf(Event),
-        "run": _Running(),
+        "wait": _Running(),
     },
-    inherited=("run",),
+    inherited=("wait",),
 )
 _CONTRACT: Final = (
     "traits",
     "has_own_aggregation",
     "time_limit_s",
     "aggregation",
-    "run",
+    "wait",
     "enough",
     "takes_ties",
     "updates_per_round",
@@ -272,10 +274,7 @@ class SynchronousPolicy(RoundPolicy):
         """Return the event that ends a round whose cohort has been sent."""
 
     @final
-    def run(self, server: ServerPort, round_: Round) -> Running:
-        cohort = yield from server.select(round_, round_.cohort_size)
-        if cohort is not None:
-            server.dispatch(cohort, round_)
+    def wait(self, server: ServerPort, round_: Round) -> Running:
         enough = self.enough(round_)
         if round_.time_limit_s < math.inf:
             yield from first_of(server.env, enough, round_.limit(round_.time_limit_s))
@@ -323,11 +322,9 @@ class AsynchronousPolicy(RoundPolicy):
         )
 
     @final
-    def run(self, server: ServerPort, round_: Round) -> Running:
-        """Have clients in flight until enough updates have arrived, or no client will ever be available."""
-        while server.buffered < self.updates_per_round and server.refill(round_, self.concurrency):
+    def wait(self, server: ServerPort, round_: Round) -> Running:
+        while server.buffered < self.updates_per_round:
             yield server.next_arrival()
-            yield from rest_of_instant(server.env)
         return RoundEnd.ENOUGH
 
 

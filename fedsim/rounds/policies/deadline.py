@@ -42,7 +42,7 @@ class Deadline(SynchronousPolicy):
     Attributes
     ----------
     deadline_s : float > 0
-        Seconds from the start of the round, or from the end of the probe where the selector asks clients first; an
+        Seconds from the start of the round, or from the end of the question where the selector asks clients first; an
         upload that ends exactly then counts as delivered.
 
     Examples

@@ -7,7 +7,6 @@ import numpy as np
 from pydantic import Field
 
 from fedsim.arrays import BoolArray, IntArray, Whole
-from fedsim.clock import first_of, rest_of_instant
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Learner, Model
 from fedsim.registry import Slot
@@ -68,15 +67,11 @@ class Pisces(RoundPolicy):
         seen_s = np.concatenate([np.zeros(1), *past.durations_s])
         return float(seen_s[np.isfinite(seen_s)].max()) / self.bound
 
-    def run(self, server: ServerPort, round_: Round) -> Running:
-        """Have clients in flight until the interval is over and an update has arrived."""
+    def wait(self, server: ServerPort, round_: Round) -> Running:
+        """Wait until the interval is over and an update has arrived."""
         interval = round_.limit(self.interval_s(round_.past))
-        while not (interval.processed and server.buffered) and server.refill(round_, self.concurrency):
-            if interval.processed:
-                yield server.next_arrival()
-            else:
-                yield from first_of(server.env, server.next_arrival(), interval)
-            yield from rest_of_instant(server.env)
+        while not (interval.processed and server.buffered):
+            yield server.next_arrival() if interval.processed else server.next_arrival() | interval
         return RoundEnd.ENOUGH
 
 

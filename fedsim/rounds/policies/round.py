@@ -43,21 +43,11 @@ class Round:
     """A round that is running, as its policy sees it.
 
     ``number`` counts from 1, and ``clients`` are all of the crowd. ``time_limit_s`` is the longest wait after the
-    cohort was sent. ``cohort_size`` is None for the selector's own number, and ``cohort_run`` is None before a cohort
-    was sent and where clients are sent one by one.
+    cohort was sent. ``cohort_run`` is None before a cohort was sent and where clients are sent one by one.
     """
 
-    def __init__(
-        self,
-        env: Environment,
-        number: int,
-        clients: int,
-        past: PastRounds,
-        time_limit_s: float,
-        cohort_size: int | None,
-    ) -> None:
+    def __init__(self, env: Environment, number: int, clients: int, past: PastRounds, time_limit_s: float) -> None:
         self.env, self.number, self.clients, self.past, self.time_limit_s = env, number, clients, past, time_limit_s
-        self.cohort_size = cohort_size
         self.start_s: float = env.now
         self.cohort_run: CohortRun | None = None
         self._limits: list[Event] = []

@@ -55,7 +55,12 @@ class Safa(RoundPolicy):
     @property
     def traits(self) -> ServerTraits:
         """Rounds overlap; the cache holds the models of the whole crowd, so edge servers are excluded."""
-        return ServerTraits(overlaps_rounds=True, remembered_rounds=self._remembers(Safa, 0), provides=frozenset())
+        return ServerTraits(
+            overlaps_rounds=True,
+            most_lag=self.lag,
+            remembered_rounds=self._remembers(Safa, 0),
+            provides=frozenset(),
+        )
 
     def time_limit_s(self, past: PastRounds) -> float:
         return self.max_wait_s
@@ -67,12 +72,8 @@ class Safa(RoundPolicy):
         """Return how many clients of a crowd are picked."""
         return at_least(self.share, clients)
 
-    def run(self, server: ServerPort, round_: Round) -> Running:
+    def wait(self, server: ServerPort, round_: Round) -> Running:
         """Wait for the quota of clients that were not picked last time, for all clients, or for the time limit."""
-        yield from server.cancel_older_than(self.lag)
-        cohort = yield from server.select(round_, None)
-        if cohort is not None:
-            server.dispatch(cohort, round_)
         limit = round_.limit(round_.time_limit_s)
         while not limit.processed and server.in_flight:
             new = ~np.isin(server.buffered_clients(), round_.past.picked)

@@ -18,7 +18,7 @@ from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
 from fedsim.rounds.secure.exchange import SecureParts
-from fedsim.rounds.server.knowledge import Knowledge
+from fedsim.rounds.server.view import Knowledge
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 

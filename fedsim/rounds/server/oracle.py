@@ -8,8 +8,8 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.plan import Plan
+from fedsim.rounds.server.at_request import expected_on_air_s, participation_j
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.energies import expected_on_air_s, participation_j
 from fedsim.selectors import OracleView, RoundView
 
 

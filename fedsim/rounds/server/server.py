@@ -23,9 +23,11 @@ from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
 from fedsim.rounds.faults import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.decisions import FINISHED
 from fedsim.rounds.server.evaluations import EvaluationPlan, Evaluations
+from fedsim.rounds.server.nobody import refusal_to_start, why_nobody
 
+FINISHED: Final = "the run is finished from outside"
+"""Cause of the interrupt that ends a run before its last round."""
 MOST_RESTARTS: Final = 100_000
 """After this number of crashes of the server in a row without a round, none is expected to start any more."""
 
@@ -60,7 +62,7 @@ class Progress:
 
 
 class RoundRunner(Protocol):
-    """Runs the rounds of one simulation: a `Coordinator` of a flat federation, or the cloud of a hierarchical one."""
+    """Runs the rounds of one simulation: the server of a flat federation, or the cloud of a hierarchical one."""
 
     model: Model
 
@@ -183,12 +185,7 @@ class Server:
             self.env.process(restart.interrupt(self.env, process, self.context.streams))
         start_s = self._runner.next_start_s(1)
         if self._past(start_s):
-            if why := self._why_spent():
-                raise ScenarioError(f"privacy: no round can start; {why}; allowed: a budget that pays for an update")
-            raise ScenarioError(
-                "devices: no round can start; the first client is available, and charged enough, after "
-                f"{start_s} s; allowed: availability and energy that let one take part before rounds.until_s"
-            )
+            raise refusal_to_start(self.context, start_s)
         self._evaluations.at_start(self._runner.model)
         for number in range(1, self.stopping.count + 1):
             self._number = number
@@ -247,26 +244,12 @@ class Server:
 
     def _note_end(self, number: int) -> None:
         """Note why no further round can start after a round of this number."""
-        batteries, crash = self.context.clients.batteries, ""
-        why = "no client will ever be available again"
-        if batteries is not None:
-            everyone = np.arange(batteries.clients)
-            if (batteries.charge_j(everyone, self.env.now) < batteries.least_j).all():
-                least_j = np.max(batteries.least_j)
-                why = f"all {batteries.clients} batteries are below {least_j:.6g} J, the least charge, for good"
-        why = self._why_spent() or why
+        crash, why = "", why_nobody(self.context, self.env.now)
         if self._crashed_s > -np.inf:
             crash = f"the server crashed at {self._crashed_s:.6g} s, and since then "
         self.notes.append(
             f"the run ended after round {number} of {self.stopping.count}, at {self.env.now:.6g} s: {crash}{why}"
         )
-
-    def _why_spent(self) -> str:
-        """Return why no client can be selected for its privacy account; empty while one can."""
-        accountant = self.context.clients.accountant
-        if accountant is None or len(accountant.closed) < accountant.spent.size:
-            return ""
-        return accountant.why_closed
 
     def _past(self, time_s: float) -> bool:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)

@@ -11,7 +11,7 @@ from fedsim.clock import instants
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.rounds.aggregation.staleness import Constant, Hinge
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
-from fedsim.rounds.server import refill
+from fedsim.rounds.server import asynchronous
 from tests.support.stories import ends, rows, timeline, told
 from tests.support.worlds import CountingLearner, Everybody, FirstWanted, available_in, batteries, serve
 
@@ -357,7 +357,7 @@ def test_delivered_is_counted_when_it_is_settled():
 
 def test_patience_begins_anew_with_every_delivery(monkeypatch):
     """Client 0 delivers every 3 s; client 1 never does, and is given up after 4 s again and again."""
-    monkeypatch.setattr(refill, "PATIENCE", 2)
+    monkeypatch.setattr(asynchronous, "PATIENCE", 2)
     policy = FedBuff(buffer=1, concurrency=2, give_up_s=4.0)
     history, *_ = serve(policy, [1, 9], [1, 9], [1, 9], count=12)
     assert rows(history.participations, "client", "outcome").count((1, "late")) > 4
@@ -365,6 +365,6 @@ def test_patience_begins_anew_with_every_delivery(monkeypatch):
 
 def test_giving_up_for_ever_is_refused(monkeypatch):
     """Both need 3 s and are given 2 s."""
-    monkeypatch.setattr(refill, "PATIENCE", 20)
+    monkeypatch.setattr(asynchronous, "PATIENCE", 20)
     with pytest.raises(ScenarioError, match=r"give_up_s: 2\.0 is not allowed; 20 clients in a row were given up"):
         serve(FedBuff(buffer=1, concurrency=2, give_up_s=2.0), [1, 1], [1, 1], [1, 1])

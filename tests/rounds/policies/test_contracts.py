@@ -41,9 +41,7 @@ class Counting(RoundPolicy):
 
     seen: ClassVar[list[int]] = []
 
-    def run(self, server, round_):
-        cohort = yield from server.select(round_, None)
-        server.dispatch(cohort, round_)
+    def wait(self, server, round_):
         for count in (1, 2):
             yield round_.delivered(count)
             self.seen.append(server.in_flight)
@@ -61,9 +59,7 @@ class Own(RoundPolicy):
 
     after_s: float
 
-    def run(self, server, round_):
-        cohort = yield from server.select(round_, None)
-        server.dispatch(cohort, round_)
+    def wait(self, server, round_):
         two = round_.delivered(2)
         yield two | server.env.timeout(self.after_s)
         return RoundEnd.ENOUGH if two.triggered else RoundEnd.DEADLINE
@@ -116,11 +112,11 @@ def test_names_of_helpers_and_options_are_free():
 
 
 @pytest.mark.parametrize("base", [SynchronousPolicy, Deadline, AsynchronousPolicy])
-def test_the_run_of_a_kind_is_not_replaced(base):
+def test_the_wait_of_a_kind_is_not_replaced(base):
     with pytest.raises(
-        TypeError, match=r"Mine\.run: a \w+Policy states when a round is over .* derive from RoundPolicy"
+        TypeError, match=r"Mine\.wait: a \w+Policy states when a round is over; allowed: derive from RoundPolicy"
     ):
-        type("Mine", (base,), {"run": lambda *_: None, "__module__": __name__})
+        type("Mine", (base,), {"wait": lambda *_: None, "__module__": __name__})
 
 
 class Unfinished(SynchronousPolicy):
@@ -181,7 +177,7 @@ def test_each_kind_of_server_has_its_traits():
         "fedasync": ServerTraits(
             concurrency=3, buffer_size=1, overlaps_rounds=True, tolerates_losses=False, remembered_rounds=0
         ),
-        "safa": ServerTraits(overlaps_rounds=True, remembered_rounds=0, provides=frozenset()),
+        "safa": ServerTraits(overlaps_rounds=True, most_lag=5, remembered_rounds=0, provides=frozenset()),
     }
 
 
@@ -197,7 +193,7 @@ KINDS = {
 
 def test_a_deadline_may_pass_before_a_cohort_is_sent():
     env = simpy.Environment()
-    round_ = Round(env, 1, 3, PastRounds(), math.inf, None)
+    round_ = Round(env, 1, 3, PastRounds(), math.inf)
     assert round_.ended_by() is RoundEnd.ENOUGH
     round_.limit(2.0)
     env.run(until=3.0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fedsim import Scenario, simulate
 from fedsim.rounds.server import candidates
 from fedsim.rounds.server.candidates import CandidateSet
-from fedsim.rounds.server.selection import Selection
+from fedsim.rounds.server.synchronous import SynchronousServer
 from fedsim.selectors import Uniform
 
 PRESENCE = {
@@ -78,12 +78,12 @@ def scenario(policy, presence, **changes):
 @pytest.fixture
 def compared(monkeypatch):
     """Compare the candidates with a plain look at all clients at each selection; returns their numbers."""
-    plain_view, seen = Selection._view, []
+    plain_view, seen = SynchronousServer._view, []
 
-    def view(self, number, time_s, size):
-        shown = plain_view(self, number, time_s, size)
-        member, draw = self._roster.member, self.draw(number)
-        expected = member[self.context.availability.available(member, time_s, draw) & self._roster.idle]
+    def view(self, time_s, size):
+        shown = plain_view(self, time_s, size)
+        member, draw = self.crowd.member, self.crowd.draw(self.number)
+        expected = member[self.context.availability.available(member, time_s, draw) & self.crowd.idle]
         assert self.candidates == expected.size
         if shown is not None:
             np.testing.assert_array_equal(shown.client, expected)
@@ -91,7 +91,7 @@ def compared(monkeypatch):
         seen.append(self.candidates)
         return shown
 
-    monkeypatch.setattr(Selection, "_view", view)
+    monkeypatch.setattr(SynchronousServer, "_view", view)
     return seen
 
 

@@ -1,10 +1,11 @@
-"""What a server draws: from the streams that its module promises, with the keys that it promises."""
+"""What a server draws: from the streams that its modules promise, with the keys that it promises."""
 
 import numpy as np
 
 from fedsim.rounds import WaitForAll
 from fedsim.rounds.policies.asynchronous import FedAsync
-from fedsim.rounds.server import selection
+from fedsim.rounds.server import questions, synchronous
+from fedsim.rounds.server.crowd import Draws
 from fedsim.selectors import Probe
 from fedsim.streams import Streams
 from tests.support.recorded_streams import RecordedStreams, promised
@@ -49,10 +50,10 @@ def test_a_cohort_that_is_too_large_is_cut_at_random_and_later_draws_of_a_round_
         "participations", "client"
     ).tolist()[:4]
     assert selector.chosen == [drawn("selection", *key[1:]).random() for key in cut]
-    assert streams.names == promised(selection)
+    assert streams.names == promised(synchronous) | promised(questions)
     assert np.all(np.diff([key[1] for key in cut]) >= 0)
 
 
 def test_repeated_draws_of_a_round_are_counted_from_its_first():
-    draws = selection._Draws()
+    draws = Draws()
     assert [draws.keys(number) for number in (1, 1, 1, 2, 2)] == [(1,), (1, 1), (1, 2), (2,), (2, 1)]

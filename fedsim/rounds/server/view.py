@@ -3,20 +3,26 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.history.outcomes import Outcome
-from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.selectors import Reports, RoundView
+from fedsim.selectors import Answers, Reports, RoundView
 from fedsim.selectors.candidates import Candidates, CandidateView
 
 T = TypeVar("T", bound=np.generic)
 _DELIVERED: Final = int(Outcome.DELIVERED)
+
+
+class Spent(Protocol):
+    """The privacy of each client: what it has spent, and the total that it may."""
+
+    spent: FloatArray
+    total: float
 
 
 class Knowledge:
@@ -25,18 +31,18 @@ class Knowledge:
     def __init__(
         self,
         samples: IntArray,
-        accountant: PrivacyAccountant | None,
+        privacy: "Spent | None",
         features: FloatArray | None = None,
         up_bits: float = 0.0,
         channel: Callable[[IntArray, float], FloatArray | None] | None = None,
         allocates: bool = False,
         at_request: Mapping[str, Callable[[IntArray, float], FloatArray]] | None = None,
     ) -> None:
-        self.samples, self.accountant = samples, accountant
+        self.samples, self._privacy = samples, privacy
         clients = samples.size
         self._total_samples = int(samples.sum())
         self._client = np.arange(clients, dtype=np.int64)
-        self._nothing_spent = np.zeros(clients)
+        self._spent = np.zeros(clients) if privacy is None else privacy.spent
         self._features = np.zeros((clients, 0)) if features is None else features
         self.participations = np.zeros(clients, dtype=np.int64)
         self.last_duration_s = np.full(clients, np.nan)
@@ -62,15 +68,13 @@ class Knowledge:
             if self._at_request:
                 vars(whole).update(at_request=self._columns(lambda: self._client, time_s))
             return whole
-        accountant = self.accountant
-        spent = self._nothing_spent if accountant is None else accountant.spent
         known = (
             self._client,
             self.samples,
             self.participations,
             self.last_duration_s,
             self.last_loss,
-            spent,
+            self._spent,
             self._features,
         )
         if candidates is None:
@@ -90,7 +94,7 @@ class Knowledge:
             last_duration_s=last_duration_s,
             last_loss=last_loss,
             privacy_spent=privacy_spent,
-            privacy_budget=None if accountant is None else accountant.total,
+            privacy_budget=None if self._privacy is None else self._privacy.total,
             features=features,
             up_bits=self._up_bits,
             allocates=self._allocates,
@@ -111,7 +115,6 @@ class Knowledge:
         deadline_s: float | None = None,
     ) -> CandidateView:
         """Return what a selector may see at a selection among some clients; it takes columns when they are read."""
-        accountant = self.accountant
         return CandidateView.of(
             candidates,
             {
@@ -119,7 +122,7 @@ class Knowledge:
                 "participations": self.participations,
                 "last_duration_s": self.last_duration_s,
                 "last_loss": self.last_loss,
-                "privacy_spent": self._nothing_spent if accountant is None else accountant.spent,
+                "privacy_spent": self._spent,
                 "features": self._features,
                 **({} if self.snr_hz is None else {"snr_hz": self.snr_hz}),
             },
@@ -128,7 +131,7 @@ class Knowledge:
             clients=self.samples.size,
             wanted=wanted,
             total_samples=self._total_samples,
-            privacy_budget=None if accountant is None else accountant.total,
+            privacy_budget=None if self._privacy is None else self._privacy.total,
             up_bits=self._up_bits,
             allocates=self._allocates,
             deadline_s=deadline_s,
@@ -165,6 +168,13 @@ class Knowledge:
         if self.snr_hz is None:
             return None
         return _read_only(self.snr_hz.view() if candidates is None else self.snr_hz[candidates])
+
+
+def with_answers(view: RoundView, answers: Answers) -> RoundView:
+    """Return a view with the responses of clients that are candidates now."""
+    here = np.isin(answers.client, view.client)
+    columns = {name: column for name, column in vars(answers).items() if column is not None}
+    return replace(view, answers=Answers(**{name: column[here] for name, column in columns.items()}))
 
 
 def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...]) -> Reports:

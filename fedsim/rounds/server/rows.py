@@ -1,50 +1,48 @@
-"""The one writer of what a server's rounds leave behind: tables, audit, the selector's reports and past rounds."""
+"""The one writer of what a server's rounds leave behind: tables, the selector's reports and past rounds."""
 
 import math
+from collections.abc import Callable
 from operator import add
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import IntArray
 from fedsim.history.column import Piece
-from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, RoundEnd, SecureStep
+from fedsim.history.outcomes import Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
-from fedsim.privacy.central import ServerNoise
-from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.records import ParticipationRecords
 from fedsim.rounds.policies.round import PastRounds, Round
+from fedsim.rounds.server.charges import Charges
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.knowledge import feedback
+from fedsim.rounds.server.view import feedback
 
 _OUTCOMES: Final = Outcome.labels()
 _STALE_USED: Final = int(Fate.STALE_USED)
-Energies = tuple[float, float, float, int]
-"""Of noise and of signal in updates, how many of these were clipped, and how many there are."""
-_NOTHING: Final[Energies] = 0.0, 0.0, 0.0, 0
+Check = Callable[[int, ParticipationRecords], None]
+"""Called with a round and what participations or messages have spent and sent, in the order of time."""
 
 
-class RoundLog:
+class Rows:
     """Records the rounds of one server: a participation as soon as its fate is decided, a round when it is over."""
 
     def __init__(
         self,
         recorder: Recorder,
         context: ServerContext,
-        audit: Audit | None,
+        check: Check | None,
         edge: int = -1,
-        above: "RoundLog | None" = None,
+        above: "Rows | None" = None,
         member: IntArray | None = None,
     ) -> None:
-        self.recorder, self.context, self.audit, self.edge, self._above = recorder, context, audit, edge, above
+        self.recorder, self.context, self.edge, self._check, self._above = recorder, context, edge, check, above
+        self.charges = Charges(recorder, context, edge, member)
         self.past = PastRounds()
         self._remembered = context.policy.traits.remembered_rounds
-        self._member = member
         # Participations of the round by outcome; one byte each, they are counted as bytes.
         self._counts = [0] * len(_OUTCOMES)
         self._selected = self._stale_used = 0
-        self._energies = _NOTHING
         self.sent = 0
         self._unchecked: list[tuple[int, int, ParticipationRecords]] = []
 
@@ -52,16 +50,14 @@ class RoundLog:
         self._selected += run.cohort.client.size
         self.sent = run.order + 1
 
-    def probed(self, number: int, sent: int, records: ParticipationRecords, epsilon: FloatArray) -> None:
-        self.recorder.add_probes(round=number, edge=self.edge, epsilon=epsilon, **_spent(records))
-        if self.audit is not None:
+    def add_message(
+        self, add: Callable[..., None], number: int, sent: int, records: ParticipationRecords, **columns: Any
+    ) -> None:
+        """Add rows of messages beside participations, which were sent before the cohort of an order, to their table."""
+        add(round=number, edge=self.edge, **columns, **_spent(records))
+        if self._check is not None:
             # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
             self._unchecked.append((sent, number, records))
-
-    def stepped(self, number: int, step: SecureStep, records: ParticipationRecords) -> None:
-        self.recorder.add_secure_steps(round=number, edge=self.edge, step=int(step), **_spent(records))
-        if self.audit is not None:
-            self._unchecked.append((self.sent, number, records))
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
@@ -71,10 +67,10 @@ class RoundLog:
             records = run.participations.records(part)
             self.recorder.add_participations(self._columns(run, part, records))
             if run.releases:
-                self._add_releases(run, [i for i in rows.tolist() if i in run.releases])
-            self.check_probes(before=run.order)
-            if self.audit is not None:
-                self.audit.check(run.number, records)
+                self.charges.add(run, rows)
+            if self._check is not None:
+                self.check_messages(before=run.order)
+                self._check(run.number, records)
             self._stale_used += run.fate[run.places(rows)].tobytes().count(_STALE_USED)
         return rows
 
@@ -82,24 +78,6 @@ class RoundLog:
         for run, members in counted:
             ended = run.participations.outcome[run.places(members)].tobytes()
             self._counts = [count + ended.count(code) for code, count in enumerate(self._counts)]
-
-    def add_energies(self, energies: Energies) -> None:
-        """Add the energies of the noise and of the signal in updates that the present round has used."""
-        noise, signal, clipped, used = self._energies
-        self._energies = noise + energies[0], signal + energies[1], clipped + energies[2], used + energies[3]
-
-    def add_server_noise(self, number: int, noise: ServerNoise | None) -> None:
-        """Record the noise that the server has added to the aggregate of a round; None for none."""
-        if noise is not None:
-            self.recorder.add_releases(
-                round=number,
-                edge=self.edge,
-                client=np.array([NO_VALUE]),
-                epsilon=noise.epsilon,
-                clipping_norm=noise.clipping_norm,
-                sensitivity=noise.sensitivity,
-                noise_scale=noise.scale,
-            )
 
     def close(
         self,
@@ -110,13 +88,7 @@ class RoundLog:
         version: int,
         ended_by: RoundEnd = RoundEnd.ENOUGH,
     ) -> None:
-        self.check_probes()
-        leakage, mean_leakage = 0.0, None
-        accountant = self.context.clients.accountant
-        if accountant is not None:
-            spent = accountant.spent if self._member is None else accountant.spent[self._member]
-            leakage = accountant.largest if self._member is None else float(spent.max())
-            mean_leakage = float(spent.mean())
+        self.check_messages()
         values = {
             "round": number,
             "start_s": start_s,
@@ -127,11 +99,8 @@ class RoundLog:
             **dict(zip(_OUTCOMES, self._counts, strict=True)),
             "stale_used": self._stale_used,
             "model_version": version,
-            "largest_leakage": leakage,
-            "mean_leakage": mean_leakage,
-            "noise_to_signal": _ratio(*self._energies[:2]),
-            "clipped_share": _ratio(*self._energies[2:]),
             "ended_by": ended_by,
+            **self.charges.of_round(number),
         }
         if self._above is None:
             self.recorder.add_round(values)
@@ -140,9 +109,9 @@ class RoundLog:
             self._above._selected += self._selected
             self._above._counts = list(map(add, self._above._counts, self._counts))
             self._above._stale_used += self._stale_used
-            self._above.add_energies(self._energies)
+            self._above.charges.add_energies(self.charges.energies)
+        self.charges.begin()
         self._selected = self._stale_used = 0
-        self._energies = _NOTHING
         self._counts = [0] * len(_OUTCOMES)
 
     def report(self, round_: Round, end_s: float, reported: Members, picked: IntArray) -> None:
@@ -162,35 +131,16 @@ class RoundLog:
         self.past.slowest_s = max(self.past.slowest_s, slowest_s)
         self.past.keep(self._remembered)
 
-    def check_probes(self, before: float = math.inf) -> None:
-        """Let the audit check the costs of questions that were put before the cohort of an order was sent."""
-        while self.audit is not None and self._unchecked and self._unchecked[0][0] <= before:
+    def check_messages(self, before: float = math.inf) -> None:
+        """Check what messages have cost that were sent before the cohort of an order."""
+        while self._check is not None and self._unchecked and self._unchecked[0][0] <= before:
             _, number, records = self._unchecked.pop(0)
-            self.audit.check(number, records)
-
-    def _add_releases(self, run: CohortRun, places: list[int]) -> None:
-        """Record the releases of members at positions of a cohort."""
-        facts = self.context.releases
-        if facts is None or not places:
-            return
-        releases = [run.releases[i] for i in places]
-        epsilon = np.array([release.epsilon for release in releases])
-        number = np.array([release.index for release in releases])
-        self.recorder.add_releases(
-            round=run.number,
-            edge=self.edge,
-            client=run.cohort.client[places],
-            number=number,
-            epsilon=epsilon,
-            spent=np.array([run.spent[i] for i in places]),
-            **facts.columns(epsilon, number),
-        )
+            self._check(number, records)
 
     def _columns(self, run: CohortRun, part: IntArray | None, records: ParticipationRecords) -> dict[str, Piece]:
         draws = run.cohort.draws
         columns = run.used_weight, run.work, run.fate, run.served_round, run.staleness
         weight, work, fate, served_round, staleness = columns if part is None else [each[part] for each in columns]
-        epsilon = run.charged(run.everyone if part is None else part) if run.releases else 0.0
         return {
             "round": run.number,
             "edge": self.edge,
@@ -202,14 +152,8 @@ class RoundLog:
             "start_version": run.model.version,
             "served_round": served_round,
             "staleness": staleness,
-            "epsilon": epsilon,
+            **self.charges.columns(run, part),
         }
-
-
-def _ratio(noise: float, signal: float) -> float | None:
-    """Return noise over signal; None where that is no finite number."""
-    ratio = noise / signal if signal > 0 else math.nan
-    return ratio if math.isfinite(ratio) else None
 
 
 def _spent(records: ParticipationRecords) -> dict[str, Piece]:

@@ -1,23 +1,24 @@
-"""A question to clients before the selection, and what they return, both with their transfers on the clock."""
+"""A question to clients before the selection, and what they return, both with their transfers on the clock.
+
+Stream: ``probe-selection`` by round; where a round draws more than once, by (round, number of draws before).
+"""
 
 import math
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final, cast
 
 import numpy as np
-from simpy import Environment, Event, Interrupt
+from simpy import Event
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.clock import LastOfInstant, first_of
 from fedsim.errors import SelectorError
 from fedsim.learning import Model, Release
 from fedsim.privacy import PrivacyAccountant
-from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.participations import Participations
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.effects.contract import AskingServer, Effect
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.round_log import RoundLog
-from fedsim.selectors import Answers, Probe, RandomizedResponse
+from fedsim.rounds.server.crowd import Draws
+from fedsim.selectors import Answers, Probe, RandomizedResponse, RoundView
 
 PROBE_DRAWS: Final = 2**40
 """Added to the round it makes the draw of a probe, so that the participation that follows has other random times.
@@ -32,87 +33,72 @@ _WITHOUT_WORK: Final = ("resources", "samples")
 """Questions that take a client no work."""
 
 
-class Prober:
-    """Puts the questions of a coordinator's selector.
+class Questions(Effect):
+    """Puts the questions of a server's selector.
 
     A probe takes the phases of a participation: a message down, work and a message up, each of them timed, over links
     that may be shared, and paid for by batteries. A client that leaves in between does not respond. The server waits
     for the probe's time, or until each client has responded or is lost, which the server notices on an open connection.
     """
 
-    def __init__(self, env: Environment, context: ServerContext, clients: Clients, log: RoundLog) -> None:
-        self.env, self.context, self._clients, self._log = env, context, clients, log
-        self._number = self._before = self._draw = self.unanswered = 0
+    def __init__(self, context: ServerContext) -> None:
+        self.context = context
+        self._draws = Draws()
+        self._number = self._before = self._draw = 0
 
-    def ask(self, number: int, model: Model, probe: Probe, availability_draw: int) -> Generator[Event, Any, Answers]:
-        """Ask clients at the beginning of a round, and return their numbers at the end of the server's wait."""
+    def before_selection(self, server: AskingServer, view: RoundView) -> Generator[Event, Any, Answers | None]:
+        """Return what clients respond to the selector's question; None if it has none."""
+        put, number = self.context.selector.probe, server.number
+        rng = self.context.streams.generator("probe-selection", *self._draws.keys(number))
+        probe = None if put is None else put(view, rng)
+        if probe is None or not probe.client.size:
+            return None
+        return (yield from self._ask(server, number, server.model, probe))
+
+    def _ask(self, server: AskingServer, number: int, model: Model, probe: Probe) -> Generator[Event, Any, Answers]:
+        """Ask clients, and return their numbers at the end of the server's wait."""
         self._before = self._before + 1 if number == self._number else 0
         self._number = number
         context, client, draw = self.context, probe.client, PROBE_DRAWS * (1 + self._before) + number
         self._draw = draw
-        workload = context.clients.workload
+        workload, name = context.clients.workload, context.selector.name
         asks_loss = probe.asks == "loss"
         samples = self._samples(probe)
-        plan = Plan(
-            client,
-            number,
-            draw,
-            looked_s=self.env.now,
-            candidacy_draw=availability_draw,
-            bits=(workload.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
-            samples=samples,
-            compute_s=(
-                np.zeros(client.size)
-                if probe.asks in _WITHOUT_WORK
-                else context.clients.compute.duration_s(client, draw, samples)
-            ),
-        )
-        plan.update, plan.waits_for_all = False, probe.wait_s is None
+        compute_s = None if probe.asks in _WITHOUT_WORK else context.clients.compute.duration_s(client, draw, samples)
+        bits = workload.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits
+        plan = server.message(client, draw, bits, samples, compute_s)
         plan.why_all = "the selector's question waits for every answer; choose a wait_s"
-        over, running = self.env.event(), client.size
-        self.unanswered = running
-
-        def ended(*_: object) -> None:
-            nonlocal running
-            running -= 1
-            self.unanswered = running
-            if not running:
-                over.succeed()
-
-        sent, releases = self._log.sent, dict[int, Release]()
-        accountant = context.clients.accountant
+        releases, sizes, accountant = dict[int, Release](), dict[int, float](), context.clients.accountant
         # The expected seconds of work and upload disclose nothing of a client's data.
         if asks_loss and accountant is not None and not context.selector.asks_losses:
-            name = context.selector.name
             raise SelectorError(
                 f"{name}.probe asks for losses in a run with privacy", f"allowed: only with {name}.asks_losses = True"
             )
-        private = asks_loss and accountant is not None and accountant.numbers_share > 0
 
         def charge(i: int) -> None:
             releases[i] = Release(*cast(PrivacyAccountant, accountant).charge_numbers(int(client[i])))
 
-        sizes: dict[int, float] = {}
-        charges: Callable[[int], None] | None = charge if private else None
+        plan.on_upload = charge if asks_loss and accountant is not None and accountant.numbers_share > 0 else None
         if probe.response is not None and accountant is not None:
-            charges = self._sizes_charged(probe, accountant, sizes)
-        plan.on_upload = charges
-        if probe.wait_s is None and charges is None and self._clients.none_is_lost:
-            # The last response is the one event that counts.
-            asked = Participations(self._clients, plan)
-            over = asked.delivered(client.size)
-        else:
-            asked = Participations(self._clients, plan, ended)
-        try:
-            if probe.wait_s is None:
-                yield over
-            else:
-                yield from first_of(self.env, over, LastOfInstant(self.env, probe.wait_s))
-        except Interrupt:
-            yield from self._close(number, sent, client, asked, releases, sizes)
-            raise
-        yield from self._close(number, sent, client, asked, releases, sizes)
-        return self._answers(probe, number, model, client, np.flatnonzero(asked.arrived), releases)
+            plan.on_upload = self._sizes_charged(probe, accountant, sizes)
+        rows = server.rows
+        sent, start_s = rows.sent, server.start_s
+
+        def record(asked: Participations) -> None:
+            epsilon = np.zeros(client.size)
+            epsilon[list(releases)] = [release.epsilon for release in releases.values()]
+            epsilon[list(sizes)] = list(sizes.values())
+            rows.add_message(rows.recorder.add_probes, number, sent, asked.records(), epsilon=epsilon)
+
+        def in_vain(unanswered: int) -> str:
+            return (
+                f"selector: the question of {name} in round {server.number}, at {start_s:.9g} s, waits for ever: "
+                f"{unanswered} of the clients asked can never answer, since their links carry nothing; allowed: a "
+                "wait_s for answers, or faster links"
+            )
+
+        arrived = yield from server.ask(plan, record, probe.wait_s, in_vain)
+        return self._answers(probe, number, model, client, arrived, releases)
 
     def _sizes_charged(
         self, probe: Probe, accountant: PrivacyAccountant, sizes: dict[int, float]
@@ -145,25 +131,6 @@ class Prober:
             name = context.selector.name
             raise SelectorError(f"{name}.probe asks for norms of updates {why}", "allowed: losses or resources")
         return context.clients.workload.samples[client]
-
-    def _close(
-        self,
-        number: int,
-        sent: int,
-        client: IntArray,
-        asked: Participations,
-        releases: Mapping[int, Release],
-        sizes: Mapping[int, float],
-    ) -> Generator[Event, Any, None]:
-        """Cancel clients that have not responded, and record what the question has cost."""
-        if asked.cancel():
-            yield self.env.timeout(0)
-        self.unanswered = 0
-        asked.settle()
-        epsilon = np.zeros(client.size)
-        epsilon[list(releases)] = [release.epsilon for release in releases.values()]
-        epsilon[list(sizes)] = list(sizes.values())
-        self._log.probed(number, sent, asked.records(), epsilon)
 
     def _answers(
         self,

@@ -1,6 +1,6 @@
 """The updates that have arrived at a server, until an aggregation uses them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Final, TypeVar
 
@@ -12,7 +12,6 @@ from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Release, Update
 from fedsim.measurements import NUMBERS
-from fedsim.privacy.central import ServerNoise, largest_weight
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.server.context import ServerContext
@@ -24,7 +23,8 @@ _BY_DISPATCH: Final = attrgetter("order")
 _STALE_USED: Final = int(Fate.STALE_USED)
 _NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
 _ZERO: Final = constant(0.0)
-_NOTHING: Final = 0.0, 0.0, 0.0, 0
+Note = Callable[[Members, "ReadyUpdates", FloatArray, IntArray], None]
+"""Called after an aggregation with what was ready, as members and as arrivals, weights, and positions of those used."""
 
 
 class ReadyUpdates:
@@ -56,11 +56,11 @@ class ReadyUpdates:
         return np.isin(self.client, self._picked)
 
 
-class UpdateBuffer:
+class Buffer:
     """Updates between their arrival and their use, ordered by the dispatch of their cohorts and the place in them."""
 
-    def __init__(self, context: ServerContext, rule: AggregationRule) -> None:
-        self.context, self._rule, self._needs = context, rule, context.selector.needs
+    def __init__(self, context: ServerContext, rule: AggregationRule, note: Note | None = None) -> None:
+        self.context, self._rule, self._note, self._needs = context, rule, note, context.selector.needs
         self._size = context.policy.traits.buffer_size
         # Positions in the cohort, in the parts in which they arrived.
         self._buffered: dict[CohortRun, list[IntArray]] = {}
@@ -69,8 +69,7 @@ class UpdateBuffer:
         self._new: dict[CohortRun, list[IntArray]] = {}
         self._to_measure: Members = []
         self._held: set[tuple[CohortRun, int]] = set()
-        self.picked, self.energies = _NONE, _NOTHING
-        self.noise: ServerNoise | None = None
+        self.picked = _NONE
         self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
         self._newest = -1  # version that an update which has arrived started from
 
@@ -111,7 +110,7 @@ class UpdateBuffer:
     def aggregate(self, number: int, model: Model) -> Model:
         """Return the next model; with too few updates the present one, and discard the updates."""
         self._refuse_stale(model.version)
-        self._to_measure, self.energies, self.noise = self._unmeasured() if self._needs else [], _NOTHING, None
+        self._to_measure = self._unmeasured() if self._needs else []
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
@@ -128,13 +127,8 @@ class UpdateBuffer:
             self.discard()
             return model
         used = aggregated.weight > _ZERO
-        if self.context.releases is not None and self.context.releases.server is not None:
-            epsilon = [run.releases[i].epsilon for run, members in ready for i in members.tolist()]
-            self.noise = self.context.releases.server.noise_of(epsilon, arrivals.client, aggregated.weight)
-        if self.context.noise_to_signal:
-            places = np.flatnonzero(used)
-            asked = [arrivals.updates[i] for i in places.tolist()], arrivals.client[places], aggregated.weight[places]
-            self.energies = self._energies(*asked)
+        if self._note is not None:
+            self._note(ready, arrivals, aggregated.weight, np.flatnonzero(used))
         new = used & ~arrivals.held if self._held else used
         self.picked = arrivals.client if all_of(new) else arrivals.client[new]
         for run, members in silent:
@@ -158,6 +152,11 @@ class UpdateBuffer:
         self._buffered.clear()
         self._unchecked.clear()
         self._held.clear()
+
+    def refuse(self, run: CohortRun, members: IntArray) -> None:
+        """Discard updates of members of a cohort, at ascending positions, that wait."""
+        run.decide(members, Fate.WASTED_UNMERGED)
+        self._remove(run, members)
 
     def _each(self) -> Iterable[tuple[CohortRun, int]]:
         return ((run, i) for run, parts in self._buffered.items() for part in parts for i in part.tolist())
@@ -231,27 +230,6 @@ class UpdateBuffer:
                 told = {name: column for name, column in found.items() if name in NUMBERS}
                 found |= self.context.sent_numbers(run.cohort.client[members], releases, told)
             run.measure(members, found)
-
-    def _energies(
-        self, used: Sequence[Update], client: IntArray, weight: FloatArray
-    ) -> tuple[float, float, float, int]:
-        """Return the expected energies of noise and signal, how many updates are clipped, and how many there are.
-
-        Energies are sums over the updates. Where the server adds the noise, they are those of its aggregate: the noise
-        of one update of the least epsilon, times the largest sum of weights of one client, and the sum of the clipped
-        updates, each times its weight.
-        """
-        needs = "noise_energy", "signal_energy", "clipped"
-        if self.noise is None:
-            found = self.context.learner.measure(used, needs)
-            noise, signal, clipped = (float(found[name].sum()) for name in needs)
-            return noise, signal, clipped, len(used)
-        found = self.context.learner.measure(used, (*needs, "update"))
-        clipped_sum = np.zeros(found["update"].shape[1])
-        for share, update in zip(weight.tolist(), found["update"], strict=True):
-            clipped_sum += share * update.astype(np.float64)
-        noise = largest_weight(client, weight) ** 2 * float(found["noise_energy"].max(initial=0.0))
-        return noise, float(np.square(clipped_sum).sum()), float(found["clipped"].sum()), len(used)
 
     def _updates(self, run: CohortRun, members: IntArray) -> Sequence[Update]:
         """Return the handles of members' updates, the same ones at every call."""
