@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NO_VALUE, NOT_CUT, Fate, Outcome
 from fedsim.history.schema import TABLES
+from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.server.coordinator import Coordinator
 
 
@@ -171,14 +172,14 @@ class Promised:
         work, flat = clients.workload, isinstance(runner, Coordinator)
         return cls(
             (work.down_bits, work.up_bits),
-            clients.accountant,
+            server.context.accountant,
             (work.down_sizes[1:], work.up_sizes[1:]),
             one_server=flat,
             asks=selector.probe is not None,
             draws=selector.draws_samples,
             # From outside, or by an effect of the user's own that changes plans.
             any_size=(flat and runner._decisions is not None)
-            or any(effect.says("plan") for effect in clients.own_effects),
+            or any(effect.says("plan") and type(effect) is not Battery for effect in clients.effects),
         )
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedsim.devices import Always, Batteries, Charge, Dropout, EligibleClients, Prices, Working
+from fedsim.clock import Clock
+from fedsim.devices import Always, Batteries, Dropout, EligibleClients, Prices
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.history import Recorder
 from fedsim.learning import ClientEvaluations, Evaluation, KnownEvaluation
@@ -16,14 +17,20 @@ from fedsim.network.transfers import SharedMedium
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
     Cancel,
-    ClientContext,
     EvaluationPlan,
     Hierarchy,
     Knowledge,
+    Run,
     ServerContext,
     StoppingCriteria,
     Workload,
 )
+from fedsim.rounds.effects.battery import Battery
+from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.leaving import Crashes, Offline
+from fedsim.rounds.effects.of_parts import of_dropout
+from fedsim.rounds.effects.outages import Outages
+from fedsim.rounds.effects.privacy_budget import PrivacyBudget
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from fedsim.wiring import build_server
@@ -133,7 +140,7 @@ def batteries(
 
 def charged(availability, power):
     """Return the availability of clients that are also charged."""
-    return EligibleClients(availability, [Charge(power)], np.arange(power.clients))
+    return EligibleClients(availability, [Battery(power)], np.arange(power.clients))
 
 
 @dataclass
@@ -289,25 +296,26 @@ def serve(
     selector = selector or Everybody()
     ledger = None if budget is None else PrivacyAccountant(budget, clients)
     presence = presence or Always().build(clients, Streams(0))
-    conditions = [Working(switched) for switched in (devices_up, links_up) if switched is not None]
-    conditions += [] if batteries is None else [Charge(batteries)]
     streams = streams or Streams(0)
+    run = Run(
+        Clock(),
+        streams,
+        links or FixedLinks(downlink_s, uplink_s),
+        FixedCompute(compute_s),
+        presence,
+        Workload(learner, getattr(selector, "needs", ()), secure and secure.masked_bits),
+    )
+    faults = [] if links_up is None else [Outages(links_up)]
+    faults += [] if devices_up is None else [Crashes(devices_up)]
+    power = [] if batteries is None else [Battery(batteries)]
+    leaving = of_dropout(dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s), run)
+    accounts = [] if ledger is None else [PrivacyBudget(ledger)]
+    found = [*(late or Cancel()).effects(run), *faults, Offline(presence), *leaving, *effects, *power, *accounts]
+    run.effects = Effects(found)
+    conditions = [*faults, *power]
     presence = EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence
     context = ServerContext(
-        clients=ClientContext(
-            streams=streams,
-            links=links or FixedLinks(downlink_s, uplink_s),
-            compute=FixedCompute(compute_s),
-            availability=presence,
-            dropout=dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
-            workload=Workload(learner, getattr(selector, "needs", ()), secure and secure.masked_bits),
-            accountant=ledger,
-            batteries=batteries,
-            devices_up=devices_up,
-            links_up=links_up,
-            own_effects=effects,
-            least_work=(late or Cancel()).least_share,
-        ),
+        clients=run,
         streams=streams,
         availability=presence,
         learner=learner,

@@ -8,7 +8,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import ComputeTimes
 from fedsim.learning.models.channels import Widths
 from fedsim.network import Links
-from fedsim.rounds.clients.workload import Workload
+from fedsim.rounds.workload import Workload
 
 
 class WidthChoice:

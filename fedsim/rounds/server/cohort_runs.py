@@ -92,7 +92,7 @@ class CohortRuns:
             down, samples = 0.0, np.zeros(client.size)
         if drew is not None and cohort.sampling is not None:
             # Noise and masks hide who has drawn nothing.
-            hidden = context.clients.accountant is not None or context.secure is not None
+            hidden = context.accountant is not None or context.secure is not None
             (down, up), samples = drew.bits(cohort.sampling, down, up, hidden=hidden), drew.samples
             run.drawn, run.silent = drew.drawn, None if hidden else drew.silent
         compute_s = samples if cohort.trained else context.clients.compute.duration_s(client, draw, samples)
@@ -114,7 +114,7 @@ class CohortRuns:
         plan.links = self._allocated(client, given)
         plan.cpu_frequency, plan.transmit_power_dbm = given.cpu_frequency, given.transmit_power_dbm
         on_end = None if self.end_with_round else partial(self._client_ended, run)
-        accountant = context.clients.accountant
+        accountant = context.accountant
         if accountant is not None:
             accountant.cohort_sent()
             plan.on_upload = partial(run.charge, accountant, not NUMBERS.isdisjoint(context.selector.needs))

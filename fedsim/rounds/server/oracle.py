@@ -6,9 +6,9 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.energies import participation_j
 from fedsim.selectors import OracleView, RoundView
 
 
@@ -23,7 +23,7 @@ def with_future(context: ServerContext, clients: Clients, view: RoundView, avail
         expected_duration_s=expected_duration_s,
         coming_duration_s=future.duration_s,
         coming_uplink_s=future.uplink_s,
-        coming_energy_j=None if context.clients.batteries is None else future.energy_j,
+        coming_energy_j=None if context.batteries is None else future.energy_j,
         stays=future.stays,
     )
 
@@ -50,10 +50,10 @@ class OracleKnowledge:
 
         Where a link carries nothing, it is `inf` if time on the air costs energy.
         """
-        clients = self.context.clients
-        if clients.batteries is None:
+        battery = self.clients.effects.of(Battery)
+        if battery is None:
             raise ValueError("an oracle of energy needs batteries; this run has none")
-        return participation_j(clients.batteries, clients.workload, self.view.client, self._phases_s())
+        return battery.participation_j(self.view.client, self._phases_s())
 
     def _phases_s(self) -> FloatArray:
         """Return the seconds of downlink, work and uplink of each candidate, shape (3, n)."""

@@ -80,7 +80,7 @@ class Prober:
                 over.succeed()
 
         sent, releases = self._log.sent, dict[int, Release]()
-        accountant = context.clients.accountant
+        accountant = context.accountant
         # The expected seconds of work and upload disclose nothing of a client's data.
         if asks_loss and accountant is not None and not context.selector.asks_losses:
             name = context.selector.name
@@ -216,7 +216,7 @@ class Prober:
 
 def why_no_norms(context: ServerContext) -> str:
     """Return why clients cannot be asked for the norms of their updates; empty if they can."""
-    if context.clients.accountant is not None:
+    if context.accountant is not None:
         return "in a run with privacy: norms of updates are not private"
     if context.learner.remembers:
         return "where an update depends on those before it: it would be made twice"

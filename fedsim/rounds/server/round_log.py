@@ -112,7 +112,7 @@ class RoundLog:
     ) -> None:
         self.check_probes()
         leakage, mean_leakage = 0.0, None
-        accountant = self.context.clients.accountant
+        accountant = self.context.accountant
         if accountant is not None:
             spent = accountant.spent if self._member is None else accountant.spent[self._member]
             leakage = accountant.largest if self._member is None else float(spent.max())

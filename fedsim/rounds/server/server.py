@@ -234,7 +234,7 @@ class Server:
 
     def _note_end(self, number: int) -> None:
         """Note why no further round can start after a round of this number."""
-        batteries, crash = self.context.clients.batteries, ""
+        batteries, crash = self.context.batteries, ""
         why = "no client will ever be available again"
         if batteries is not None:
             everyone = np.arange(batteries.clients)
@@ -250,7 +250,7 @@ class Server:
 
     def _why_spent(self) -> str:
         """Return why no client can be selected for its privacy account; empty while one can."""
-        accountant = self.context.clients.accountant
+        accountant = self.context.accountant
         if accountant is None or len(accountant.closed) < accountant.spent.size:
             return ""
         return accountant.why_closed

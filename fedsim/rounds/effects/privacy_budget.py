@@ -1,32 +1,30 @@
-"""Clients whose privacy accounts are open, so that they may be selected."""
+"""Clients whose privacy accounts are closed are not selected any more."""
 
 import numpy as np
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices.tracking import AvailabilityTracker
 from fedsim.privacy import PrivacyAccountant
+from fedsim.rounds.effects.contract import NEVER, Effect
 
 
-class BudgetLeft:
-    """An eligibility criterion: a client whose account has closed is no candidate.
+class PrivacyBudget(Effect):
+    """A client with a closed account is no candidate; one whose upload takes the last of its budget sends it.
 
     Epsilon is never given back, so that such a client never becomes a candidate again.
     """
 
+    may_end = False
+    phases: frozenset[int] = frozenset()
+
     def __init__(self, accountant: PrivacyAccountant) -> None:
-        self._accountant = accountant
+        self.accountant = accountant
+
+    def free_s(self, client: IntArray, time_s: float) -> FloatArray:
+        return np.where(self.accountant.is_open(client), time_s, NEVER)
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        return _ClosedAccounts(self._accountant, client)
-
-    def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        return self._accountant.is_open(client)
-
-    def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        never = filled(client.size, float("inf"))
-        from_s = never.copy()
-        from_s[self.holds(client, time_s)] = time_s
-        return from_s, never
+        return _ClosedAccounts(self.accountant, client)
 
 
 class _ClosedAccounts(AvailabilityTracker):
