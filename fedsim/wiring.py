@@ -18,6 +18,7 @@ from fedsim.learning import ExecutorChoice, Keeping, Learner
 from fedsim.learning.contracts import LEARNER
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
+from fedsim.measurements import NUMBERS
 from fedsim.network.contracts import PLACEMENT, build_links
 from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
@@ -123,7 +124,7 @@ def build_context(
     workload = Workload(learner, selector.needs, None if secure is None else secure.masked_bits)
     run = build_run(scenario, streams, workload)
     if accountant is not None:
-        run.effects = Effects([*run.effects, PrivacyBudget(accountant)])
+        run.effects = Effects([*run.effects, PrivacyBudget(accountant, numbers=not NUMBERS.isdisjoint(selector.needs))])
     free = run.effects.having("free_s")
     late = LATE_RULE.checked(scenario.rounds.late)
     shown = run.shows() | ({} if labels is None else labels.columns())

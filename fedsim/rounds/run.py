@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from simpy import Environment
@@ -52,6 +52,10 @@ class Run:
         self.shared = links.shared.down, False, links.shared.up
         self.medium: SharedMedium | None = links.open(env) if any(self.shared) else None
         self._setups: dict[float, Delay] = {}
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return the run itself: a copy of a view refers to the same run."""
+        return self
 
     @property
     def expected_s(self) -> FloatArray:

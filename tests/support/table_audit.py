@@ -14,9 +14,10 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from fedsim.answers import unchecked
+from fedsim.code_digest import is_builtin
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NO_VALUE, NOT_CUT, Fate, Outcome
 from fedsim.history.schema import TABLES
-from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.server.coordinator import Coordinator
 
 
@@ -173,14 +174,20 @@ class Promised:
         return cls(
             (work.down_bits, work.up_bits),
             server.context.accountant,
-            (work.down_sizes[1:], work.up_sizes[1:]),
+            _narrow(work),
             one_server=flat,
             asks=selector.probe is not None,
             draws=selector.draws_samples,
             # From outside, or by an effect of the user's own that changes plans.
             any_size=(flat and runner._decisions is not None)
-            or any(effect.says("plan") and type(effect) is not Battery for effect in clients.effects),
+            or any(effect.says("plan") and not is_builtin(type(unchecked(effect))) for effect in clients.effects),
         )
+
+
+def _narrow(work):
+    """Return the sizes of messages down and up with parts of the model."""
+    widths = work.learner.widths
+    return ((), ()) if widths is None else (widths.down_bits[1:], widths.up_bits[1:] + work.beside_bits)
 
 
 def check_tables(tables: Mapping[str, pa.Table], promised: Promised, rules=None):

@@ -10,6 +10,7 @@ from fedsim.devices import Always, Batteries, Dropout, EligibleClients, Prices
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.history import Recorder
 from fedsim.learning import ClientEvaluations, Evaluation, KnownEvaluation
+from fedsim.measurements import NUMBERS
 from fedsim.network.contracts import Directions, Links
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
@@ -25,7 +26,9 @@ from fedsim.rounds import (
     StoppingCriteria,
     Workload,
 )
+from fedsim.rounds.effects.allocation import Allocation
 from fedsim.rounds.effects.battery import Battery
+from fedsim.rounds.effects.connections import Connections
 from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.effects.leaving import Crashes, Offline
 from fedsim.rounds.effects.of_parts import of_dropout
@@ -309,8 +312,11 @@ def serve(
     faults += [] if devices_up is None else [Crashes(devices_up)]
     power = [] if batteries is None else [Battery(batteries)]
     leaving = of_dropout(dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s), run)
-    accounts = [] if ledger is None else [PrivacyBudget(ledger)]
-    found = [*(late or Cancel()).effects(run), *faults, Offline(presence), *leaving, *effects, *power, *accounts]
+    numbers = not NUMBERS.isdisjoint(getattr(selector, "needs", ()))
+    accounts = [] if ledger is None else [PrivacyBudget(ledger, numbers=numbers)]
+    connections = [] if run.links.connection is None else [Connections(run.links.connection)]
+    own = [*faults, *connections, Offline(presence), *leaving, *effects, *power, *accounts]
+    found = [Allocation(), *(late or Cancel()).effects(run), *own]
     run.effects = Effects(found)
     conditions = [*faults, *power]
     presence = EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
 from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
 from fedsim.learning import Drawn, Model, Release, Update
-from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.participations import Participations
+from fedsim.rounds.plan import Plan
 from fedsim.selectors import Cohort
 
 _ALL: Final = slice(None)
@@ -49,11 +49,7 @@ class CohortRun:
         self.asked: IntArray = self.everyone[:0]
         self.together: Sequence[Update] = ()
         self.updates: dict[int, Update] = {}
-        self.releases: dict[int, Release] = {}
-        self.number_releases: dict[int, Release] = {}
-        self.spent: dict[int, float] = {}
         self.work = filled(size, 1.0) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
-        self.level: IntArray | None = None
         self.drawn: Drawn | None = None
         self.silent: BoolArray | None = None
         self.fate = np.empty(size, dtype=np.int8)
@@ -67,6 +63,27 @@ class CohortRun:
         self.measured: dict[str, NDArray[np.floating[Any]]] = {}
 
     @property
+    def plan(self) -> Plan:
+        return self.participations.plan
+
+    @property
+    def level(self) -> IntArray | None:
+        """Place of the part of the model that each member trains; None where all train the whole."""
+        return self.plan.level
+
+    @property
+    def releases(self) -> dict[int, Release]:
+        return self.plan.releases
+
+    @property
+    def number_releases(self) -> dict[int, Release]:
+        return self.plan.number_releases
+
+    @property
+    def spent(self) -> dict[int, float]:
+        return self.plan.spent
+
+    @property
     def buffered(self) -> IntArray:
         """Positions of the clients whose updates have arrived and wait for an aggregation."""
         if self.undecided == self.everyone.size and self.participations.all_delivered:
@@ -77,18 +94,6 @@ class CohortRun:
     def places(self, members: IntArray) -> IntArray | slice:
         """Return what picks members, at distinct positions, out of the columns: for all of them no copy is made."""
         return _ALL if members.size == self.everyone.size else members
-
-    def charged(self, members: IntArray) -> FloatArray:
-        """Return the epsilon that members' uploads were charged, 0 before they start."""
-        kept = self.releases, self.number_releases
-        return np.array([sum(of[i].epsilon for of in kept if i in of) for i in members.tolist()], dtype=np.float64)
-
-    def charge(self, accountant: PrivacyAccountant, numbers: bool, i: int) -> None:
-        client = int(self.cohort.client[i])
-        self.releases[i] = Release(*accountant.charge(client))
-        if numbers and accountant.numbers_share:
-            self.number_releases[i] = Release(*accountant.charge_numbers(client))
-        self.spent[i] = float(accountant.spent[client])
 
     def decide(self, members: IntArray, fate: IntArray | int) -> None:
         """Set the fate of members whose fate was not known: one for all, or one for each."""

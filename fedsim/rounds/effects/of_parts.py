@@ -9,15 +9,19 @@ from fedsim.answers import Contract, PartOf, Several
 from fedsim.capabilities import FLOPS
 from fedsim.devices.contracts import DROPOUT, Dropout
 from fedsim.devices.energy import ENERGY, Energy
+from fedsim.rounds.effects.allocation import Allocation
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.connections import Connections
 from fedsim.rounds.effects.contract import EFFECT, Effect, Effects
 from fedsim.rounds.effects.leaving import Hazards, Offline, Vanishing
+from fedsim.rounds.effects.widths import Widths
 from fedsim.rounds.effects.without_samples import WithoutSamples
 from fedsim.rounds.run import Run
 
 OTHERS: Final = "others"
 ORDER: Final = (
+    "learning",
+    "selector",
     "rounds.late",
     "rounds.faults",
     "network",
@@ -26,7 +30,7 @@ ORDER: Final = (
     OTHERS,
     "rounds.effects",
     "devices.energy",
-    "learning",
+    "privacy",
 )
 """Places of parts: batteries pay for what others have changed, and of two causes at one instant the first counts."""
 
@@ -45,6 +49,7 @@ PART: Final = Contract("any part", Part, {"effects": Several(PartOf(Effect, EFFE
 def effects_of(parts: Mapping[str, Part], run: Run) -> Effects:
     """Return the effects of the parts of a scenario, which are given by their paths."""
     found: dict[str, list[Effect]] = {place: [] for place in ORDER}
+    found["selector"].append(Allocation())
     for path, part in parts.items():
         place = next((place for place in ORDER if f"{path}.".startswith(f"{place}.")), OTHERS)
         found[place] += PART.checked(part).effects(run)
@@ -78,9 +83,11 @@ def _of_energy(law: Energy, run: Run) -> Sequence[Effect]:
 
 
 def _of_learning(_: Part, run: Run) -> Sequence[Effect]:
+    widths = run.workload.learner.widths
+    found: list[Effect] = [] if widths is None else [Widths(widths)]
     works = run.workload.learner.work_samples(np.arange(run.clients)) > 0
     # Without any work of any client, nothing tells which of them have data.
-    return [WithoutSamples(works)] if works.any() and not works.all() else []
+    return [*found, WithoutSamples(works)] if works.any() and not works.all() else found
 
 
 _OF_ROOMS_BELOW: Final[Mapping[str, Callable[[Any, Run], Sequence[Effect]]]] = {

@@ -1,11 +1,15 @@
-"""Clients whose privacy accounts are closed are not selected any more."""
+"""Uploads are charged to privacy accounts, and clients whose accounts are closed are not selected any more."""
+
+from functools import partial
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices.tracking import AvailabilityTracker
+from fedsim.learning import Release
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.effects.contract import NEVER, Effect
+from fedsim.rounds.plan import Plan
 
 
 class PrivacyBudget(Effect):
@@ -17,8 +21,21 @@ class PrivacyBudget(Effect):
     may_end = False
     phases: frozenset[int] = frozenset()
 
-    def __init__(self, accountant: PrivacyAccountant) -> None:
-        self.accountant = accountant
+    def __init__(self, accountant: PrivacyAccountant, *, numbers: bool = False) -> None:
+        self.accountant, self._numbers = accountant, numbers and bool(accountant.numbers_share)
+
+    def plan(self, plan: Plan) -> None:
+        """Charge each client of a cohort when its message up begins."""
+        if plan.cohort is not None:
+            self.accountant.cohort_sent()
+            plan.on_upload = partial(self._charge, plan)
+
+    def _charge(self, plan: Plan, i: int) -> None:
+        client, accountant = int(plan.client[i]), self.accountant
+        plan.releases[i] = Release(*accountant.charge(client))
+        if self._numbers:
+            plan.number_releases[i] = Release(*accountant.charge_numbers(client))
+        plan.spent[i] = float(accountant.spent[client])
 
     def free_s(self, client: IntArray, time_s: float) -> FloatArray:
         return np.where(self.accountant.is_open(client), time_s, NEVER)
@@ -45,3 +62,9 @@ class _ClosedAccounts(AvailabilityTracker):
             place = np.flatnonzero(np.isin(self._client, closed[self._seen :]))
         self._seen = len(closed)
         return self._set(place, self._accountant.is_open(self._client[place]))
+
+
+def charged(plan: Plan, members: IntArray) -> FloatArray:
+    """Return the epsilon that members' uploads were charged, 0 before they start."""
+    found = plan.releases, plan.number_releases
+    return np.array([sum(of[i].epsilon for of in found if i in of) for i in members.tolist()], dtype=np.float64)

@@ -14,25 +14,21 @@ from fedsim.clock import Waiting
 from fedsim.errors import PartError
 from fedsim.history.outcomes import Fate
 from fedsim.learning import Model
-from fedsim.measurements import NUMBERS
-from fedsim.network import Links
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.aggregation.weightings import cohort_weights
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.clients.sampled_work import SampledWork, SampledWorks
-from fedsim.rounds.clients.widths import WidthChoice
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.roster import Roster
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.update_buffer import UpdateBuffer
-from fedsim.selectors import Allocation, Cohort
+from fedsim.selectors import Cohort
 
 _BY_DISPATCH: Final = attrgetter("order")
-_NOTHING_GIVEN: Final = Allocation()
 
 
 class CohortRuns:
@@ -84,9 +80,7 @@ class CohortRuns:
             # More than the usual work is to fit into some time.
             run.work = np.where(run.work > 1.0, rounded[1], rounded[0])
         workload = context.clients.workload
-        if self._widths is not None and not cohort.trained:
-            run.level = self._widths.levels(client, limit_s)
-        down, up, samples = workload.of(client, run.level)
+        down, up, samples = workload.of(client)
         if cohort.trained:
             # A client that has trained for a question has its update: the message down only asks for it.
             down, samples = 0.0, np.zeros(client.size)
@@ -96,9 +90,6 @@ class CohortRuns:
             (down, up), samples = drew.bits(cohort.sampling, down, up, hidden=hidden), drew.samples
             run.drawn, run.silent = drew.drawn, None if hidden else drew.silent
         compute_s = samples if cohort.trained else context.clients.compute.duration_s(client, draw, samples)
-        given = cohort.allocation or _NOTHING_GIVEN
-        if given.cpu_frequency is not None:
-            compute_s = compute_s / given.cpu_frequency
         plan = Plan(
             client,
             number,
@@ -109,15 +100,10 @@ class CohortRuns:
             samples=samples,
             compute_s=compute_s,
         )
+        plan.cohort = cohort
         plan.work, plan.deadline_s, plan.update = run.work, now_s + limit_s, not cohort.trained
         plan.waits_for_all = self._waits_for_all and not self._limited
-        plan.links = self._allocated(client, given)
-        plan.cpu_frequency, plan.transmit_power_dbm = given.cpu_frequency, given.transmit_power_dbm
         on_end = None if self.end_with_round else partial(self._client_ended, run)
-        accountant = context.accountant
-        if accountant is not None:
-            accountant.cohort_sent()
-            plan.on_upload = partial(run.charge, accountant, not NUMBERS.isdisjoint(context.selector.needs))
         try:
             run.participations = Participations(self._clients, plan, on_end)
         except PartError as error:
@@ -143,13 +129,6 @@ class CohortRuns:
     @cached_property
     def _sampled(self) -> SampledWorks:
         return SampledWorks(self.context.learner, self.context.clients.streams)
-
-    def _allocated(self, client: IntArray, allocation: Allocation) -> Links | None:
-        """Return the links of a cohort under an allocation, None for the run's."""
-        bandwidth_hz, power_dbm = allocation.bandwidth_hz, allocation.transmit_power_dbm
-        if bandwidth_hz is None and power_dbm is None:
-            return None
-        return self.context.clients.links.allocated(client, bandwidth_hz, power_dbm)
 
     def cancel(self, runs: Iterable[CohortRun]) -> Waiting:
         """Interrupt the clients of cohorts that are in flight, and let them stop."""
@@ -230,14 +209,6 @@ class CohortRuns:
         self._open.clear()
         self._ended.clear()
         return final
-
-    @cached_property
-    def _widths(self) -> WidthChoice | None:
-        """The choice of widths; None where all clients train the whole model."""
-        clients, workload = self.context.clients, self.context.clients.workload
-        if workload.widths is None:
-            return None
-        return WidthChoice(workload.widths, clients.links, clients.compute, workload)
 
     def _client_ended(self, run: CohortRun, i: int, delivered: bool) -> None:
         """Record that a member of a cohort has delivered, or that it is lost, which the server does not see."""

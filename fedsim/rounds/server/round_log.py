@@ -14,6 +14,7 @@ from fedsim.privacy.central import ServerNoise
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.effects.privacy_budget import charged
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import feedback
@@ -190,7 +191,7 @@ class RoundLog:
         draws = run.cohort.draws
         columns = run.used_weight, run.work, run.fate, run.served_round, run.staleness
         weight, work, fate, served_round, staleness = columns if part is None else [each[part] for each in columns]
-        epsilon = run.charged(run.everyone if part is None else part) if run.releases else 0.0
+        epsilon = charged(run.plan, run.everyone if part is None else part) if run.releases else 0.0
         return {
             "round": run.number,
             "edge": self.edge,
