@@ -16,7 +16,7 @@ import functools
 import importlib
 import inspect
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
@@ -102,6 +102,19 @@ class Component(Settings):
     def provides(self) -> frozenset[str]:
         """Names of what other parts of the scenario may require of this one; see `fedsim.capabilities`."""
         return frozenset()
+
+    def effects(self, run: Any) -> Sequence[Any]:
+        """Return what the part brings to participations beside its own kind; by default nothing.
+
+        Parameters
+        ----------
+        run : what a run stands on (`fedsim.rounds.Run`)
+
+        Returns
+        -------
+        effects : list of `fedsim.rounds.Effect`
+        """
+        return ()
 
 
 def check_names(title: str, given: Mapping[str, Any], allowed: Iterable[str]) -> None:

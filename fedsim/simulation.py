@@ -17,7 +17,7 @@ from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, MakeExecutor,
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.store.choice import StoreChoice
-from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext, StoppingCriteria
+from fedsim.rounds import EvaluationPlan, Progress, ServerContext, StoppingCriteria
 from fedsim.rounds.clients.description import described
 from fedsim.rounds.server.outside import Decisions
 from fedsim.rounds.server.questions import why_no_norms
@@ -90,7 +90,6 @@ class Simulation:
                     if FLOPS in COMPUTE_TIME.checked(scenario.devices.compute).requires
                     else None
                 )
-                self.recorder.clients = described(of.links, of.compute, self.context.learner, of.batteries, flops)
                 self.server = build_server(
                     self.context,
                     stopping,
@@ -101,6 +100,7 @@ class Simulation:
                     audit=results.audit,
                     decisions=None if outside is None else outside.decisions,
                 )
+                self.recorder.clients = described(of.links, of.compute, self.context.learner, of.shows(), flops)
         except PartError as error:
             error.place(0, 0.0)
             raise
@@ -114,8 +114,7 @@ class Simulation:
     @cached_property
     def foreseen(self) -> tuple[str, ...]:
         """Sentences that are known before the run: on the scenario, its data, and rows of tables that are not used."""
-        of = self.context.clients
-        late = too_late(self.scenario, lambda: ExpectedTimes.of(of.links, of.compute, of.workload))
+        late = too_late(self.scenario, self.context.clients)
         known = (*late, *doubts_of(self.scenario), *remarks_of(self.scenario))
         return (*known, *self.context.learner.notes, *self._read)
 
@@ -145,7 +144,7 @@ class Simulation:
 
     def ended(self) -> History:
         """Return the history of a run that is over, with its remarks."""
-        accountant = self.context.clients.accountant
+        accountant = self.context.accountant
         budget = None if accountant is None else accountant.total
         return replace(
             self.history(),

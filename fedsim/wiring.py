@@ -9,26 +9,24 @@ import numpy as np
 from fedsim.answers import in_words
 from fedsim.capabilities import FLOPS
 from fedsim.clock import Clock
-from fedsim.devices import Availability, Batteries, Busy, Charge, EligibilityCriterion, EligibleClients, Working
-from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT
-from fedsim.devices.energy import ENERGY
+from fedsim.devices import Availability, ComputeTimes, EligibleClients
+from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME
 from fedsim.errors import PartError
 from fedsim.history import Recorder
+from fedsim.identity import parts_of
 from fedsim.learning import ExecutorChoice, Keeping, Learner
 from fedsim.learning.contracts import LEARNER
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
+from fedsim.measurements import NUMBERS
 from fedsim.network.contracts import PLACEMENT, build_links
 from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
-    ClientContext,
     EvaluationPlan,
-    ExpectedTimes,
-    Faults,
     Hierarchy,
     Knowledge,
     Progress,
+    Run,
     Server,
     ServerContext,
     StoppingCriteria,
@@ -36,15 +34,15 @@ from fedsim.rounds import (
 )
 from fedsim.rounds.aggregation.weightings import WEIGHTING
 from fedsim.rounds.audit.audit import Audit
-from fedsim.rounds.clients.budget_left import BudgetLeft
 from fedsim.rounds.clients.clients import Clients
-from fedsim.rounds.effects.kinds import EFFECT_SETTINGS
+from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.of_parts import effects_of
+from fedsim.rounds.effects.privacy_budget import PrivacyBudget
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.asynchronous import server_of
-from fedsim.rounds.server.at_request import columns_at_request
 from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
 from fedsim.rounds.server.outside import Decisions, stepped_server_of
 from fedsim.rounds.server.rows import Rows
@@ -66,14 +64,11 @@ def build_server(
     audit: bool = False,
     decisions: Decisions | None = None,
 ) -> Server:
-    """Return the server process of a run, on a clock of its own."""
-    env = Clock()
-    clients = Clients(env, context.clients)
-    check = None
+    """Return the server process of a run, on its clock."""
+    clients = Clients(context.clients)
+    env, check = clients.env, None
     if audit:
-        books = Audit(
-            context.learner.samples.size, clients.run.medium, context.clients.batteries, context.clients.links
-        )
+        books = Audit(context.learner.samples.size, clients.run.medium, context.batteries, context.clients.links)
         recorder.accounts, check = books.accounts, books.check
     runner: RoundRunner
     if hierarchy is not None:
@@ -86,12 +81,11 @@ def build_server(
 
 def build_hierarchy(scenario: Scenario, context: ServerContext) -> Hierarchy | None:
     """Return the edge servers of a scenario, with its clients' expected times; None for a flat federation."""
-    clients, edges = context.clients, scenario.rounds.edges
+    run, edges = context.clients, scenario.rounds.edges
     if edges is None:
         return None
-    expected = ExpectedTimes.of(clients.links, clients.compute, clients.workload)
     least = scenario.rounds.minimum_updates
-    return Hierarchy.of(edges, clients.links, expected.duration_s, scenario.selector.build, least)
+    return Hierarchy.of(edges, run.links, run.expected_s.sum(axis=0), scenario.selector.build, least)
 
 
 def build_context(
@@ -117,11 +111,6 @@ def build_context(
         keeping=Keeping.parse(keeping) if isinstance(keeping, str) else keeping,
     )
     learner = LEARNER.checked(learner, clients=clients)
-    links = build_links(
-        scenario.network, PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams), streams
-    )
-    law = COMPUTE_TIME.checked(scenario.devices.compute)
-    compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
     side, accountant = None, None
     labels = DeclaredLabels.of(learner, streams, privacy) if selector.uses_labels else None
     if privacy is not None:
@@ -133,53 +122,33 @@ def build_context(
     most = scenario.rounds.policy.traits.cohort_size or selector.cohort or clients
     secure = SecureParts.of(scenario.rounds.secure_aggregation, clients, most, streams)
     workload = Workload(learner, selector.needs, None if secure is None else secure.masked_bits)
-    expected = None
-    if selector.oracle or selector.uses_features:
-        expected = ExpectedTimes.of(links, compute, workload)
-    faults = scenario.rounds.faults or Faults()
-    devices_up = None if faults.client_crash is None else faults.client_crash.build(clients, streams)
-    links_up = None if faults.link_outage is None else faults.link_outage.build(clients, streams)
-    availability, batteries = _availability(scenario, streams, learner, [devices_up, links_up])
-    candidacy = availability
+    run = build_run(scenario, streams, workload)
     if accountant is not None:
-        # Of the candidates alone: a client whose upload takes the last of its budget sends it to the end.
-        candidacy = EligibleClients(availability, [BudgetLeft(accountant)], np.arange(clients))
-    clients_context = ClientContext(
-        streams=streams,
-        links=links,
-        compute=compute,
-        availability=availability,
-        dropout=DROPOUT.checked(scenario.devices.dropout),
-        workload=workload,
-        accountant=accountant,
-        batteries=batteries,
-        may_leave=scenario.devices.availability.may_leave,
-        devices_up=devices_up,
-        links_up=links_up,
-        own_effects=[EFFECT_SETTINGS.checked(part).build(clients, streams) for part in scenario.rounds.effects],
-        least_work=LATE_RULE.checked(scenario.rounds.late).least_share,
-    )
+        run.effects = Effects([*run.effects, PrivacyBudget(accountant, numbers=not NUMBERS.isdisjoint(selector.needs))])
+    free = run.effects.having("free_s")
+    late = LATE_RULE.checked(scenario.rounds.late)
+    shown = run.shows() | ({} if labels is None else labels.columns())
     return ServerContext(
-        clients=clients_context,
+        clients=run,
         streams=streams,
-        availability=candidacy,
+        availability=EligibleClients(run.availability, free, np.arange(clients)) if free else run.availability,
         learner=learner,
         selector=selector,
         policy=checked_policy(scenario.rounds.policy),
-        late=LATE_RULE.checked(scenario.rounds.late),
+        late=late,
         minimum_updates=scenario.rounds.minimum_updates,
         weighting=WEIGHTING.checked(scenario.rounds.weights),
         knowledge=Knowledge(
             learner.samples,
             accountant,
-            expected.features if expected is not None and selector.uses_features else None,
+            run.features if selector.uses_features else None,
             workload.up_bits,
-            links.uplink_snr_hz,
-            links.allocates,
-            columns_at_request(links, compute, workload, batteries) | ({} if labels is None else labels.columns()),
+            run.links.uplink_snr_hz,
+            run.links.allocates,
+            shown,
         ),
-        expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
-        server_restart=faults.server_restart,
+        expected_duration_s=run.expected_s.sum(axis=0) if selector.oracle else None,
+        server_restart=None if scenario.rounds.faults is None else scenario.rounds.faults.server_restart,
         side_information=side,
         releases=None if privacy is None else privacy.facts(),
         secure=secure,
@@ -187,25 +156,35 @@ def build_context(
     )
 
 
-def _availability(
-    scenario: Scenario, streams: Streams, learner: Learner, breakable: list[OnOffProcess | None]
-) -> tuple[Availability, Batteries | None]:
-    """Return the run's availability (online, device and link up, battery charged, samples there) and the batteries."""
-    devices, clients = scenario.devices, scenario.crowd.clients
-    online = AVAILABILITY_MODEL.checked(devices.availability).build(clients, streams)
+def build_run(scenario: Scenario, streams: Streams, workload: Workload) -> Run:
+    """Return what the participations of a scenario stand on, with the effects of all of its parts."""
+    clients = scenario.crowd.clients
+    positions_m = PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams)
+    run = Run(
+        Clock(),
+        streams,
+        build_links(scenario.network, positions_m, streams),
+        _compute_times(scenario, streams, workload.learner),
+        _online(scenario, streams),
+        workload,
+    )
+    faults = {} if scenario.rounds.faults is None else {"rounds.faults": scenario.rounds.faults}
+    run.effects = effects_of({**dict(parts_of(scenario)), **faults}, run)
+    return run
+
+
+def _compute_times(scenario: Scenario, streams: Streams, learner: Learner) -> ComputeTimes:
+    law = COMPUTE_TIME.checked(scenario.devices.compute)
+    return law.build(scenario.crowd.clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
+
+
+def _online(scenario: Scenario, streams: Streams) -> Availability:
+    """Return when clients are online."""
+    model = scenario.devices.availability
+    online = AVAILABILITY_MODEL.checked(model).build(scenario.crowd.clients, streams)
     if not isinstance(online, Availability):
         raise PartError(
-            f"devices.availability: {type(devices.availability).__name__}.build returned {in_words(online)}",
+            f"devices.availability: {type(model).__name__}.build returned {in_words(online)}",
             "allowed: an instance of fedsim.devices.Availability",
         )
-    online = AVAILABILITY.checked(online)
-    energy = ENERGY.checked(devices.energy)
-    batteries = energy.build(clients, streams, learner.flops_per_sample if FLOPS in energy.requires else None)
-    criteria: list[EligibilityCriterion] = [Working(process) for process in breakable if process is not None]
-    if batteries is not None:
-        criteria.append(Charge(batteries))
-    works = learner.work_samples(np.arange(clients)) > 0
-    # Without any work of any client, nothing tells which of them have data.
-    if works.any() and not works.all():
-        criteria.append(Busy(works))
-    return (EligibleClients(online, criteria, np.arange(clients)) if criteria else online), batteries
+    return AVAILABILITY.checked(online)

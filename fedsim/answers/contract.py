@@ -116,8 +116,9 @@ class PartOf:
     def __call__(self, answer: object, given: Given) -> Any:
         if answer is None and self.none:
             return None
-        missing = [name for name in self.contract.methods if not hasattr(type(answer), name)]
-        if not isinstance(answer, self.type) or (self.type is object and missing):
+        part = unchecked(answer)
+        missing = [name for name in self.contract.methods if not hasattr(type(part), name)]
+        if not isinstance(part, self.type) or (self.type is object and missing):
             home = self.contract.protocol
             allowed = f"a part of type {home.__module__}.{home.__qualname__}"
             raise AnswerError(in_words(answer), f"{allowed}, or None" if self.none else allowed)

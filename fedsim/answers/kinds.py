@@ -210,6 +210,18 @@ class OptionalOf:
 
 
 @dataclass(frozen=True)
+class Several:
+    """A list or tuple of answers of a kind."""
+
+    kind: Kind
+
+    def __call__(self, answer: object, given: Given) -> list[Any]:
+        if not isinstance(answer, list | tuple):
+            raise AnswerError(in_words(answer), "a list or a tuple")
+        return [self.kind(one, given) for one in answer]
+
+
+@dataclass(frozen=True)
 class Free:
     """Anything: what the member does is guarded, and what it returns is checked where it is used."""
 

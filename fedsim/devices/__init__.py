@@ -12,7 +12,7 @@ Examples
 
 from typing import Annotated
 
-from fedsim.devices.availability.eligibility import Busy, Charge, EligibilityCriterion, EligibleClients, Working
+from fedsim.devices.availability.eligibility import EligibleClients, Freedom
 from fedsim.devices.availability.independent import AVAILABILITIES, Always, Bernoulli
 from fedsim.devices.batteries import Batteries, EnergyDemand, Prices
 from fedsim.devices.compute import COMPUTE_TIMES, Rate, ZeroCompute
@@ -33,22 +33,19 @@ __all__ = [
     "AvailabilityModel",
     "Batteries",
     "Bernoulli",
-    "Busy",
-    "Charge",
     "ComputeTime",
     "ComputeTimes",
     "Devices",
     "Dropout",
-    "EligibilityCriterion",
     "EligibleClients",
     "Energy",
     "EnergyDemand",
+    "Freedom",
     "Hazard",
     "Never",
     "NoEnergy",
     "Prices",
     "Rate",
-    "Working",
     "ZeroCompute",
 ]
 

@@ -138,6 +138,10 @@ class Batteries:
         """
         return self._from_s, self._until_s
 
+    def free_s(self, client: IntArray, time_s: float) -> FloatArray:
+        """Return from which instant on each client has at least the least charge if it takes no part; inf for never."""
+        return np.where(time_s <= self._until_s[client], self._from_s[client], np.inf)
+
     def charged(self, client: IntArray, time_s: float) -> BoolArray:
         """Return whether each client has at least the least charge and takes no part at an instant."""
         return (self._from_s[client] <= time_s) & (time_s <= self._until_s[client])

@@ -32,26 +32,24 @@ from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
 
 if TYPE_CHECKING:
-    from fedsim.rounds.clients.context import ClientContext
-    from fedsim.rounds.clients.expected_times import ExpectedTimes
-    from fedsim.rounds.clients.workload import Workload
+    from fedsim.rounds.run import Run
     from fedsim.rounds.server.context import ServerContext
     from fedsim.rounds.server.evaluations import EvaluationPlan
     from fedsim.rounds.server.server import Progress, Server, StoppingCriteria
     from fedsim.rounds.server.view import Knowledge
+    from fedsim.rounds.workload import Workload
 else:
     __getattr__ = on_use(
         __name__,
         {
-            "ClientContext": "fedsim.rounds.clients.context",
             "EvaluationPlan": "fedsim.rounds.server.evaluations",
-            "ExpectedTimes": "fedsim.rounds.clients.expected_times",
             "Knowledge": "fedsim.rounds.server.view",
             "Progress": "fedsim.rounds.server.server",
+            "Run": "fedsim.rounds.run",
             "Server": "fedsim.rounds.server.server",
             "ServerContext": "fedsim.rounds.server.context",
             "StoppingCriteria": "fedsim.rounds.server.server",
-            "Workload": "fedsim.rounds.clients.workload",
+            "Workload": "fedsim.rounds.workload",
         },
     )
 
@@ -64,13 +62,11 @@ __all__ = [
     "POLICIES",
     "AsynchronousPolicy",
     "Cancel",
-    "ClientContext",
     "Deadline",
     "Edges",
     "Effect",
     "EffectSettings",
     "EvaluationPlan",
-    "ExpectedTimes",
     "Faults",
     "Hierarchy",
     "Knowledge",
@@ -80,6 +76,7 @@ __all__ = [
     "Progress",
     "Round",
     "RoundPolicy",
+    "Run",
     "Server",
     "ServerContext",
     "ServerPort",

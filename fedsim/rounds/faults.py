@@ -14,7 +14,7 @@ Streams: ``fault-crash-start``, ``fault-outage-start`` by client; ``fault-crash-
 
 import itertools
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Annotated, Any, Final, Self
 
 from pydantic import Field, model_validator
@@ -23,6 +23,10 @@ from simpy import Environment, Event, Process
 from fedsim.clock import LastOfInstant, tie_s
 from fedsim.devices.availability.on_off import MarkovSojourns, Renewal, Sojourn
 from fedsim.registry import Settings, refusal
+from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.leaving import Crashes
+from fedsim.rounds.effects.outages import Outages
+from fedsim.rounds.run import Run
 from fedsim.streams import Streams
 from fedsim.units import Positive, Seconds
 
@@ -140,3 +144,11 @@ class Faults(Settings):
     def may_lose_clients(self) -> bool:
         """Whether a client may be lost during a participation; a server that restarts knows that it did."""
         return self.client_crash is not None or self.link_outage is not None
+
+    def effects(self, run: Run) -> Sequence[Effect]:
+        found: list[Effect] = []
+        if self.link_outage is not None:
+            found.append(Outages(self.link_outage.build(run.clients, run.streams)))
+        if self.client_crash is not None:
+            found.append(Crashes(self.client_crash.build(run.clients, run.streams)))
+        return found

@@ -29,6 +29,9 @@ class Plan:
     work : share of the whole work that each member does, shape (n,)
     deadline_s : instant after which the server does not wait, inf for none
     start_s : instant at which the cohort is sent
+    cohort : what the selector has prescribed for these clients; None for a question or another message
+    level : place of the part of the model that each trains, 0 for the whole, shape (n,); None where all train the whole
+    releases, number_releases, spent : by position, what has been charged when a message up began
     update : whether the message up is an update, not a response to a question
     waits_for_all, why_all : whether the server waits for all members, and what else is allowed
     links : of this cohort alone; None for those of the run
@@ -46,6 +49,8 @@ class Plan:
     """
 
     deadline_s: float = math.inf
+    cohort: Any = None
+    level: IntArray | None = None
     update: bool = True
     waits_for_all: bool = False
     why_all: str = "the policy waits for every client; choose one with a deadline"
@@ -77,6 +82,9 @@ class Plan:
         self.notes: dict[Any, Any] = {}
         self.cause: dict[int, Any] = {}
         self.columns: dict[str, NDArray[Any]] = {}
+        self.releases: dict[int, Any] = {}
+        self.number_releases: dict[int, Any] = {}
+        self.spent: dict[int, float] = {}
 
     def begin(self, now_s: float, known: int = 0) -> None:
         """Start now; the phases from one on have no times yet, and those before it get theirs at once."""

@@ -1,20 +1,25 @@
 """What the participations of a run stand on: clock, random streams, links, medium and compute times."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray, first_at_least
-from fedsim.devices import ComputeTimes
+from fedsim.devices import Availability, ComputeTimes
+from fedsim.errors import PartError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.network import Links
 from fedsim.network.medium.delayed import AfterSetUp, Delay
 from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.per_client import at, by_value, is_one
 from fedsim.rounds.plan import Plan
+from fedsim.rounds.workload import Workload
 from fedsim.streams import Streams
+
+_YEAR_S: Final = 365 * 86_400.0
 
 
 class Run:
@@ -23,17 +28,68 @@ class Run:
     Attributes
     ----------
     env : clock
-    streams, links, compute : random streams, links and compute times
+    streams, links, compute, availability : random streams, links, compute times, and when clients are online
+    workload : sizes of messages, and samples of the work
+    effects : what changes participations beside these, in order (`fedsim.rounds.effects.contract.Effects`)
     clients : K
     shared : whether downlink, work and uplink take place on a medium that clients share
     medium : that medium; None where clients share nothing
     """
 
-    def __init__(self, env: Environment, streams: Streams, links: Links, compute: ComputeTimes, clients: int) -> None:
-        self.env, self.streams, self.links, self.compute, self.clients = env, streams, links, compute, clients
+    def __init__(
+        self,
+        env: Environment,
+        streams: Streams,
+        links: Links,
+        compute: ComputeTimes,
+        availability: Availability,
+        workload: Workload,
+        effects: Any = (),
+    ) -> None:
+        self.env, self.streams, self.links, self.compute = env, streams, links, compute
+        self.availability, self.workload, self.effects = availability, workload, effects
+        self.clients = workload.samples.size
         self.shared = links.shared.down, False, links.shared.up
         self.medium: SharedMedium | None = links.open(env) if any(self.shared) else None
         self._setups: dict[float, Delay] = {}
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return the run itself: a copy of a view refers to the same run."""
+        return self
+
+    @property
+    def expected_s(self) -> FloatArray:
+        """Mean seconds of the phases of each client with all of its work, shape (3, K); inf where links carry nothing.
+
+        On a shared medium they are those of a client that has it to itself.
+        """
+        down_s = self.links.expected_downlink_s(self.workload.down_bits)
+        up_s = self.links.expected_uplink_s(self.workload.up_bits)
+        return np.stack([down_s, self.compute.expected_s(self.workload.samples), up_s])
+
+    def expected_on_air_s(self, bits: tuple[float, float]) -> FloatArray:
+        """Return the mean seconds on the air of messages down and up of every client, shape (2, K)."""
+        return np.stack(
+            [self.links.expected_on_air_s(size, up=up) for up, size in zip((False, True), bits, strict=True)]
+        )
+
+    @property
+    def features(self) -> FloatArray:
+        """Features that clients declare, shape (K, 4): the mean seconds of the phases, at most a year, and samples."""
+        seconds = np.minimum(self.expected_s, _YEAR_S)
+        return np.stack([*seconds, self.workload.learner.samples.astype(np.float64)], axis=1)
+
+    def shows(self) -> dict[str, Callable[[IntArray, float], FloatArray]]:
+        """Return the columns that clients declare when they are asked, by name: of their radio, and of effects."""
+        links, one = self.links, np.zeros(1, dtype=np.int64)
+        columns: dict[str, Callable[[IntArray, float], FloatArray]] = {}
+        if links.uplink_gain(one, 0.0) is not None:
+            columns["fading_gain"] = lambda client, time_s: _stated("uplink_gain", links.uplink_gain(client, time_s))
+        if links.uplink_power_dbm(one) is not None:
+            columns["full_power_dbm"] = lambda client, _: _stated("uplink_power_dbm", links.uplink_power_dbm(client))
+        for effect in self.effects:
+            columns |= effect.shows()
+        return columns
 
     def seconds(self, plan: Plan, phase: int, members: IntArray | slice, start_s: FloatArray) -> FloatArray:
         """Return how long members work, or their own links take for their messages, shape (m,)."""
@@ -106,3 +162,9 @@ class Run:
             np.inf,
             first_at_least(lambda at_s: self.carried(plan, phase, members, start_s, at_s), wanted, whole_s),
         )
+
+
+def _stated(name: str, values: FloatArray | None) -> FloatArray:
+    if values is None:
+        raise PartError(f"network: {name} returned None after an array", "allowed: one of the two for a whole run")
+    return values

@@ -1,14 +1,13 @@
 """Deadlines that are shorter than any client takes on average."""
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from fedsim.arrays import FloatArray
 from fedsim.code_digest import is_builtin
-from fedsim.rounds import ExpectedTimes
+from fedsim.rounds import Run
 from fedsim.rounds.policies.deadline import Deadline
 from fedsim.scenario.scenario import Scenario
 
@@ -17,7 +16,7 @@ MOST_CLIENTS: Final = 100_000
 _ENOUGH: Final = 0.9
 
 
-def too_late(scenario: Scenario, expected: Callable[[], ExpectedTimes]) -> tuple[str, ...]:
+def too_late(scenario: Scenario, run: Run) -> tuple[str, ...]:
     """Return a sentence if the mean participation of each client is longer than the deadline; nothing otherwise.
 
     Parts that are not fedsim's own, and late updates that count, are not looked at.
@@ -27,12 +26,12 @@ def too_late(scenario: Scenario, expected: Callable[[], ExpectedTimes]) -> tuple
         return ()
     if scenario.crowd.clients > MOST_CLIENTS or not all(is_builtin(type(part)) for part in parts):
         return ()
-    times = expected()
-    works = times.samples > 0 if times.samples.any() else np.ones(times.samples.size, dtype=bool)
-    whole_s = times.duration_s[works]
+    samples, (down_s, work_s, up_s) = run.workload.learner.samples, run.expected_s
+    works = samples > 0 if samples.any() else np.ones(samples.size, dtype=bool)
+    whole_s = (down_s + work_s + up_s)[works]
     if whole_s.min() <= policy.deadline_s:
         return ()
-    phases = {"work": times.compute_s, "downlink": times.downlink_s, "uplink": times.uplink_s}
+    phases = {"work": work_s, "downlink": down_s, "uplink": up_s}
     told = ", ".join(f"{name} {_range(values[works])} s" for name, values in phases.items())
     enough_s = float(np.quantile(whole_s, _ENOUGH, method="higher"))
     way_out = "links carry nothing"

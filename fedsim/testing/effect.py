@@ -8,19 +8,17 @@ from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Always
-from fedsim.devices.dropout import Never
 from fedsim.history.outcomes import PHASES, Outcome
 from fedsim.learning import NoLearning
 from fedsim.network.distributions import Constant
 from fedsim.network.latency import LatencyNetwork
 from fedsim.rounds.clients.clients import Clients
-from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.participations import Participations
-from fedsim.rounds.clients.workload import Workload
-from fedsim.rounds.effects.contract import Effect, Limit
+from fedsim.rounds.effects.contract import Effect, Effects, Limit
 from fedsim.rounds.effects.kinds import EffectSettings
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
+from fedsim.rounds.workload import Workload
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, at_least_two
 
@@ -75,17 +73,16 @@ class _Trial(Examination):
         self._env = Environment()
         links = LatencyNetwork(downlink=Constant(value_s=_DOWN_S), uplink=Constant(value_s=_UP_S))
         learner = NoLearning(model_bits=_BITS, samples_per_client=int(_SAMPLES)).build(clients, self._streams)
-        context = ClientContext(
-            streams=self._streams,
-            links=links.build(np.zeros((clients, 2)), self._streams),
-            compute=_Work(),
-            availability=Always().build(clients, self._streams),
-            dropout=Never(),
-            workload=Workload(learner),
-            may_leave=False,
-            own_effects=[_Examined(self, self._effect)],
+        run = Run(
+            self._env,
+            self._streams,
+            links.build(np.zeros((clients, 2)), self._streams),
+            _Work(),
+            Always().build(clients, self._streams),
+            Workload(learner),
+            Effects([_Examined(self, self._effect)]),
         )
-        self._run = Clients(self._env, context)
+        self._run = Clients(run)
 
     def ends(self) -> list[tuple[float, ...]]:
         """Return when the participations of each cohort have ended."""

@@ -21,15 +21,17 @@ from fedsim.network.distributions import Zero
 from fedsim.network.latency import LatencyNetwork
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.clients import Clients
-from fedsim.rounds.clients.context import ClientContext
-from fedsim.rounds.clients.workload import Workload
+from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.leaving import Vanishing
 from fedsim.rounds.policies.contracts import RoundPolicy, Running
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
+from fedsim.rounds.run import Run
 from fedsim.rounds.server.asynchronous import server_of
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.view import Knowledge
+from fedsim.rounds.workload import Workload
 from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, alike
@@ -140,14 +142,14 @@ class _Play(Examination):
         clients, streams = len(trial.work_s), Streams(0)
         availability, learner = Always().build(clients, streams), _learner(clients)
         context = ServerContext(
-            clients=ClientContext(
-                streams=streams,
-                links=LatencyNetwork(downlink=Zero(), uplink=Zero()).build(np.zeros((clients, 2)), streams),
-                compute=_WorkTimes(trial),
-                availability=availability,
-                dropout=_Losses(trial.lost),
-                workload=Workload(learner),
-                may_leave=False,
+            clients=Run(
+                self.env,
+                streams,
+                LatencyNetwork(downlink=Zero(), uplink=Zero()).build(np.zeros((clients, 2)), streams),
+                _WorkTimes(trial),
+                availability,
+                Workload(learner),
+                Effects([Vanishing(_Losses(trial.lost))]),
             ),
             streams=streams,
             availability=availability,
@@ -157,7 +159,7 @@ class _Play(Examination):
             knowledge=Knowledge(learner.samples, None),
         )
         rows = Rows(Recorder("check"), context, None)
-        self._server = server_of(context)(self.env, context, Clients(self.env, context.clients), rows)
+        self._server = server_of(context)(self.env, context, Clients(context.clients), rows)
 
     def ends(self) -> list[tuple[float, RoundEnd]]:
         """Return when each round has ended, and by what."""

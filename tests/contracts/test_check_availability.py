@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from fedsim import Component
-from fedsim.devices import AVAILABILITIES, Availability, Bernoulli, Charge, EligibleClients, Working
+from fedsim.devices import AVAILABILITIES, Availability, Bernoulli, EligibleClients
 from fedsim.devices.availability.on_off import Markov, OnOffProcess
 from fedsim.errors import ContractError
+from fedsim.rounds.effects.battery import Battery
+from fedsim.rounds.effects.leaving import Crashes
 from fedsim.testing import check_availability
 from tests.golden import scenarios as golden
 from tests.support.checks import refuses
@@ -38,7 +40,7 @@ def test_clients_that_must_meet_criteria_pass(online):
             power = batteries([60.0] + [20.0] * (clients - 1), gain_w=0.1, least=50.0)
             running = Markov(mean_on_s=800.0, mean_off_s=400.0).build(clients, streams.within("devices"))
             return EligibleClients(
-                online.build(clients, streams), [Charge(power), Working(running)], np.arange(clients)
+                online.build(clients, streams), [Battery(power), Crashes(running)], np.arange(clients)
             )
 
     check_availability(Eligible())

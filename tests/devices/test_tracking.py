@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.devices import AVAILABILITIES, Availability, Charge, EligibleClients, Working, tracking
+from fedsim.devices import AVAILABILITIES, Availability, EligibleClients, tracking
 from fedsim.devices.availability.independent import AlwaysAvailable
 from fedsim.devices.availability.on_off import Markov
+from fedsim.rounds.effects.battery import Battery
+from fedsim.rounds.effects.leaving import Crashes
 from fedsim.streams import Streams
 from tests.support.worlds import batteries
 
@@ -57,7 +59,7 @@ def test_several_criteria(steps_s, begun):
     power = batteries(np.linspace(20.0, 60.0, 10).tolist(), gain_w=0.5, least=50.0)
     running = Markov(mean_on_s=30.0, mean_off_s=10.0).build(10, Streams(3))
     online = AVAILABILITIES.make({"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 30.0}).build(10, Streams(1))
-    law = EligibleClients(online, [Charge(power), Working(running)], np.arange(10))
+    law = EligibleClients(online, [Battery(power), Crashes(running)], np.arange(10))
     tracker, client = law.tracker(np.arange(10)), np.array(sorted(begun), dtype=np.int64)
     for i, time_s in enumerate(np.cumsum(steps_s).tolist()):
         if i == len(steps_s) // 2:

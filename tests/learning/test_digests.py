@@ -80,7 +80,7 @@ def digests(scenario, executor=None):
 
 def sent_updates(context, base):
     """Return what each client sends the first time, private if the scenario says so."""
-    crowd, accountant = np.arange(context.learner.samples.size), context.clients.accountant
+    crowd, accountant = np.arange(context.learner.samples.size), context.accountant
     if accountant is None:
         return context.learner.updates(base, crowd)
     return context.learner.updates(base, crowd, {one: Release(*accountant.charge(one)) for one in crowd.tolist()})

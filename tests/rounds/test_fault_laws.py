@@ -11,10 +11,12 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim import Scenario, simulate
-from fedsim.devices import Always, Charge, EligibleClients, Working
+from fedsim.devices import Always, EligibleClients
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
 from fedsim.rounds import Faults
+from fedsim.rounds.effects.battery import Battery
+from fedsim.rounds.effects.leaving import Crashes
 from fedsim.rounds.faults import ClientCrash, LinkOutage, ServerRestart
 from fedsim.streams import Streams
 from tests.support.families import by_default
@@ -249,7 +251,7 @@ def test_a_round_starts_when_a_search_through_all_instants_finds_a_candidate(lin
     online, runs, works, full = map(list, zip(*lines, strict=True))
     count = len(lines)
     power = batteries([60.0 if one else 10.0 for one in full], gain_w=1.0, least=60.0)
-    conditions = [Working(switched(runs)), Charge(power), Working(switched(works))]
+    conditions = [Crashes(switched(runs)), Battery(power), Crashes(switched(works))]
     inner = Always().build(count, Streams(0)) if always else switched(online)
     eligible = EligibleClients(inner, conditions, np.arange(count))
     expected = [

@@ -14,8 +14,11 @@ from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
-from fedsim.rounds import ClientContext, Deadline, Edges, WaitForAll, Workload
+from fedsim.rounds import Deadline, Edges, Run, WaitForAll, Workload
 from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.effects.battery import Battery
+from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.outages import Outages
 from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
@@ -31,7 +34,6 @@ from tests.support.worlds import (
     CountingLearner,
     Everybody,
     FixedCompute,
-    FixedDropout,
     FixedLinks,
     Pipe,
     Sequence,
@@ -625,16 +627,10 @@ def test_edge_servers_that_ask_their_clients_crash_in_the_middle_of_it(merging):
 def test_an_oracle_foresees_the_wait_for_a_link_that_is_down():
     """The link fails at 2 s for 3 s: 1 s down, 2 s of work until 3 s, a wait until 5 s and 4 s up."""
     one = np.ones(1)
-    context = ClientContext(
-        streams=Streams(0),
-        links=FixedLinks([1.0], [4.0]),
-        compute=FixedCompute([2.0]),
-        availability=Always().build(1, Streams(0)),
-        dropout=FixedDropout([math.inf]),
-        workload=Workload(CountingLearner(np.array([10]))),
-        batteries=(power := batteries([50.0], send=1.0)),
-        links_up=working([(0, 2), (5, 99)]),
-    )
+    power, online = batteries([50.0], send=1.0), Always().build(1, Streams(0))
+    work = Workload(CountingLearner(np.array([10])))
+    effects = Effects([Outages(working([(0, 2), (5, 99)])), Battery(power)])
+    run = Run(Environment(), Streams(0), FixedLinks([1.0], [4.0]), FixedCompute([2.0]), online, work, effects)
     plan = Plan(np.array([0]), 1, 1, looked_s=0.0, candidacy_draw=1, bits=(1.0, 1.0), samples=one, compute_s=2.0 * one)
-    assert Clients(Environment(), context).phases_s(plan).ravel().tolist() == [1.0, 2.0, 2.0 + 4.0]
+    assert Clients(run).phases_s(plan).ravel().tolist() == [1.0, 2.0, 2.0 + 4.0]
     assert power.charged(np.array([0]), 0.0).tolist() == [True], "its battery takes part in nothing"

@@ -14,6 +14,8 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from fedsim.answers import unchecked
+from fedsim.code_digest import is_builtin
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NO_VALUE, NOT_CUT, Fate, Outcome
 from fedsim.history.schema import TABLES
 from fedsim.rounds.server.outside import SteppedServer
@@ -172,14 +174,21 @@ class Promised:
         work, flat = clients.workload, isinstance(runner, SynchronousServer)
         return cls(
             (work.down_bits, work.up_bits),
-            clients.accountant,
-            (work.down_sizes[1:], work.up_sizes[1:]),
+            server.context.accountant,
+            _narrow(work),
             one_server=flat,
             asks=selector.probe is not None,
             draws=selector.draws_samples,
             # From outside, or by an effect of the user's own that changes plans.
-            any_size=isinstance(runner, SteppedServer) or any(effect.says("plan") for effect in clients.own_effects),
+            any_size=isinstance(runner, SteppedServer)
+            or any(effect.says("plan") and not is_builtin(type(unchecked(effect))) for effect in clients.effects),
         )
+
+
+def _narrow(work):
+    """Return the sizes of messages down and up with parts of the model."""
+    widths = work.learner.widths
+    return ((), ()) if widths is None else (widths.down_bits[1:], widths.up_bits[1:] + work.beside_bits)
 
 
 def check_tables(tables: Mapping[str, pa.Table], promised: Promised, rules=None):

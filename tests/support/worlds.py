@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedsim.devices import Always, Batteries, Charge, Dropout, EligibleClients, Prices, Working
+from fedsim.clock import Clock
+from fedsim.devices import Always, Batteries, Dropout, EligibleClients, Prices
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.history import Recorder
 from fedsim.learning import ClientEvaluations, Evaluation, KnownEvaluation
+from fedsim.measurements import NUMBERS
 from fedsim.network.contracts import Directions, Links
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
@@ -16,14 +18,22 @@ from fedsim.network.transfers import SharedMedium
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
     Cancel,
-    ClientContext,
     EvaluationPlan,
     Hierarchy,
     Knowledge,
+    Run,
     ServerContext,
     StoppingCriteria,
     Workload,
 )
+from fedsim.rounds.effects.allocation import Allocation
+from fedsim.rounds.effects.battery import Battery
+from fedsim.rounds.effects.connections import Connections
+from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.leaving import Crashes, Offline
+from fedsim.rounds.effects.of_parts import of_dropout
+from fedsim.rounds.effects.outages import Outages
+from fedsim.rounds.effects.privacy_budget import PrivacyBudget
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from fedsim.wiring import build_server
@@ -135,7 +145,7 @@ def batteries(
 
 def charged(availability, power):
     """Return the availability of clients that are also charged."""
-    return EligibleClients(availability, [Charge(power)], np.arange(power.clients))
+    return EligibleClients(availability, [Battery(power)], np.arange(power.clients))
 
 
 @dataclass
@@ -291,25 +301,29 @@ def serve(
     selector = selector or Everybody()
     ledger = None if budget is None else PrivacyAccountant(budget, clients)
     presence = presence or Always().build(clients, Streams(0))
-    conditions = [Working(switched) for switched in (devices_up, links_up) if switched is not None]
-    conditions += [] if batteries is None else [Charge(batteries)]
     streams = streams or Streams(0)
+    run = Run(
+        Clock(),
+        streams,
+        links or FixedLinks(downlink_s, uplink_s),
+        FixedCompute(compute_s),
+        presence,
+        Workload(learner, getattr(selector, "needs", ()), secure and secure.masked_bits),
+    )
+    faults = [] if links_up is None else [Outages(links_up)]
+    faults += [] if devices_up is None else [Crashes(devices_up)]
+    power = [] if batteries is None else [Battery(batteries)]
+    leaving = of_dropout(dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s), run)
+    numbers = not NUMBERS.isdisjoint(getattr(selector, "needs", ()))
+    accounts = [] if ledger is None else [PrivacyBudget(ledger, numbers=numbers)]
+    connections = [] if run.links.connection is None else [Connections(run.links.connection)]
+    own = [*faults, *connections, Offline(presence), *leaving, *effects, *power, *accounts]
+    found = [Allocation(), *(late or Cancel()).effects(run), *own]
+    run.effects = Effects(found)
+    conditions = [*faults, *power]
     presence = EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence
     context = ServerContext(
-        clients=ClientContext(
-            streams=streams,
-            links=links or FixedLinks(downlink_s, uplink_s),
-            compute=FixedCompute(compute_s),
-            availability=presence,
-            dropout=dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
-            workload=Workload(learner, getattr(selector, "needs", ()), secure and secure.masked_bits),
-            accountant=ledger,
-            batteries=batteries,
-            devices_up=devices_up,
-            links_up=links_up,
-            own_effects=effects,
-            least_work=(late or Cancel()).least_share,
-        ),
+        clients=run,
         streams=streams,
         availability=presence,
         learner=learner,

@@ -67,7 +67,7 @@ class Episode:
     @property
     def leakage(self) -> float:
         """Largest epsilon that a client has spent; 0 without privacy."""
-        accountant = self._simulation.context.clients.accountant
+        accountant = self._simulation.context.accountant
         return 0.0 if accountant is None else float(np.max(accountant.spent, initial=0.0))
 
     def play(self, cohort: Cohort) -> Step:

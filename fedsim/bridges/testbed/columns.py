@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.history.outcomes import NO_VALUE, Fate, Outcome
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.server.charges import charged
+from fedsim.rounds.effects.privacy_budget import charged
 from fedsim.rounds.server.outside import Closed
 
 _OUTCOMES: Final = np.array(Outcome.labels())
@@ -293,5 +293,5 @@ def _columns(run: CohortRun, places: IntArray) -> dict[str, NDArray[Any]]:
         "downlink_bits": known(down_bits),
         "uplink_bits": known(up_bits),
         "energy_j": known(plan.columns.get("energy_j", np.zeros(plan.client.size))),
-        "epsilon": charged(run, places),
+        "epsilon": charged(run.plan, places),
     }

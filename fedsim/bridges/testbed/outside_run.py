@@ -19,7 +19,7 @@ from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.errors import StepError
 from fedsim.history import History
 from fedsim.learning import Evaluation
-from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext
+from fedsim.rounds import EvaluationPlan, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.outside import Asked, Decisions, Wish
 from fedsim.scenario import Scenario
@@ -80,15 +80,14 @@ class OutsideRun:
         self._stated, self.learner = Stated(learner.samples.size), ReportedLearner(learner)
         self._data_digest = learner.data_digest
         masked = None if context.secure is None else context.secure.masked_bits
-        workload = StatedWorkload(learner, context.selector.needs, masked, self._stated)
-        compute = StatedComputeTimes(clients.compute, self._stated)
+        clients.workload = StatedWorkload(learner, context.selector.needs, masked, self._stated)
+        clients.compute = StatedComputeTimes(clients.compute, self._stated)
         self.context = replace(
             context,
             learner=self.learner,
             selector=_Asked(context.selector).port,
             noise_to_signal=False,
             numbers_from_outside=True,
-            clients=replace(clients, workload=workload, compute=compute),
         )
         return self.context
 
@@ -245,8 +244,7 @@ class OutsideRun:
     @cached_property
     def _features(self) -> FloatArray:
         """What clients declare of themselves, shape (K, 4)."""
-        clients = self.context.clients
-        return ExpectedTimes.of(clients.links, clients.compute, clients.workload).features
+        return self.context.clients.features
 
 
 def _no_clients() -> Cohort:

@@ -9,6 +9,7 @@ from fedsim.devices import ComputeTimes
 from fedsim.learning import Learner
 from fedsim.per_client import Values, at, is_one
 from fedsim.rounds import Workload
+from fedsim.rounds.workload import Narrow
 
 
 class Stated:
@@ -52,9 +53,9 @@ class StatedWorkload(Workload):
         update_bits = learner.update_bits or 0.0
         self._beside_bits = self.up_bits - (update_bits if masked is None else masked(update_bits))
 
-    def of(self, client: IntArray, level: IntArray | None) -> tuple[Values, Values, FloatArray]:
+    def of(self, client: IntArray, narrow: Narrow | None = None) -> tuple[Values, Values, FloatArray]:
         """Return the bits down and up of clients, and their work in samples, shape (n,)."""
-        down, up, samples = super().of(client, level)
+        down, up, samples = super().of(client, narrow)
         stated_down, stated_up = self._stated.of("down_bits", client), self._stated.of("up_bits", client)
         stated_samples = self._stated.of("samples", client)
         if stated_down is not None:

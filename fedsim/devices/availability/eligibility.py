@@ -1,4 +1,4 @@
-"""Eligibility of clients: online, and besides with a charged battery, a running device and a link that is up."""
+"""Eligibility of clients: online, and besides free, which effects of a run say: charged, running, with a link."""
 
 import math
 from collections.abc import Sequence
@@ -7,98 +7,39 @@ from typing import Protocol
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.devices.batteries import Batteries
 from fedsim.devices.contracts import Availability
-from fedsim.devices.tracking import AvailabilityTracker, JointTracker, PlainTracker
+from fedsim.devices.tracking import AvailabilityTracker, JointTracker
 
 
-class EligibilityCriterion(Protocol):
-    """A requirement of a client beside being online."""
+class Freedom(Protocol):
+    """What besides being online a client needs to be selected; an effect of a run, for example."""
 
-    def tracker(self, client: IntArray) -> AvailabilityTracker: ...
-
-    def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client meets the criterion at an instant."""
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        """Return what tells at each look which clients may be selected."""
         ...
 
-    def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds of the time in which each client may meet the criterion next, both of shape (n,).
-
-        They hold for clients that take no part until then. Before the first bound a client surely does not meet the
-        criterion, and after the second it never will.
-        """
+    def free_s(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return from which instant on each client may be selected if it takes no part until then; None for always."""
         ...
-
-
-class Charge:
-    """A battery above the threshold."""
-
-    def __init__(self, batteries: Batteries) -> None:
-        self._batteries = batteries
-
-    def tracker(self, client: IntArray) -> AvailabilityTracker:
-        """Return what looks at each battery anew, since participations begin and end between looks."""
-        return PlainTracker(lambda ids, time_s, _: self.holds(ids, time_s), client, "look")
-
-    def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        return self._batteries.charged(client, time_s)
-
-    def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        from_s, until_s = (bound[client] for bound in self._batteries.charged_s())
-        return np.maximum(from_s, time_s), until_s
-
-
-class Working:
-    """A device that runs, or a link that is up."""
-
-    def __init__(self, process: OnOffProcess) -> None:
-        self._process = process
-
-    def tracker(self, client: IntArray) -> AvailabilityTracker:
-        return self._process.tracker(client)
-
-    def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        return self._process.state(client, time_s)[0]
-
-    def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return when each device or link works next, without an end, since it always comes back."""
-        works, left_s = self._process.state(client, time_s)
-        return np.where(works, time_s, time_s + left_s), np.full(client.size, np.inf)
-
-
-class Busy:
-    """Work to do: a client without samples has none, for the whole run."""
-
-    def __init__(self, works: BoolArray) -> None:
-        self._works = works
-
-    def tracker(self, client: IntArray) -> AvailabilityTracker:
-        return PlainTracker(lambda ids, time_s, _: self.holds(ids, time_s), client, "run")
-
-    def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        return np.asarray(self._works[client])
-
-    def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        return np.where(self._works[client], time_s, np.inf), np.full(client.size, np.inf)
 
 
 class EligibleClients(Availability):
-    """The run's availability: online, device and link up, battery above threshold.
+    """The run's availability: online, and free by all that has a say.
 
-    Where no online client meets all criteria, `next_s` searches for the first instant at which one does. Clients that
+    Where no online client is free, `next_s` searches for the first instant at which one does. Clients that
     come and go with time are looked up from change to change. A draw without an eligible client is repeated every
     `retry_s`, with random numbers of its own, unless only some clients count.
     """
 
-    def __init__(self, online: Availability, criteria: Sequence[EligibilityCriterion], client: IntArray) -> None:
+    def __init__(self, online: Availability, freedoms: Sequence[Freedom], client: IntArray) -> None:
         self.kind, self.retry_s = online.kind, online.retry_s
-        self._online, self._criteria, self._client = online, criteria, client
+        self._online, self._freedoms, self._client = online, freedoms, client
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
         eligible = self._online.available(client, time_s, draw)
-        for criterion in self._criteria:
-            eligible = eligible & criterion.holds(client, time_s)
+        for freedom in self._freedoms:
+            if (free_s := freedom.free_s(client, time_s)) is not None:
+                eligible = eligible & (free_s <= time_s)
         return np.asarray(eligible)
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
@@ -126,7 +67,7 @@ class EligibleClients(Availability):
         return now_s, draw
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
-        return JointTracker([self._online.tracker(client), *(part.tracker(client) for part in self._criteria)])
+        return JointTracker([self._online.tracker(client), *(part.tracker(client) for part in self._freedoms)])
 
     def redraw(self, draw: int) -> int:
         return self._online.redraw(draw)
@@ -135,12 +76,11 @@ class EligibleClients(Availability):
         return self._possible_s(client, time_s, self._online.earliest_s(client, time_s, draw))
 
     def part(self, client: IntArray) -> "EligibleClients":
-        return EligibleClients(self._online.part(client), self._criteria, client)
+        return EligibleClients(self._online.part(client), self._freedoms, client)
 
     def _possible_s(self, client: IntArray, time_s: float, from_s: FloatArray) -> FloatArray:
-        """Return the first instant from given ones on at which each client may meet the criteria; `inf`: never."""
-        until_s = np.full(client.size, np.inf)
-        for criterion in self._criteria:
-            opens_s, closes_s = criterion.window_s(client, time_s)
-            from_s, until_s = np.maximum(from_s, opens_s), np.minimum(until_s, closes_s)
-        return np.where(from_s <= until_s, from_s, np.inf)
+        """Return the first instant from given ones on at which each client may be free; `inf`: never."""
+        for freedom in self._freedoms:
+            if (free_s := freedom.free_s(client, time_s)) is not None:
+                from_s = np.maximum(from_s, free_s)
+        return from_s

@@ -4,12 +4,10 @@ import math
 from typing import Final, Self
 
 import numpy as np
-from simpy import Environment
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
-from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
@@ -20,16 +18,15 @@ _INFINITE: Final = int(np.array(math.inf).view(np.uint64))
 class Clients:
     """The clients of one run."""
 
-    def __init__(self, env: Environment, context: ClientContext) -> None:
-        self.env, self.context = env, context
-        self.run = Run(env, context.streams, context.links, context.compute, context.workload.samples.size)
-        bits = context.workload.down_bits
-        if self.run.medium is not None:
+    def __init__(self, run: Run) -> None:
+        self.run, self.env = run, run.env
+        bits = run.workload.down_bits
+        if run.medium is not None:
             # Whether the shared downlink and uplink of each client carry nothing, shape (2, K).
-            never = np.isinf([context.links.expected_downlink_s(bits), context.links.expected_uplink_s(bits)])
+            never = np.isinf([run.links.expected_downlink_s(bits), run.links.expected_uplink_s(bits)])
             self._unreachable = never & np.array(self.run.shared)[[DOWNLINK, UPLINK], None]
             self._all_reachable = not self._unreachable.any()
-        self.effects: Effects = context.effects
+        self.effects = Effects(run.effects)
         starts = frozenset[int]().union(*[effect.starts for effect in self.effects])
         phases = range(len(PHASES))
         self.on_clock = tuple(self.run.shared[phase] or phase in starts for phase in phases)

@@ -12,6 +12,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
 from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
 from fedsim.learning import Drawn, Model, Release, Update
 from fedsim.rounds.clients.participations import Participations
+from fedsim.rounds.plan import Plan
 from fedsim.selectors import Cohort
 
 _ALL: Final = slice(None)
@@ -48,11 +49,7 @@ class CohortRun:
         self.asked: IntArray = self.everyone[:0]
         self.together: Sequence[Update] = ()
         self.updates: dict[int, Update] = {}
-        self.releases: dict[int, Release] = {}
-        self.number_releases: dict[int, Release] = {}
-        self.spent: dict[int, float] = {}
         self.work = filled(size, 1.0) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
-        self.level: IntArray | None = None
         self.drawn: Drawn | None = None
         self.silent: BoolArray | None = None
         self.fate = np.empty(size, dtype=np.int8)
@@ -64,6 +61,27 @@ class CohortRun:
         self.served_round, self.staleness = none[0], none[1]
         self.used_weight = np.zeros(size)
         self.measured: dict[str, NDArray[np.floating[Any]]] = {}
+
+    @property
+    def plan(self) -> Plan:
+        return self.participations.plan
+
+    @property
+    def level(self) -> IntArray | None:
+        """Place of the part of the model that each member trains; None where all train the whole."""
+        return self.plan.level
+
+    @property
+    def releases(self) -> dict[int, Release]:
+        return self.plan.releases
+
+    @property
+    def number_releases(self) -> dict[int, Release]:
+        return self.plan.number_releases
+
+    @property
+    def spent(self) -> dict[int, float]:
+        return self.plan.spent
 
     @property
     def buffered(self) -> IntArray:

@@ -1,5 +1,6 @@
 """The clients of a run as they are before its first round, for the table ``clients``."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.devices import Batteries, ComputeTimes
+from fedsim.devices import ComputeTimes
 from fedsim.history.schema import CLIENTS
 from fedsim.learning import Learner
 from fedsim.network import Links
+from fedsim.rounds.effects.contract import Shown
 
 Columns = dict[str, NDArray[Any]]
 
@@ -19,15 +21,13 @@ def described(
     links: Links,
     compute: ComputeTimes,
     learner: Learner,
-    batteries: Batteries | None,
+    shown: Mapping[str, Shown],
     flops_per_sample: float | None = None,
 ) -> pa.Table:
     """Return the table of the clients; null where a network, a device or a learner has no such value."""
     everyone = np.arange(learner.samples.size)
     known = {"client": everyone, **_of_links(links), **_of_work(compute, learner, everyone, flops_per_sample)}
-    if batteries is not None:
-        known["capacity_j"] = np.array(np.broadcast_to(batteries.capacity_j, everyone.shape))
-        known["charge_j"] = batteries.charge_j(everyone, 0.0)
+    known |= {column.name: shown[column.name](everyone, 0.0) for column in CLIENTS.columns if column.name in shown}
     columns = [
         column.from_codes(known[column.name]) if column.name in known else pa.nulls(everyone.size, column.type)
         for column in CLIENTS.columns

@@ -1,5 +1,7 @@
 """Batteries that pay for bits, for work and for time on the air, and end a participation when they are empty."""
 
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -8,8 +10,8 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray, all_of, first_at_least
 from fedsim.devices import Batteries, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
-from fedsim.per_client import Values
-from fedsim.rounds.effects.contract import NEVER, Effect, Limit, Members
+from fedsim.per_client import Values, at
+from fedsim.rounds.effects.contract import NEVER, Effect, Limit, Members, Shown
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
@@ -25,13 +27,45 @@ class Battery(Effect):
     """Each member pays phase by phase out of the charge with which it begins."""
 
     def __init__(self, batteries: Batteries) -> None:
-        self._batteries = batteries
+        self.batteries = batteries
 
     def begin(self, run: Run) -> None:
         self._run = run
 
+    def free_s(self, client: IntArray, time_s: float) -> FloatArray:
+        return self.batteries.free_s(client, time_s)
+
+    def shows(self) -> Mapping[str, Shown]:
+        batteries = self.batteries
+        return {
+            "charge_j": batteries.charge_j,
+            "capacity_j": lambda client, _: _each(at(batteries.capacity_j, client), client),
+            "charging_w": lambda client, _: _each(at(batteries.idle_gain_w, client), client),
+            "participation_j": lambda client, _: self._mean_j[client],
+        }
+
+    def participation_j(self, client: IntArray, phases_s: FloatArray, on_air_s: FloatArray) -> FloatArray:
+        """Return the joules of whole participations; infinite seconds count only where they cost.
+
+        Seconds of the three phases have the shape (3, n), and those on the air, down and up, (2, n).
+        """
+        prices, workload, (down_s, work_s, up_s) = self.batteries.prices.of(client), self._run.workload, phases_s
+        radio_j = prices.receive_j_per_bit * workload.down_bits + prices.transmit_j_per_bit * workload.up_bits
+        air_j = _paid_j(prices.receive_w, on_air_s[0]) + _paid_j(prices.transmit_w, on_air_s[1])
+        air_j += _paid_j(prices.base_w, down_s + up_s)
+        work_j = prices.sample_j * workload.samples[client] + _paid_j(prices.compute_w, work_s)
+        return _each(radio_j + air_j + work_j, client)
+
+    @cached_property
+    def _mean_j(self) -> FloatArray:
+        """Mean joules of a participation of every client."""
+        run = self._run
+        phases_s = run.features[:, :3].T
+        on_air_s = run.expected_on_air_s((run.workload.down_bits, run.workload.up_bits))
+        return self.participation_j(np.arange(run.clients), phases_s, np.minimum(on_air_s, phases_s[::2]))
+
     def plan(self, plan: Plan) -> None:
-        demand = self._batteries.begin(
+        demand = self.batteries.begin(
             plan.client,
             plan.start_s,
             (plan.bits[0], plan.bits[1]),
@@ -111,9 +145,9 @@ class Battery(Effect):
                     plan.on_air_s[phase // 2, members] = self._on_air_s(plan, phase, members, spent_s[phase])
                 radio_j[phase] = demand.radio_j(phase, members, plan.on_air_s[phase // 2, members], spent_s[phase])
         spent_j = demand.spent_j(members, done, emptied, radio_j)
-        self._batteries.end(client, demand.charge_j[members] - spent_j, ended_s)
+        self.batteries.end(client, demand.charge_j[members] - spent_j, ended_s)
         plan.columns["energy_j"][members], plan.columns["emptied"][members] = spent_j, emptied
-        plan.columns["left_j"][members] = self._batteries.charge_j(client, ended_s)
+        plan.columns["left_j"][members] = self.batteries.charge_j(client, ended_s)
 
     def _price_work(self, plan: Plan, members: IntArray) -> None:
         """Price the work of members that have shortened it since they began."""
@@ -204,3 +238,12 @@ def _shares_done(
         if np.all(np.greater(whole, 0)):
             done[phase] = sent / whole
     return done
+
+
+def _paid_j(power_w: Values, seconds: FloatArray) -> FloatArray:
+    """Return power times seconds; no power costs nothing, however long it takes."""
+    return np.multiply(power_w, seconds, out=np.zeros(seconds.size), where=np.greater(power_w, 0))
+
+
+def _each(values: FloatArray | float, client: IntArray) -> FloatArray:
+    return np.broadcast_to(np.asarray(values, dtype=np.float64), client.shape)

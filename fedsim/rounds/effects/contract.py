@@ -1,13 +1,14 @@
 """The contract of an effect, every member of which has a default that does nothing."""
 
-from collections.abc import Callable, Generator, Sequence
-from typing import Any, ClassVar, Final, NamedTuple, Protocol, final
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar, final
 
 import numpy as np
 from simpy import Environment, Event
 
-from fedsim.answers import Contract, Flag, Free
+from fedsim.answers import Contract, Flag, Free, Numbers, OptionalOf, same_shape
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
 from fedsim.learning import Model
 from fedsim.per_client import Values
 from fedsim.rounds.plan import Plan
@@ -15,6 +16,9 @@ from fedsim.rounds.run import Run
 from fedsim.selectors import Answers, Cohort, RoundView
 
 NEVER: Final = np.inf
+E = TypeVar("E", bound="Effect")
+Shown = Callable[[IntArray, float], FloatArray]
+"""A column of a selector's view: values of clients, shape (n,), by their ids and the instant."""
 Members = IntArray | int
 """Positions in a cohort, shape (m,), or one position: then values are numbers."""
 
@@ -115,6 +119,43 @@ class Effect:
         ----------
         run : clock, links, medium and random streams of the run, and its number of clients
         """
+
+    def free_s(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return from which instant on each client may be selected if it takes no part until then; None for always.
+
+        It is the present or an earlier instant for a client that may be selected now, and inf for never. A later one
+        may be too early: it is asked about again then.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        time_s : the present instant
+
+        Returns
+        -------
+        free_s : instants, shape (n,)
+        """
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        """Return what follows which clients may be selected from look to look; by default `free_s` of all at each look.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        """
+
+        def free(ids: IntArray, time_s: float, _: int) -> BoolArray:
+            free_s = self.free_s(ids, time_s)
+            return np.ones(ids.size, dtype=bool) if free_s is None else free_s <= time_s
+
+        return PlainTracker(free, client, "look")
+
+    def shows(self) -> Mapping[str, Shown]:
+        """Return columns that clients declare, by name: for a selector's view, and for the table ``clients`` at 0 s.
+
+        A selector reads a column of `fedsim.selectors.RoundView` as its attribute, and any by ``at_request[name]()``.
+        """
+        return {}
 
     def plan(self, plan: Plan) -> None:
         """Change sizes and work of a cohort that is about to start.
@@ -217,6 +258,9 @@ EFFECT: Final = Contract(
     {
         "may_end": Flag(),
         "begin": Free(),
+        "free_s": OptionalOf(Numbers(same_shape("client"), infinite=True)),
+        "tracker": Free(),
+        "shows": Free(),
         "plan": Free(),
         "due": Free(),
         "wait_s": Free(),
@@ -249,6 +293,10 @@ class Effects(tuple[Effect, ...]):
     def having(self, member: str) -> Sequence[Effect]:
         """Return the effects that have a member of their own in place of the default."""
         return [effect for effect in self if effect.says(member)]
+
+    def of(self, kind: type[E]) -> E | None:
+        """Return the effect of a kind; None if there is none."""
+        return next((effect for effect in self if type(effect) is kind), None)  # type: ignore[misc]
 
     def asked(self, phase: int) -> Asked:
         """Return the effects that are asked about a phase."""

@@ -1,6 +1,7 @@
 """Effects of a scenario: settings, each of which builds the effect of one run."""
 
-from typing import ClassVar, Final
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
 
 from fedsim.answers import Contract, PartOf
 from fedsim.registry import Component, Registry
@@ -47,6 +48,15 @@ class EffectSettings(Component):
         streams : random streams of the run
         """
         raise NotImplementedError
+
+    def effects(self, run: Any) -> Sequence[Effect]:
+        """Return the effect alone.
+
+        Parameters
+        ----------
+        run : that it is for
+        """
+        return [EFFECT_SETTINGS.checked(self).build(run.clients, run.streams)]
 
 
 EFFECT_SETTINGS: Final = Contract("effect settings", EffectSettings, {"build": PartOf(Effect, EFFECT)})

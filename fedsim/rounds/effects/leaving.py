@@ -2,13 +2,20 @@
 
 import numpy as np
 
-from fedsim.arrays import BoolArray, FloatArray, any_of
+from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of
 from fedsim.devices import Availability, Dropout
 from fedsim.devices.availability.on_off import OnOffProcess
+from fedsim.devices.tracking import AvailabilityTracker
 from fedsim.history.outcomes import UPLINK
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit, Members
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
+
+
+def works_s(process: OnOffProcess, client: IntArray, time_s: float) -> FloatArray:
+    """Return from which instant on the device or link of each client works."""
+    works, left_s = process.state(client, time_s)
+    return np.where(works, time_s, time_s + left_s)
 
 
 class Leaving(Effect):
@@ -58,6 +65,12 @@ class Crashes(Leaving):
 
     def __init__(self, devices_up: OnOffProcess) -> None:
         self._up = devices_up
+
+    def free_s(self, client: IntArray, time_s: float) -> FloatArray:
+        return works_s(self._up, client, time_s)
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        return self._up.tracker(client)
 
     def leaves_after_s(self, plan: Plan, task_s: FloatArray) -> FloatArray:
         runs, left_s = self._up.state(plan.client, plan.looked_s)

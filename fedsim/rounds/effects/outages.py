@@ -5,11 +5,13 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
 from fedsim.devices.availability.on_off import OnOffProcess
+from fedsim.devices.tracking import AvailabilityTracker
 from fedsim.history.outcomes import DOWNLINK, UPLINK
 from fedsim.rounds.effects.contract import Effect, Limit, Members
+from fedsim.rounds.effects.leaving import works_s
 from fedsim.rounds.plan import Plan
 
 _EPSILON: Final = float(np.finfo(np.float64).eps)
@@ -22,6 +24,12 @@ class Outages(Effect):
 
     def __init__(self, links_up: OnOffProcess) -> None:
         self._up = links_up
+
+    def free_s(self, client: IntArray, time_s: float) -> FloatArray:
+        return works_s(self._up, client, time_s)
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        return self._up.tracker(client)
 
     def plan(self, plan: Plan) -> None:
         """Note when each link fails, which works now: first, and once its upload has begun, shape (2, n)."""

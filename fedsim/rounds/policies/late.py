@@ -4,7 +4,8 @@ A late client has not delivered when its round is over. It is cancelled, or it f
 has its part of the spectrum and is no candidate before it has finished.
 """
 
-from typing import Annotated, ClassVar, Final
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
@@ -14,6 +15,7 @@ from fedsim.learning import Learner
 from fedsim.registry import Component, Registry, Slot
 from fedsim.rounds.aggregation.rules import AGGREGATION_RULE, AggregationRule, FedAvgRule
 from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
+from fedsim.rounds.effects.partial_work import PartialWork
 
 LATE: Final = Registry(
     "late rule",
@@ -62,6 +64,16 @@ class LateRule(Component):
         learner : that adds updates up
         """
         return FedAvgRule(learner)
+
+    def effects(self, run: Any) -> Sequence[PartialWork]:
+        """Return what shortens the work of clients; nothing where `least_share` is 1.
+
+        Parameters
+        ----------
+        run : that it is for
+        """
+        least_share = LATE_RULE.checked(self).least_share
+        return [PartialWork(least_share, run.workload.learner)] if least_share < 1.0 else []
 
 
 LATE_RULE: Final = Contract(

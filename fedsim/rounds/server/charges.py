@@ -9,11 +9,11 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.outcomes import NO_VALUE
 from fedsim.history.recorder import Recorder
-from fedsim.learning import Release, Update
-from fedsim.privacy import PrivacyAccountant
+from fedsim.learning import Update
 from fedsim.privacy.central import ServerNoise, largest_weight
 from fedsim.rounds.aggregation.rules import Arrivals
 from fedsim.rounds.clients.cohort import CohortRun, Members
+from fedsim.rounds.effects.privacy_budget import charged
 from fedsim.rounds.server.context import ServerContext
 
 Energies = tuple[float, float, float, int]
@@ -28,7 +28,7 @@ class Charges:
 
     def __init__(self, recorder: Recorder, context: ServerContext, edge: int, member: IntArray | None) -> None:
         self._recorder, self._context, self._edge, self._member = recorder, context, edge, member
-        self._accountant, self._facts = context.clients.accountant, context.releases
+        self._accountant, self._facts = context.accountant, context.releases
         self.energies = _NOTHING
         self._noise: ServerNoise | None = None
         self.watches = context.noise_to_signal or (self._facts is not None and self._facts.server is not None)
@@ -41,7 +41,7 @@ class Charges:
         """Return the columns of participations of a cohort, at some positions or of all."""
         if not run.releases:
             return _FREE
-        return {"epsilon": charged(run, run.everyone if part is None else part)}
+        return {"epsilon": charged(run.plan, run.everyone if part is None else part)}
 
     def add(self, run: CohortRun, rows: IntArray) -> None:
         """Record the releases of members at positions of a cohort."""
@@ -123,18 +123,3 @@ def _ratio(noise: float, signal: float) -> float | None:
     """Return noise over signal; None where that is no finite number."""
     ratio = noise / signal if signal > 0 else math.nan
     return ratio if math.isfinite(ratio) else None
-
-
-def charge(run: CohortRun, accountant: PrivacyAccountant, numbers: bool, i: int) -> None:
-    """Charge a member for the upload that begins, and for numbers beside it."""
-    client = int(run.cohort.client[i])
-    run.releases[i] = Release(*accountant.charge(client))
-    if numbers and accountant.numbers_share:
-        run.number_releases[i] = Release(*accountant.charge_numbers(client))
-    run.spent[i] = float(accountant.spent[client])
-
-
-def charged(run: CohortRun, members: IntArray) -> FloatArray:
-    """Return the epsilon that members' uploads were charged, 0 before they start."""
-    made = run.releases, run.number_releases
-    return np.array([sum(of[i].epsilon for of in made if i in of) for i in members.tolist()], dtype=np.float64)

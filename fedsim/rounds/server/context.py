@@ -2,21 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.devices import Availability
+from fedsim.devices import Availability, Batteries
 from fedsim.learning import Learner, Release
-from fedsim.privacy import ReleaseFacts, SideInformation
+from fedsim.privacy import PrivacyAccountant, ReleaseFacts, SideInformation
 from fedsim.privacy.side_information import released_numbers
 from fedsim.rounds.aggregation.weightings import BySamples, Weighting
-from fedsim.rounds.clients.context import ClientContext
+from fedsim.rounds.effects.battery import Battery
+from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.privacy_budget import PrivacyBudget
 from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
+from fedsim.rounds.run import Run
 from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.view import Knowledge
 from fedsim.selectors import SelectorPort
@@ -27,7 +31,7 @@ from fedsim.streams import Streams
 class ServerContext:
     """What the server process of one run depends on."""
 
-    clients: ClientContext
+    clients: Run
     streams: Streams
     availability: Availability
     learner: Learner
@@ -44,6 +48,16 @@ class ServerContext:
     secure: SecureParts | None = None
     weighting: Weighting = field(default_factory=BySamples)
     numbers_from_outside: bool = False
+
+    @cached_property
+    def accountant(self) -> PrivacyAccountant | None:
+        budget = Effects(self.clients.effects).of(PrivacyBudget)
+        return None if budget is None else budget.accountant
+
+    @cached_property
+    def batteries(self) -> Batteries | None:
+        battery = Effects(self.clients.effects).of(Battery)
+        return None if battery is None else battery.batteries
 
     def sent_numbers(
         self, client: IntArray, releases: Sequence[Release], columns: Mapping[str, NDArray[Any]]

@@ -1,21 +1,17 @@
 """What the clients of a cohort are to do: messages down and up, work, and the weights of their updates."""
 
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning import Model
-from fedsim.measurements import NUMBERS
-from fedsim.network import Links
 from fedsim.rounds.aggregation.weightings import cohort_weights
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.clients.sampled_work import SampledWork, SampledWorks
-from fedsim.rounds.clients.widths import WidthChoice
 from fedsim.rounds.plan import Plan
-from fedsim.rounds.server.charges import charge
 from fedsim.rounds.server.context import ServerContext
-from fedsim.selectors import Allocation, Cohort
+from fedsim.selectors import Cohort
 
 
 class Loads:
@@ -45,15 +41,13 @@ class Loads:
         """Return what the cohort that has begun is to do, for clients found available at ``looked_s``."""
         context, cohort, drew = self.context, run.cohort, self._drew
         client, workload = cohort.client, context.clients.workload
-        if self._widths is not None and not cohort.trained:
-            run.level = self._widths.levels(client, limit_s)
-        down, up, samples = workload.of(client, run.level)
+        down, up, samples = workload.of(client)
         if cohort.trained:
             # A client that has trained for a question has its update: the message down only asks for it.
             down, samples = 0.0, np.zeros(client.size)
         if drew is not None and cohort.sampling is not None:
             # Noise and masks hide who has drawn nothing.
-            hidden = context.clients.accountant is not None or context.secure is not None
+            hidden = context.accountant is not None or context.secure is not None
             (down, up), samples = drew.bits(cohort.sampling, down, up, hidden=hidden), drew.samples
             run.drawn, run.silent = drew.drawn, None if hidden else drew.silent
         compute_s = samples if cohort.trained else context.clients.compute.duration_s(client, draw, samples)
@@ -67,13 +61,8 @@ class Loads:
             samples=samples,
             compute_s=compute_s,
         )
+        plan.cohort = cohort
         plan.work, plan.deadline_s, plan.update = run.work, now_s + limit_s, not cohort.trained
-        if cohort.allocation is not None:
-            self._allocate(plan, cohort.allocation)
-        accountant = context.clients.accountant
-        if accountant is not None:
-            accountant.cohort_sent()
-            plan.on_upload = partial(charge, run, accountant, not NUMBERS.isdisjoint(context.selector.needs))
         return plan
 
     def _weights_of(self, client: IntArray, drew: SampledWork | None) -> FloatArray:
@@ -84,23 +73,6 @@ class Loads:
         count[client] = drew.drawn.taken
         return self.context.weighting.of_clients(count, self.context.clients.streams)[client]
 
-    def _allocate(self, plan: Plan, given: Allocation) -> None:
-        """Let a cohort work and send with what its selector has given it."""
-        if given.cpu_frequency is not None:
-            plan.compute_s = plan.compute_s / given.cpu_frequency
-        if given.bandwidth_hz is not None or given.transmit_power_dbm is not None:
-            links: Links = self.context.clients.links
-            plan.links = links.allocated(plan.client, given.bandwidth_hz, given.transmit_power_dbm)
-        plan.cpu_frequency, plan.transmit_power_dbm = given.cpu_frequency, given.transmit_power_dbm
-
     @cached_property
     def _sampled(self) -> SampledWorks:
         return SampledWorks(self.context.learner, self.context.clients.streams)
-
-    @cached_property
-    def _widths(self) -> WidthChoice | None:
-        """The choice of widths; None where all clients train the whole model."""
-        clients, workload = self.context.clients, self.context.clients.workload
-        if workload.widths is None:
-            return None
-        return WidthChoice(workload.widths, clients.links, clients.compute, workload)

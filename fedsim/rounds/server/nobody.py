@@ -18,7 +18,7 @@ def refusal_to_start(context: ServerContext, start_s: float) -> ScenarioError:
 
 def why_nobody(context: ServerContext, time_s: float) -> str:
     """Return why no client will be selected from an instant on."""
-    batteries = context.clients.batteries
+    batteries = context.batteries
     if spent := _why_spent(context):
         return spent
     if batteries is not None:
@@ -31,7 +31,7 @@ def why_nobody(context: ServerContext, time_s: float) -> str:
 
 def _why_spent(context: ServerContext) -> str:
     """Return why no client can be selected for its privacy account; empty while one can."""
-    accountant = context.clients.accountant
+    accountant = context.accountant
     if accountant is None or len(accountant.closed) < accountant.spent.size:
         return ""
     return accountant.why_closed

@@ -7,8 +7,8 @@ import numpy as np
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.plan import Plan
-from fedsim.rounds.server.at_request import expected_on_air_s, participation_j
 from fedsim.rounds.server.context import ServerContext
 from fedsim.selectors import OracleView, RoundView
 
@@ -24,7 +24,7 @@ def with_future(context: ServerContext, clients: Clients, view: RoundView, avail
         expected_duration_s=expected_duration_s,
         coming_duration_s=future.duration_s,
         coming_uplink_s=future.uplink_s,
-        coming_energy_j=None if context.clients.batteries is None else future.energy_j,
+        coming_energy_j=None if context.batteries is None else future.energy_j,
         stays=future.stays,
     )
 
@@ -51,11 +51,11 @@ class OracleKnowledge:
 
         Where a link carries nothing, it is `inf` if time on the air costs energy.
         """
-        clients = self.context.clients
-        if clients.batteries is None:
+        battery = self.clients.effects.of(Battery)
+        if battery is None:
             raise ValueError("an oracle of energy needs batteries; this run has none")
         phases_s, on_air_s = np.split(self._times_s(), [len(PHASES)])
-        return participation_j(clients.batteries, clients.workload, self.view.client, phases_s, on_air_s)
+        return battery.participation_j(self.view.client, phases_s, on_air_s)
 
     def _phases_s(self) -> FloatArray:
         return self._times_s()[: len(PHASES)]
@@ -104,8 +104,8 @@ class OracleKnowledge:
     def _on_air_s(self, plan: Plan) -> FloatArray:
         """Return the seconds on the air of phases that are planned, shape (2, n); means on a shared medium."""
         run, sizes, everyone = self.clients.run, [float(np.max(size)) for size in plan.bits], plan.everyone
-        on_air_s = expected_on_air_s(run.links, (sizes[0], sizes[1]))[:, plan.client]
-        if self.context.clients.batteries is not None:
+        on_air_s = run.expected_on_air_s((sizes[0], sizes[1]))[:, plan.client]
+        if self.context.batteries is not None:
             for phase in (DOWNLINK, UPLINK):
                 if not run.shared[phase]:
                     start_s = plan.begun_s[phase] + plan.queue_s[phase]

@@ -68,7 +68,7 @@ class Questions(Effect):
         bits = workload.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits
         plan = server.message(client, draw, bits, samples, compute_s)
         plan.why_all = "the selector's question waits for every answer; choose a wait_s"
-        releases, sizes, accountant = dict[int, Release](), dict[int, float](), context.clients.accountant
+        releases, sizes, accountant = dict[int, Release](), dict[int, float](), context.accountant
         # The expected seconds of work and upload disclose nothing of a client's data.
         if asks_loss and accountant is not None and not context.selector.asks_losses:
             raise SelectorError(
@@ -183,7 +183,7 @@ class Questions(Effect):
 
 def why_no_norms(context: ServerContext) -> str:
     """Return why clients cannot be asked for the norms of their updates; empty if they can."""
-    if context.clients.accountant is not None:
+    if context.accountant is not None:
         return "in a run with privacy: norms of updates are not private"
     if context.learner.remembers:
         return "where an update depends on those before it: it would be made twice"

@@ -12,11 +12,12 @@ from fedsim.clock import call_after
 from fedsim.devices import Always
 from fedsim.history.outcomes import NOT_CUT, Outcome
 from fedsim.rounds.clients.clients import Clients
-from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.participations import Participations
-from fedsim.rounds.clients.workload import Workload
-from fedsim.rounds.effects.contract import Effect, Limit
+from fedsim.rounds.effects.contract import Effect, Effects, Limit
+from fedsim.rounds.effects.of_parts import of_dropout
 from fedsim.rounds.plan import Plan
+from fedsim.rounds.run import Run
+from fedsim.rounds.workload import Workload
 from fedsim.streams import Streams
 from tests.support.worlds import CountingLearner, FixedCompute, FixedDropout, FixedLinks
 
@@ -41,16 +42,9 @@ def sent(env, lines, on_end=None, effects=(), *, all_awaited=False):
     """Return the participations of clients with times of their phases, and of leaving, on a clock."""
     down_s, work_s, up_s, leaves_s = np.array([(*line, math.inf)[:4] for line in lines]).T
     size = len(lines)
-    context = ClientContext(
-        streams=Streams(0),
-        links=FixedLinks(down_s, up_s),
-        compute=FixedCompute(work_s),
-        availability=Always().build(size, Streams(0)),
-        dropout=FixedDropout(leaves_s),
-        workload=Workload(CountingLearner(np.full(size, 10))),
-        may_leave=False,
-        own_effects=effects,
-    )
+    streams, links, work = Streams(0), FixedLinks(down_s, up_s), FixedCompute(work_s)
+    run = Run(env, streams, links, work, Always().build(size, streams), Workload(CountingLearner(np.full(size, 10))))
+    run.effects = Effects([*of_dropout(FixedDropout(leaves_s), run), *effects])
     plan = Plan(
         np.arange(size),
         1,
@@ -62,7 +56,7 @@ def sent(env, lines, on_end=None, effects=(), *, all_awaited=False):
         compute_s=work_s,
     )
     plan.waits_for_all = all_awaited
-    return Participations(Clients(env, context), plan, on_end)
+    return Participations(Clients(run), plan, on_end)
 
 
 def run(lines, stops_s, effects=()):

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simpy import Environment
 
-from fedsim.devices import EnergyDemand
+from fedsim.devices import Always, EnergyDemand
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
+from fedsim.rounds.workload import Workload
 from fedsim.streams import Streams
-from tests.support.worlds import FixedCompute, FixedLinks, batteries
+from tests.support.worlds import CountingLearner, FixedCompute, FixedLinks, batteries
 
 LASTS = 3
 
@@ -22,7 +23,8 @@ def runs_empty(charge_j, costs_j):
     """Return the phase in which a battery runs empty and the share of it that is paid for, and the energy demand."""
     receive, sample, send = costs_j
     battery = Battery(batteries([charge_j], receive=receive, sample=sample, send=send, capacity=1e9))
-    battery.begin(Run(Environment(), Streams(0), FixedLinks([1.0], [1.0]), FixedCompute([1.0]), 1))
+    online, work = Always().build(1, Streams(0)), Workload(CountingLearner(np.array([1])))
+    battery.begin(Run(Environment(), Streams(0), FixedLinks([1.0], [1.0]), FixedCompute([1.0]), online, work))
     one = np.ones(1)
     plan = Plan(np.array([0]), 1, 1, looked_s=0.0, candidacy_draw=1, bits=(1.0, 1.0), samples=one, compute_s=one)
     plan.begin(0.0)
