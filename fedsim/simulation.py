@@ -147,6 +147,9 @@ class Simulation:
         budget = None if accountant is None else accountant.total
         return replace(
             self.history(),
+            find_scenario=partial(_itself, self.scenario),
+            digest=self.scenario.digest(),
+            seed=self.scenario.seed,
             remarks=self.remarks,
             budget=budget,
             until_s=self.scenario.rounds.until_s,
@@ -158,6 +161,10 @@ class Simulation:
     def history(self) -> History:
         """Return what has happened so far."""
         return self.recorder.history()
+
+
+def _itself(scenario: Scenario) -> Scenario:
+    return scenario
 
 
 @dataclass(frozen=True)
