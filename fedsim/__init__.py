@@ -9,6 +9,7 @@ At which second does the model reach 80 %, and what would another selector, dead
 `read_run`      the history of such a folder
 `load_model`    its model, as a module of PyTorch
 `History`       participations, rounds and evaluations as tables
+`sweep`         many runs of variants and seeds, compared pair by pair; a `Study`
 `draw`          one figure of several histories
 `Testbed`       the clock of a scenario, for training code of your own
 `Component`     what a part of your own (network, law, policy ...) derives from
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fedsim.scenario import Scenario
     from fedsim.selectors import Cohort, Reports, RoundView
     from fedsim.simulation import simulate
+    from fedsim.studies import Study, StudyResult, sweep
     from fedsim.testing import check_selector
 else:
     __getattr__ = on_use(
@@ -43,6 +45,8 @@ else:
             "Reports": "fedsim.selectors",
             "RoundView": "fedsim.selectors",
             "Scenario": "fedsim.scenario",
+            "Study": "fedsim.studies.study",
+            "StudyResult": "fedsim.studies.result",
             "Testbed": "fedsim.bridges",
             "check_selector": "fedsim.testing",
             "draw": "fedsim.history",
@@ -50,6 +54,7 @@ else:
             "read_run": "fedsim.results",
             "run": "fedsim.results",
             "simulate": "fedsim.simulation",
+            "sweep": "fedsim.studies.sweeping",
         },
     )
 
@@ -62,6 +67,8 @@ __all__ = [
     "Reports",
     "RoundView",
     "Scenario",
+    "Study",
+    "StudyResult",
     "Testbed",
     "check_selector",
     "draw",
@@ -69,6 +76,7 @@ __all__ = [
     "read_run",
     "run",
     "simulate",
+    "sweep",
 ]
 
 

@@ -147,18 +147,29 @@ class Simulation:
         accountant = self.context.accountant
         budget = None if accountant is None else accountant.total
         return replace(
-            self.history(),
-            remarks=self.remarks,
-            budget=budget,
-            until_s=self.scenario.rounds.until_s,
-            target_accuracy=self.scenario.results.target_accuracy,
-            target=None if self.scenario.rounds.target is None else self.scenario.rounds.target.goal,
-            smoothing=self.scenario.results.smoothing,
+            self.history(), remarks=self.remarks, budget=budget, **asked_of(self.scenario, self.scenario.digest())
         )
 
     def history(self) -> History:
         """Return what has happened so far."""
         return self.recorder.history()
+
+
+def asked_of(scenario: Scenario, digest: str) -> dict[str, Any]:
+    """Return what a history knows of its scenario, by field."""
+    return {
+        "find_scenario": partial(_itself, scenario),
+        "digest": digest,
+        "seed": scenario.seed,
+        "until_s": scenario.rounds.until_s,
+        "target_accuracy": scenario.results.target_accuracy,
+        "target": None if scenario.rounds.target is None else scenario.rounds.target.goal,
+        "smoothing": scenario.results.smoothing,
+    }
+
+
+def _itself(scenario: Scenario) -> Scenario:
+    return scenario
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,13 @@ ENVIRONMENT_VARIABLE: Final = "FEDSIM_CACHE"
 
 
 def user_cache() -> Path:
-    """Return the folder: ``FEDSIM_CACHE``, else ``~/.cache/fedsim``. It need not exist."""
+    """Return the folder: ``FEDSIM_CACHE``, else ``fedsim`` in ``XDG_CACHE_HOME`` or ``~/.cache``; it need not exist."""
     named = os.environ.get(ENVIRONMENT_VARIABLE)
     if named:
         return expanded(named, StoreError)
+    of_user = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if of_user.is_absolute():  # the specification ignores others
+        return of_user / "fedsim"
     try:
         return Path("~/.cache/fedsim").expanduser()
     except RuntimeError:

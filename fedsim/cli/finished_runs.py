@@ -3,17 +3,21 @@
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from fedsim.cli.options import each_path, one_path
 from fedsim.cli.printing import print_table
+from fedsim.errors import FedsimError
+
+if TYPE_CHECKING:
+    from fedsim.history import History
 
 
 def plot(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", callback=each_path, help="Run folders.")],
-    x: Annotated[str, typer.Option("--x", help="time or round.")] = "time",
+    x: Annotated[str, typer.Option("--x", help="time or round; of several seeds bits and joules too.")] = "time",
     y: Annotated[
         str,
         typer.Option(
@@ -28,7 +32,7 @@ def plot(
         Path, typer.Option("--out", callback=one_path, help="File to write; its ending is its format.")
     ] = Path("runs/plot.png"),
 ) -> None:
-    """Draw one figure with a curve for each run.
+    """Draw one figure with a curve for each run; runs that differ in their seed alone are one mean with a band.
 
     With --y clients the curve is that of the clients' accuracies on their own samples, in ascending order.
     """
@@ -44,9 +48,26 @@ def plot(
             labels[i] += " (not whole)"
     if y == "clients":
         draw_clients(histories, labels=labels, out=out)
+    elif (variants := _by_variant(histories)) is not None:
+        from fedsim.studies.figures.bands import draw_bands
+
+        draw_bands(variants, x, y, next(iter(variants)), smoothing=smoothing, out=out)
     else:
         draw(histories, cast(Any, x), cast(Any, y), smoothing=smoothing, labels=labels, out=out)
     typer.echo(str(out))
+
+
+def _by_variant(histories: "list[History]") -> "dict[str, dict[int, History]] | None":
+    """Return runs by variant and seed; None where no variant has several seeds, or not all scenarios are known."""
+    from fedsim.studies.folders import group
+
+    if len(histories) < 2 or len({history.seed for history in histories}) < 2:
+        return None
+    try:
+        variants = group(histories)
+    except FedsimError:
+        return None
+    return variants if any(len(of) > 1 for of in variants.values()) else None
 
 
 def report(

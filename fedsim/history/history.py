@@ -9,6 +9,7 @@ import numpy as np
 from fedsim.errors import RunError
 from fedsim.history import accounting, critical_path, exports, fairness, figures, what_if
 from fedsim.history.analyses import explaining, gaps, lost, targets
+from fedsim.history.described import Described, FindScenario
 from fedsim.history.first_sight import as_html, as_text
 from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y
@@ -45,6 +46,9 @@ class History(Tables):
     ----------
     find_model : where `model` finds it; None for a history without one
     find_evaluations : how `evaluate_missing` has the evaluations that were not made; None for a history without
+    find_scenario : where `scenario` finds it; None for a history without one
+    digest : of the scenario; None for a history without one
+    seed : of the scenario
     unfinished : what the run of a folder lacks to be whole, in words; None for a whole one
     remarks : sentences on what the scenario leaves without privacy, and why the run ended before its last round
     budget : greatest epsilon that a client may leak; None without privacy
@@ -61,10 +65,15 @@ class History(Tables):
     [1, 2]
     >>> history.participations.num_rows
     10
+    >>> history.digest == scenario.digest(), history.scenario == scenario, history.seed
+    (True, True, 1)
     """
 
     find_model: FindModel | None = field(default=None, repr=False, compare=False, kw_only=True)
     find_evaluations: FindEvaluations | None = field(default=None, repr=False, compare=False, kw_only=True)
+    find_scenario: FindScenario | None = field(default=None, repr=False, compare=False, kw_only=True)
+    digest: str | None = field(default=None, compare=False, kw_only=True)
+    seed: int | None = field(default=None, compare=False, kw_only=True)
     unfinished: str | None = field(default=None, compare=False, kw_only=True)
     remarks: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     budget: float | None = field(default=None, compare=False, kw_only=True)
@@ -111,6 +120,19 @@ class History(Tables):
         if self.unfinished is not None:
             lines.append(("not whole", self.unfinished))
         return f"History of {self.name!r}", lines
+
+    @property
+    def scenario(self) -> Described:
+        """What was run.
+
+        Raises
+        ------
+        RunError
+            If the history has none.
+        """
+        if self.find_scenario is None:
+            raise RunError(f"{self.name}: no scenario is known of this history")
+        return self.find_scenario()
 
     @property
     def notes(self) -> list[str]:

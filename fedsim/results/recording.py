@@ -29,7 +29,7 @@ from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of, side_information_of
 from fedsim.scenario.doubts import doubts_of
-from fedsim.simulation import EvaluatingAll, Simulation
+from fedsim.simulation import EvaluatingAll, Simulation, asked_of
 
 
 def run(
@@ -227,10 +227,7 @@ def _finished_before(folder: RunFolder) -> History:
             history = with_fields(
                 history,
                 remarks=known + _ended_early(folder.scenario, history),
-                until_s=folder.scenario.rounds.until_s,
-                target_accuracy=folder.scenario.results.target_accuracy,
-                target=None if folder.scenario.rounds.target is None else folder.scenario.rounds.target.goal,
-                smoothing=folder.scenario.results.smoothing,
+                **asked_of(folder.scenario, history.digest or folder.scenario.digest()),
             )
         write_results(folder.path, folder.scenario, history)
         folder.written_again()

@@ -21,6 +21,7 @@ from fedsim.results.places import SWAP, located
 from fedsim.results.repeating import evaluate_all
 from fedsim.results.state import RunState, TableState, read_state, shortfall
 from fedsim.results.summary import read_summary
+from fedsim.scenario import Scenario
 from fedsim.scenario.sections import Target
 from fedsim.whole_files import replace_file
 
@@ -116,6 +117,9 @@ def _history(folder: Path, state: RunState) -> History:
         **tables,
         unfinished=None if finished else shortfall(folder),
         find_evaluations=partial(evaluate_all, folder) if tables["evaluations"].num_rows else None,
+        find_scenario=partial(_scenario_of, folder),
+        digest=state.digest,
+        seed=state.seed,
     )
     history = replace(history, **_asked(folder))
     if finished and located(folder, SUMMARY).exists():
@@ -128,6 +132,10 @@ def _history(folder: Path, state: RunState) -> History:
             smoothing=summary.get("held_evaluations", history.smoothing),
         )
     return with_model(history, folder)
+
+
+def _scenario_of(folder: Path) -> Scenario:
+    return Scenario.load(located(folder, SCENARIO))
 
 
 def _asked(folder: Path) -> dict[str, Any]:

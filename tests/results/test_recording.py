@@ -1,6 +1,7 @@
 """A run whose folder can no longer be written ends with an error, and what it has written stays."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -48,3 +49,12 @@ def test_a_folder_that_cannot_be_made_is_refused_in_words(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be made: Not a directory"):
         run(TIMING, tmp_path / "file" / "run")
+
+
+def test_a_history_knows_its_scenario(tmp_path):
+    scenario = TIMING.replace({"seed": 3})
+    made = run(scenario, tmp_path / "run", store=False)
+    for history in (made, read_run(tmp_path / "run")):
+        assert (history.scenario, history.digest, history.seed) == (scenario, scenario.digest(), 3)
+    with pytest.raises(RunError, match="no scenario is known"):
+        _ = replace(made, find_scenario=None).scenario

@@ -1,0 +1,230 @@
+"""The commands ``fedsim sweep`` and ``fedsim compare``: many runs, and paired differences between them."""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedsim.cli.options import DataDir, each_path, one_path
+from fedsim.cli.printing import print_lines, print_table
+from fedsim.cli.scenarios import Assignments, Quiet, load_scenario
+from fedsim.errors import FedsimError
+
+if TYPE_CHECKING:
+    from fedsim.studies import Study, StudyResult
+    from fedsim.studies.comparing.comparison import Comparison
+
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="time_to_80%, accuracy@30s, mean_round_s, ...; may be repeated."),
+]
+Horizon = Annotated[
+    list[str] | None,
+    typer.Option("--horizon", metavar="S", help="Seconds up to which targets are waited for, or rounds=N, bits=N."),
+]
+Baseline = Annotated[str, typer.Option("--baseline", help="Variant that others are compared with (default: first).")]
+Level = Annotated[float, typer.Option("--level", help="Of the intervals.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at a time (default: cores).")]
+Store = Annotated[
+    Path | None, typer.Option("--store", callback=one_path, help="Folder of the store that all runs share.")
+]
+To = Annotated[
+    Path | None, typer.Option("--to", callback=one_path, help="File of the comparison: .csv, .json, .tex or .txt.")
+]
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", callback=one_path, help="A scenario or a study in TOML.")],
+    grid: Annotated[
+        list[str] | None, typer.Option("--grid", metavar="A.B=X,Y", help="Values of a path; each with each other.")
+    ] = None,
+    zipped: Annotated[
+        list[str] | None, typer.Option("--zip", metavar="A.B=X,Y", help="Values of a path; the first ones together.")
+    ] = None,
+    assignments: Assignments = None,
+    seeds: Annotated[str, typer.Option("--seeds", help="How many, or which: 10, or 3,5,8.")] = "5",
+    metrics: Metrics = None,
+    horizon: Horizon = None,
+    baseline: Baseline = "",
+    level: Level = 0.95,
+    name: Annotated[str | None, typer.Option("--name", help="Of the study (default: the scenario's).")] = None,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", callback=one_path, help="Folder (default: studies/NAME).")
+    ] = None,
+    store: Store = None,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Look nothing up and keep nothing.")] = False,
+    data_dir: DataDir = None,
+    executor: Annotated[str | None, typer.Option("--executor", help="What computes trainings.")] = None,
+    on: Annotated[str, typer.Option("--on", help="processes, ray or ray:ADDRESS.")] = "processes",
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be run, in which time and memory.")] = False,
+    plot: Annotated[Path | None, typer.Option("--plot", callback=one_path, help="File of a figure.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run variants of a scenario with several seeds side by side, and compare them pair by pair.
+
+    What the folder has is not run again: a study that was stopped goes on.
+    """
+    from fedsim.studies.running.engine import Engine
+    from fedsim.studies.study import Study
+    from fedsim.studies.sweeping import run_study
+
+    if _is_study(file):
+        if grid or zipped or assignments or metrics or horizon or baseline:
+            raise FedsimError(f"{file}: a study says itself what is varied and compared; allowed: --seeds as it says")
+        study = Study.load(file)
+    else:
+        study = Study.of(
+            load_scenario(file, assignments, plugins=True),
+            grid=dict(map(_values, grid or ())),
+            zipped=dict(map(_values, zipped or ())),
+            seeds=_seeds(seeds),
+            name=name,
+            metrics=metrics or (),
+            baseline=baseline,
+            horizon=dict(map(_limit, horizon or ())),
+            level=level,
+        )
+    engine = Engine(on, jobs, False if no_store else store, data_dir, executor)
+    folder = out or Path("studies") / study.name
+    if plan:
+        from fedsim.studies.running.plan import plan_of
+
+        print_lines(plan_of(study, folder, engine))
+        return
+    result = run_study(study, folder, engine, quiet=quiet)
+    _finish(study, result, plot, quiet=quiet)
+
+
+def _finish(study: "Study", result: "StudyResult", plot: Path | None, *, quiet: bool) -> None:
+    """Print what came of a study; end with code 2 if runs have failed."""
+    for (variant, seed), why in result.failures.items():
+        typer.echo(f"fedsim: {variant}, seed {seed}: {why}", err=True)
+    if plot is not None:
+        result.plot(y="accuracy" if study.points[0].learns else "duration", out=plot)
+        typer.echo(str(plot))
+    if not quiet and len(result):
+        if len(study.arms) > 1:
+            _print(result.compare(), f"{study.name}: against {study.baseline!r}")
+        typer.echo(str(result.folder))
+    if result.failures:
+        raise typer.Exit(2)
+
+
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUNS_OR_STUDY...", callback=each_path, help="A study, or run folders.")
+    ],
+    metrics: Metrics = None,
+    horizon: Horizon = None,
+    baseline: Baseline = "",
+    level: Level = 0.95,
+    to: To = None,
+    plot: Annotated[Path | None, typer.Option("--plot", callback=one_path, help="File of a figure.")] = None,
+    x: Annotated[str, typer.Option("--x", help="Of the figure: time, round, bits or joules.")] = "time",
+    why: Annotated[bool, typer.Option("--why", help="Say which factor makes the difference in seconds.")] = False,
+) -> None:
+    """Compare variants pair by pair: runs of one seed are a pair, runs that differ in their seed alone a variant."""
+    from fedsim.studies.comparing.comparison import compare as compared
+    from fedsim.studies.figures.bands import draw_bands
+    from fedsim.studies.folders import GroupedRuns, grouped
+    from fedsim.studies.result import STUDY, StudyResult
+
+    if len(runs) == 1 and (runs[0] / STUDY).exists():
+        if horizon or baseline or level != 0.95:
+            raise FedsimError("compare: baseline, horizon and level are the study's own; allowed: --metric")
+        result = StudyResult.load(runs[0])
+        _print(result.compare(*(metrics or ())), f"{result.study.name}: against {result.study.baseline!r}", to)
+        if plot is not None:
+            result.plot(x, "accuracy" if result.study.points[0].learns else "duration", out=plot)
+        if why:
+            _print_why(
+                {a: {s: result[v, s] for v, s in result if v == a} for a in result.study.arms}, result.study.baseline
+            )
+        return
+    found = grouped(runs)
+    first = baseline or next(iter(found))
+    if first not in found:
+        raise FedsimError(f"--baseline {first!r} is no variant; allowed: {', '.join(found)}")
+    usual: tuple[str, ...] = ("mean_round_s", "delivered_share")
+    history = next(iter(found[first].values()))
+    if history.evaluations.num_rows:
+        usual = (f"time_to_{100 * history.target_accuracy:g}%", "final_accuracy", "mean_round_s")
+    family = GroupedRuns(found, tuple(metrics or usual), first, dict(map(_limit, horizon or ())), level)
+    _print(compared(family, family.values), f"against {first!r}", to)
+    if plot is not None:
+        draw_bands(found, x, "accuracy" if history.evaluations.num_rows else "duration", first, level=level, out=plot)
+    if why:
+        _print_why(found, first)
+
+
+def _print_why(runs: Any, baseline: str) -> None:
+    from fedsim.studies.comparing.why import why
+
+    for one in why(runs, baseline):
+        print_lines([one.sentence])
+
+
+def _print(comparison: "Comparison", title: str, to: Path | None = None) -> None:
+    from fedsim.studies.comparing.lines import COLUMNS
+
+    if to is not None:
+        comparison.write(to)
+    typer.echo(title)
+    for name in dict.fromkeys(line.metric for line in comparison.lines):
+        lines = [line.cells()[1:] for line in comparison.lines if line.metric == name]
+        print_table(name, lines, COLUMNS[1:])
+    print_lines(str(comparison).splitlines())
+
+
+def _is_study(file: Path) -> bool:
+    try:
+        return "study" in tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False  # as a scenario it is refused in words
+
+
+def _values(text: str) -> tuple[str, list[Any]]:
+    """Return path and values of ``a.b=x,y``; commas within brackets, braces and quotes part nothing."""
+    from fedsim.scenario import parse_assignment
+
+    path, equals, rest = text.partition("=")
+    if not equals:
+        raise FedsimError(f"--grid {text}: is not of the form path.to.field=value,value")
+    return path.strip(), [parse_assignment(f"{path}={one}")[1] for one in _parted(rest)]
+
+
+def _parted(text: str) -> list[str]:
+    parts, depth, quote = [""], 0, ""
+    for sign in text:
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        else:
+            depth += (sign in "[{") - (sign in "]}")
+        if sign == "," and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return parts
+
+
+def _seeds(text: str) -> int | Sequence[int]:
+    try:
+        numbers = [int(one) for one in text.split(",")]
+    except ValueError:
+        raise FedsimError(f"--seeds {text!r} is not allowed; allowed: a number of seeds, or a list as 3,5,8") from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _limit(text: str) -> tuple[str, float]:
+    unit, equals, value = text.rpartition("=")
+    try:
+        return (unit if equals else "s"), float(value)
+    except ValueError:
+        raise FedsimError(
+            f"--horizon {text!r} is not allowed; allowed: 60 (seconds), rounds=200, bits=1e9, J=50"
+        ) from None

@@ -1,0 +1,23 @@
+"""The scenario of a history, as rooms below the scenarios know it."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class Described(Protocol):
+    """A scenario: what a run was made of."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    def digest(self) -> str: ...
+    def describe(self) -> dict[str, Any]: ...
+    def replace(self, values: Mapping[str, Any]) -> "Described": ...
+    def to_toml(self) -> str: ...
+
+
+class FindScenario(Protocol):
+    """Where the scenario of a run is found."""
+
+    def __call__(self) -> Described: ...

@@ -1,0 +1,140 @@
+"""A comparison of the variants of a study: lines, sentences, and the files that papers take."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from fedsim.studies.comparing.lines import COLUMNS, Line
+from fedsim.studies.comparing.pairs import Paired, Sample, holm, paired
+from fedsim.studies.comparing.sentences import sentence
+from fedsim.studies.metrics import Metric, Value, metric
+from fedsim.studies.study import StudyError
+from fedsim.whole_files import replace_file
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every variant against the baseline, pair by pair; ``family`` comparisons are counted by Holm's correction."""
+
+    lines: tuple[Line, ...]
+    level: float
+    family: int
+
+    @property
+    def table(self) -> pa.Table:
+        """One row for each line."""
+        rows = [{name: None if value != value else value for name, value in one.row().items()} for one in self.lines]  # noqa: PLR0124
+        return pa.Table.from_pylist(rows)
+
+    def __str__(self) -> str:
+        return "\n".join(sentence(one, self.level, self.family) for one in self.lines)
+
+    __repr__ = __str__
+
+    def to_csv(self) -> str:
+        """Return the table as CSV."""
+        rows, text = self.table.to_pylist(), io.StringIO()
+        writer = csv.DictWriter(text, list(self.lines[0].row()) if self.lines else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+    def to_json(self) -> str:
+        """Return level, size of the family, and the table's rows, as JSON."""
+        said = str(self).splitlines()
+        rows = [{**row, "sentence": text} for row, text in zip(self.table.to_pylist(), said, strict=True)]
+        return json.dumps({"level": self.level, "family": self.family, "comparisons": rows}, indent=1)
+
+    def to_latex(self) -> str:
+        """Return the lines as a tabular of LaTeX."""
+        head = " & ".join(_latex(name) for name in COLUMNS)
+        body = "".join(" & ".join(_latex(cell) for cell in one.cells()) + " \\\\\n" for one in self.lines)
+        form = "ll" + "r" * (len(COLUMNS) - 2)
+        lines = [
+            "\\begin{tabular}{" + form + "}",
+            "\\hline",
+            head + " \\\\",
+            "\\hline",
+            body + "\\hline",
+            "\\end{tabular}",
+            "",
+        ]
+        return "\n".join(lines)
+
+    def write(self, path: str | Path) -> None:
+        """Write the comparison to a file, whose ending is its form: csv, json, tex or txt."""
+        forms: dict[str, Callable[[], str]] = {
+            ".csv": self.to_csv,
+            ".json": self.to_json,
+            ".tex": self.to_latex,
+            ".txt": lambda: f"{self}\n",
+        }
+        file = Path(path)
+        if file.suffix not in forms:
+            raise StudyError(f"{file}: is not allowed; a comparison is written as {', '.join(forms)}")
+        text = forms[file.suffix]()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+class Family(Protocol):
+    """What is compared: a study, or runs of some folders."""
+
+    @property
+    def arms(self) -> tuple[str, ...]: ...
+    @property
+    def seeds(self) -> tuple[int, ...]: ...
+    @property
+    def metrics(self) -> tuple[str, ...]: ...
+    @property
+    def baseline(self) -> str: ...
+    @property
+    def horizon(self) -> Mapping[str, float]: ...
+    @property
+    def level(self) -> float: ...
+
+
+Values = Mapping[tuple[str, int], Value]
+
+
+def compare(family: Family, values_of: Callable[[str], Values], names: Sequence[str] = ()) -> Comparison:
+    """Compare all arms with the baseline; the family's metrics and those named here are corrected together."""
+    metrics = tuple(dict.fromkeys([*family.metrics, *names]))
+    others = [name for name in family.arms if name != family.baseline]
+    if not others:
+        raise StudyError(f"compare: there is one variant, {family.baseline!r}; allowed: two or more")
+    lines = [_line(family, metric(name), other, values_of(name)) for name in metrics for other in others]
+    corrected = holm([line.paired.p for line in lines])
+    lines = [replace(line, holm=p) for line, p in zip(lines, corrected, strict=True)]
+    return Comparison(tuple(line for line in lines if not names or line.metric in names), family.level, len(lines))
+
+
+def _line(family: Family, one: Metric, variant: str, values: Values) -> Line:
+    seeds = [seed for seed in family.seeds if (variant, seed) in values and (family.baseline, seed) in values]
+    if not seeds:
+        raise StudyError(f"compare: {variant!r} and {family.baseline!r} have no seed in common that has ended")
+    sides = [[values[arm, seed] for seed in seeds] for arm in (family.baseline, variant)]
+    sample = Sample(
+        np.array([[one.value for one in side] for side in sides]),
+        np.array([[one.reached for one in side] for side in sides]),
+        np.array([[one.watched for one in side] for side in sides]),
+    )
+    found = paired(sample, family.level, family.horizon.get(one.unit) if one.waits else None, one.unit)
+    if one.budget and any(found.unreached):
+        far = f"{sum(found.unreached)} runs ended before {one.budget:g} {one.spends}, the first at"
+        found = Paired(found.pairs, (0, 0), math.nan, refused=f"{far} {sample.watched.min():.4g}")
+    return Line(one.name, variant, family.baseline, found)
+
+
+def _latex(text: str) -> str:
+    for sign in "&%_#$":
+        text = text.replace(sign, f"\\{sign}")
+    return text.replace("+-", "$\\pm$")

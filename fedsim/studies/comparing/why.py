@@ -1,0 +1,108 @@
+"""Why one variant is slower than another: seconds are rounds times the seconds of a round, by what these are spent on.
+
+The difference of a pair is parted without a rest: that of the rounds counts with the mean seconds of a round of both,
+and that of each part of a round with the mean rounds of both.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fedsim.history import History
+from fedsim.history.analyses.explaining import PARTS
+from fedsim.studies.comparing.pairs import Interval, t_interval
+from fedsim.studies.study import StudyError
+
+NAMES: Final = {
+    "rounds": "the number of rounds",
+    "before_s": "waiting before clients begin",
+    "downlink_s": "the downlink",
+    "compute_s": "work",
+    "queue_s": "queues",
+    "uplink_s": "the uplink",
+    "waiting_s": "waiting for the slowest or the deadline",
+}
+
+
+@dataclass(frozen=True)
+class Why:
+    """The paired difference in seconds of a variant less the baseline, by factor, each with its interval."""
+
+    variant: str
+    baseline: str
+    pairs: int
+    difference: float
+    interval: Interval
+    factors: Mapping[str, tuple[float, Interval]]
+    note: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Which factors make the difference, greatest first."""
+        if not self.pairs:
+            return f"Why {self.variant!r} differs from {self.baseline!r} is not known: {self.note}."
+        ranked = sorted(self.factors.items(), key=lambda item: -abs(item[1][0]))
+        shown = [f"{NAMES[name]} {_signed(mean)}{_half(ends)}" for name, (mean, ends) in ranked if abs(mean) > 1e-9]
+        how = "slower" if self.difference > 0 else "faster"
+        first = f"{self.variant!r} is {abs(self.difference):.3g} s{_half(self.interval)} {how} than {self.baseline!r}"
+        return f"{first} ({self.pairs} pairs{self.note}): {', '.join(shown) or 'no factor differs'}."
+
+
+def why(runs: Mapping[str, Mapping[int, History]], baseline: str, level: float = 0.95) -> list[Why]:
+    """Return why each variant is slower or faster to the target of its scenario than the baseline."""
+    if baseline not in runs or len(runs) < 2:
+        raise StudyError(f"why: {baseline!r} with nothing beside it is not allowed; allowed: two variants or more")
+    return [_why(runs[baseline], of, baseline, name, level) for name, of in runs.items() if name != baseline]
+
+
+def _why(first: Mapping[int, History], second: Mapping[int, History], baseline: str, variant: str, level: float) -> Why:
+    parted, missed = [], 0
+    for seed in (seed for seed in first if seed in second):
+        one, other = first[seed].explain(second[seed], **first[seed].goal.asked).to_pylist()
+        if one["reached"] is False or other["reached"] is False:
+            missed += 1
+        elif one["waiting_s"] is not None and other["waiting_s"] is not None:
+            parted.append(_parted(one, other))
+    if missed:
+        why_not = (
+            f"{missed} of {len(parted) + missed} pairs have a run that does not reach {next(iter(first.values())).goal}"
+        )
+        return Why(variant, baseline, 0, np.nan, Interval(), {}, why_not)
+    if not parted:
+        why_not = "no pair has rounds of which each update belongs to one"
+        return Why(variant, baseline, 0, np.nan, Interval(), {}, why_not)
+    values = np.array(parted)
+    factors = {
+        name: (float(values[:, i].mean()), t_interval(values[:, i], level)) for i, name in enumerate(("rounds", *PARTS))
+    }
+    total = values.sum(axis=1)
+    return Why(variant, baseline, len(parted), float(total.mean()), t_interval(total, level), factors)
+
+
+def _parted(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[float]:
+    rounds = (one["rounds"] + other["rounds"]) / 2
+    of_rounds = (other["rounds"] - one["rounds"]) * (one["round_s"] + other["round_s"]) / 2
+    return [of_rounds, *(rounds * (other[name] - one[name]) for name in PARTS)]
+
+
+def table(found: list[Why]) -> pa.Table:
+    """Return one row for each variant and factor."""
+    return pa.Table.from_pylist(
+        [
+            {"variant": one.variant, "baseline": one.baseline, "pairs": one.pairs, "factor": name}
+            | {"seconds": mean, "low": ends.low, "high": ends.high}
+            for one in found
+            for name, (mean, ends) in one.factors.items()
+        ]
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3g} s"
+
+
+def _half(ends: Interval) -> str:
+    return "" if np.isnan(ends.half) else f" +- {ends.half:.2g}"

@@ -1,0 +1,1 @@
+"""Figures of studies; matplotlib is loaded when one is drawn."""

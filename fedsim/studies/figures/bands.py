@@ -1,0 +1,133 @@
+"""The mean of each variant over its seeds, and the paired differences from the baseline, as steps with bands."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from fedsim.arrays import FloatArray
+from fedsim.errors import RunError
+from fedsim.history import History, save
+from fedsim.history.figures.curves import Y_LABELS
+from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, as_it_is
+from fedsim.studies.metrics import spent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_X: Final = {
+    "time": ("s", "simulated time (s)"),
+    "round": ("rounds", "round"),
+    "bits": ("bits", "bits sent and received"),
+    "joules": ("J", "energy of the clients (J)"),
+}
+Curve = tuple[FloatArray, FloatArray]
+
+
+class Band(NamedTuple):
+    """A mean over runs with its interval, at ascending abscissas, shape (n,) each."""
+
+    x: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def draw_bands(
+    runs: Mapping[str, Mapping[int, History]],
+    x: str,
+    y: str,
+    baseline: str,
+    *,
+    level: float = 0.95,
+    smoothing: int | None = None,
+    out: str | Path | None = None,
+) -> "Figure":
+    """Return a figure of variants, each with its runs by seed."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    if x not in _X:
+        raise RunError(f"x: {x!r} cannot be drawn; allowed: {', '.join(_X)}")
+    curves = {
+        name: {seed: _curve(history, x, y, smoothing) for seed, history in of.items()} for name, of in runs.items()
+    }
+    if not any(at.size for of in curves.values() for at, _ in of.values()):
+        raise RunError(f"{', '.join(runs)}: holds no {y} to draw; a run without learning has no evaluations")
+    differences = {
+        name: [difference(curves[baseline][seed], of[seed]) for seed in of if seed in curves[baseline]]
+        for name, of in curves.items()
+        if name != baseline
+    }
+    paired = any(len(pairs) > 1 for pairs in differences.values())
+    figure = Figure(figsize=(6.4, 5.6 if paired else 4.0), dpi=DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(5, 1) if paired else figure.add_gridspec(1, 1)
+    upper = figure.add_subplot(grid[:3] if paired else grid[0])
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(curves)}
+    for name, of in curves.items():
+        _step(upper, band(list(of.values()), level), colours[name], f"{name} ({len(of)} seeds)")
+    as_it_is(upper.yaxis.label, f"{Y_LABELS.get(y, f'test {y}')}, mean")
+    upper.set_xlabel(_X[x][1])
+    axes = [upper]
+    if paired:
+        lower = figure.add_subplot(grid[3:], sharex=upper)
+        lower.axhline(0.0, color="grey", linewidth=0.8)
+        for name, pairs in differences.items():
+            if len(pairs) > 1:
+                _step(lower, band(pairs, level), colours[name], f"{len(pairs)} pairs")
+        as_it_is(lower.yaxis.label, f"less {baseline}")
+        lower.set_xlabel(_X[x][1])
+        upper.set_xlabel("")
+        axes.append(lower)
+    for one in axes:
+        one.grid(visible=True, alpha=0.3)
+        one.set_xlim(left=0)
+    handles, labels = upper.get_legend_handles_labels()
+    legend = upper.legend(handles, labels, frameon=False, fontsize=8, title=f"bands: {level:.0%}")
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        as_it_is(text, label)
+    if out is not None:
+        save(figure, out)
+    return figure
+
+
+def _curve(history: History, x: str, y: str, smoothing: int | None) -> Curve:
+    at_s, values = history.curve("time", y, smoothing or (history.smoothing if y != "duration" else 1))
+    known = ~np.isnan(values)
+    return spent(history, _X[x][0], at_s[known]), values[known]
+
+
+def at_steps(curve: Curve, x: FloatArray) -> FloatArray:
+    """Return a curve at some abscissas: a value holds until the next."""
+    at, values = curve
+    return np.asarray(values[np.searchsorted(at, x, side="right") - 1])
+
+
+def difference(one: Curve, other: Curve) -> Curve:
+    """Return the second curve less the first, where both are known, at the steps of either."""
+    begin, end = max(one[0][0], other[0][0]), min(one[0][-1], other[0][-1])
+    x = np.unique(np.concatenate([one[0], other[0]]))
+    x = x[(x >= begin) & (x <= end)]
+    return x, at_steps(other, x) - at_steps(one, x)
+
+
+def band(curves: Sequence[Curve], level: float) -> Band:
+    """Return the mean of curves with Student's interval, up to where the first of them ends."""
+    begin, end = max(at[0] for at, _ in curves), min(at[-1] for at, _ in curves)
+    x = np.unique(np.concatenate([[begin, end], *(at for at, _ in curves)]))
+    x = x[(x >= begin) & (x <= end)]
+    values = np.array([at_steps(curve, x) for curve in curves])
+    half = np.full(x.size, np.nan)
+    if len(curves) > 1:
+        half = stats.t.ppf((1 + level) / 2, len(curves) - 1) * stats.sem(values, axis=0)
+    mean = values.mean(axis=0)
+    return Band(x, mean, mean - half, mean + half)
+
+
+def _step(axes: "Axes", of: Band, colour: str, label: str) -> None:
+    axes.step(of.x, of.mean, where="post", color=colour, label=label, linewidth=1.5)
+    axes.fill_between(of.x, of.low, of.high, step="post", alpha=0.2, linewidth=0, color=colour)

@@ -1,0 +1,69 @@
+"""Bars of studies: what a difference in seconds is made of, and what moves the time to a target most."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedsim.history import save
+from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, as_it_is
+from fedsim.studies.comparing.why import NAMES, Why
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def draw_why(found: Sequence[Why], out: str | Path | None = None) -> "Figure":
+    """Return stacked bars of the factors of each difference: what makes it longer to the right, shorter to the left."""
+    known = [one for one in found if one.pairs]
+    figure, axes = _empty(len(known))
+    for at, one in enumerate(known):
+        right = left = 0.0
+        for colour, name in zip(COLOURS, NAMES, strict=True):
+            seconds = one.factors[name][0]
+            axes.barh(
+                at, seconds, left=right if seconds > 0 else left, color=colour, label=NAMES[name] if not at else None
+            )
+            right, left = right + max(seconds, 0.0), left + min(seconds, 0.0)
+        low, high = one.interval
+        axes.plot([low, high], [at, at], color="black", linewidth=3)
+        axes.plot([one.difference], [at], "o", color="white", markeredgecolor="black")
+    _name(axes, [one.variant for one in known])
+    axes.set_xlabel(
+        f"seconds more than {known[0].baseline if known else ''}; dot and line: their sum with its interval"
+    )
+    figure.legend(frameon=False, loc="outside upper center", ncols=3, fontsize=7)
+    if out is not None:
+        save(figure, out)
+    return figure
+
+
+def draw_tornado(
+    names: Sequence[str], low: Sequence[float], high: Sequence[float], label: str, out: str | Path
+) -> None:
+    """Write bars from the effect of the lower value of each field to that of the higher one, greatest at the top."""
+    figure, axes = _empty(len(names))
+    for values, colour, text in ((low, COLOURS[0], "lower value"), (high, COLOURS[1], "higher value")):
+        axes.barh(range(len(names)), values, color=colour, alpha=0.8, label=text)
+    axes.invert_yaxis()
+    _name(axes, names)
+    axes.set_xlabel(label)
+    axes.legend(frameon=False, fontsize=8)
+    save(figure, out)
+
+
+def _empty(bars: int) -> "tuple[Figure, Axes]":
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 1.6 + 0.35 * max(bars, 1)), dpi=DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.axvline(0.0, color="grey", linewidth=0.8)
+    return figure, axes
+
+
+def _name(axes: "Axes", names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), list(names))
+    for text, name in zip(axes.get_yticklabels(), names, strict=True):
+        as_it_is(text, name)

@@ -1,0 +1,189 @@
+"""Metrics of a run by name: seconds, rounds, bits or joules to a target, a quantity at a budget, and fixed ones.
+
+A value that a run did not live to see is a bound and says so: ``reached`` is false, and ``watched`` says how far the
+run went.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+from fedsim.errors import FedsimError, suggest
+from fedsim.history import History
+from fedsim.history.fairness import judged_by, last_spread
+
+UNITS: Final = ("s", "rounds", "bits", "J")
+"""Units of what a run spends, in which targets are waited for and budgets are given."""
+_SPENT: Final = {"time": "s", "rounds": "rounds", "bits": "bits", "joules": "J"}
+_NUMBER: Final = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_TARGET: Final = re.compile(
+    rf"(?P<axis>time|rounds|bits|joules)_to_(?:(?P<percent>{_NUMBER})%|(?P<updates>\d+)updates|"
+    rf"(?P<metric>[A-Za-z][\w-]*)(?P<sign>>=|<=)(?P<value>{_NUMBER}))"
+)
+_BUDGET: Final = re.compile(rf"(?P<metric>[A-Za-z][\w-]*)@(?P<value>{_NUMBER})(?P<unit>s|rounds|bits|J)")
+_QUANTILE: Final = re.compile(r"round_s_p(\d{1,2}(?:\.\d+)?)")
+_EXAMPLES: Final = "time_to_80%, bits_to_loss<=0.5, time_to_500updates, accuracy@30s, loss@1e9bits, round_s_p95"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A metric of one run: a number, or with ``reached`` false the bound up to which the run was watched."""
+
+    value: float
+    reached: bool = True
+    watched: float = math.inf
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A quantity of a run by name; ``better`` is -1 where less is better, 1 where more is, 0 where nothing is said."""
+
+    name: str
+    unit: str
+    better: int
+    of: Callable[[History], Value]
+    waits: bool = False
+    budget: float = 0.0
+
+    @property
+    def spends(self) -> str:
+        """The unit in which a run has to be watched far enough; empty where its end is enough."""
+        return self.unit if self.waits else self._budget_unit
+
+    @property
+    def _budget_unit(self) -> str:
+        found = _BUDGET.fullmatch(self.name)
+        return found["unit"] if found else ""
+
+
+def metric(name: str) -> Metric:
+    """Return a metric by its name."""
+    if found := _TARGET.fullmatch(name):
+        unit = _SPENT[found["axis"]]
+        if found["updates"]:
+            count = int(found["updates"])
+            return Metric(name, unit, -1, lambda h: _updates(h, count, unit), waits=True)
+        goal = ("accuracy", ">=", float(found["percent"]) / 100) if found["percent"] else ("", "", 0.0)
+        quantity, sign, value = goal if goal[0] else (found["metric"], found["sign"], float(found["value"]))
+        return Metric(name, unit, -1, lambda h: _first(h, quantity, sign, value, unit), waits=True)
+    if found := _BUDGET.fullmatch(name):
+        limit, quantity, unit = float(found["value"]), found["metric"], found["unit"]
+        better = -1 if quantity == "loss" else 1 if quantity == "accuracy" else 0
+        return Metric(name, "", better, lambda h: _at(h, quantity, limit, unit), budget=limit)
+    if found := _QUANTILE.fullmatch(name):
+        share = float(found[1]) / 100
+        return Metric(name, "s", -1, lambda h: Value(float(np.quantile(h.column("rounds", "duration_s"), share))))
+    if name in _FIXED:
+        return _FIXED[name]
+    raise FedsimError(
+        f"metric: {name!r} is not known{suggest(name, _FIXED)}; allowed: names as {_EXAMPLES}, and {', '.join(_FIXED)}"
+    )
+
+
+def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:
+    """Return what a run has spent up to some seconds; bits and joules count when their participation ends."""
+    if unit == "s":
+        return at_s
+    if unit == "rounds":
+        return np.searchsorted(history.column("rounds", "end_s"), at_s, side="right").astype(np.float64)
+    columns = ("energy_j",) if unit == "J" else ("uplink_bits", "downlink_bits")
+    ends, amounts = [], []
+    for name, table in history.tables().items():
+        if name in ("participations", "probes", "secure_steps", "edge_participations"):
+            for column in columns:
+                if column in table.column_names:
+                    ends.append(np.asarray(table["end_s"], dtype=np.float64))
+                    amounts.append(np.nan_to_num(np.asarray(table[column], dtype=np.float64)))
+    end_s, amount = np.concatenate(ends), np.concatenate(amounts)
+    order = np.argsort(end_s, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(amount[order])])
+    return np.asarray(sums[np.searchsorted(end_s[order], at_s, side="right")])
+
+
+def watched(history: History, unit: str) -> float:
+    """Return how far a run went; without end where it could not go on."""
+    ends_s = history.column("rounds", "end_s")
+    return float(spent(history, unit, ends_s[-1:])[0]) if ends_s.size else 0.0
+
+
+def _first(history: History, quantity: str, sign: str, value: float, unit: str) -> Value:
+    far = watched(history, unit)
+    if not history.evaluations.num_rows:
+        return Value(math.nan, reached=False, watched=math.nan)
+    first_s = history.time_to(quantity, **{"above" if sign == ">=" else "below": value})
+    if first_s is None:
+        return Value(far, reached=False, watched=far)
+    return Value(float(spent(history, unit, np.array([first_s]))[0]), watched=far)
+
+
+def _updates(history: History, count: int, unit: str) -> Value:
+    far = watched(history, unit)
+    enough = np.cumsum(history.column("rounds", "delivered")) >= count
+    if not enough.any():
+        return Value(far, reached=False, watched=far)
+    end_s = history.column("rounds", "end_s")[np.argmax(enough) :][:1]
+    return Value(float(spent(history, unit, end_s)[0]), watched=far)
+
+
+def _at(history: History, quantity: str, limit: float, unit: str) -> Value:
+    far = watched(history, unit)
+    at_s, values = history.curve("time", quantity)
+    there = np.flatnonzero(spent(history, unit, at_s) <= limit)
+    return Value(float(values[there[-1]]) if there.size else math.nan, reached=far >= limit, watched=far)
+
+
+def _mean_of(name: str) -> Callable[[History], Value]:
+    return lambda h: Value(float(h.column("rounds", name).mean()))
+
+
+def _last(name: str) -> Callable[[History], Value]:
+    def of(history: History) -> Value:
+        values = history.column("rounds", name).astype(np.float64)
+        return Value(float(values[-1]) if values.size else math.nan)
+
+    return of
+
+
+def _final(history: History) -> Value:
+    values = history.column("evaluations", "accuracy").astype(np.float64)
+    return Value(float(values[-1]) if values.size else math.nan)
+
+
+def _delivered(history: History) -> Value:
+    selected = history.column("rounds", "selected").sum()
+    return Value(float(history.column("rounds", "delivered").sum() / selected) if selected else math.nan)
+
+
+def _spread(name: str) -> Callable[[History], Value]:
+    def of(history: History) -> Value:
+        found = last_spread(history, judged_by(history))
+        return Value(math.nan if found is None else float(found._asdict()[name]))
+
+    return of
+
+
+def _total(unit: str) -> Callable[[History], Value]:
+    return lambda h: Value(float(spent(h, unit, np.array([math.inf]))[0]))
+
+
+_FIXED: Final = {
+    one.name: one
+    for one in (
+        Metric("mean_round_s", "s", -1, _mean_of("duration_s")),
+        Metric("simulated_s", "s", 0, _last("end_s")),
+        Metric("rounds", "rounds", 0, lambda h: Value(float(h.rounds.num_rows))),
+        Metric("delivered_share", "", 1, _delivered),
+        Metric("final_accuracy", "", 1, _final),
+        Metric("largest_leakage", "epsilon", -1, _last("largest_leakage")),
+        Metric("mean_leakage", "epsilon", -1, _last("mean_leakage")),
+        Metric("worst_decile", "", 1, _spread("worst_decile")),
+        Metric("jain", "", 1, _spread("jain")),
+        Metric("bits", "bits", -1, _total("bits")),
+        Metric("energy_j", "J", -1, _total("J")),
+    )
+}

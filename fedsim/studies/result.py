@@ -1,0 +1,272 @@
+"""A study that has been run: its runs as histories, tidy tables, comparisons and figures."""
+
+import csv
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from fedsim.errors import RunError
+from fedsim.history import History
+from fedsim.studies.metrics import Metric, Value, metric
+from fedsim.studies.running.records import Records
+from fedsim.studies.study import Point, Study, StudyError, plain
+from fedsim.whole_files import replace_file
+
+if TYPE_CHECKING:
+    from fedsim.history.figures import Figure
+    from fedsim.studies.comparing.comparison import Comparison
+
+STUDY: Final = "study.toml"
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """A study that has been run.
+
+    Attributes
+    ----------
+    study : what was run
+    folder : where its runs lie
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, sweep
+    >>> timing = {"learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 50}, "rounds.count": 5}
+    >>> base = Scenario.load("scenarios/quickstart.toml").replace(timing)
+    >>> study = sweep(base, {"rounds.policy.deadline_s": [0.6, 1.0]}, seeds=2, out="studies/short", quiet=True)
+    >>> len(study), study.failures, study["deadline_s=1.0", 1].seed
+    (4, {}, 1)
+    >>> study.table("mean_round_s").num_rows
+    4
+    """
+
+    study: Study
+    folder: Path
+    _records: Records = field(repr=False, compare=False)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "StudyResult":
+        """Return the study of a folder.
+
+        Parameters
+        ----------
+        folder : of a study
+
+        Raises
+        ------
+        StudyError
+            If the folder holds none.
+        """
+        path = Path(folder)
+        return cls(Study.load(path / STUDY), path, Records(path))
+
+    def __len__(self) -> int:
+        return len(self._ended)
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        """Yield variant and seed of each run that has ended well."""
+        return iter(self._ended)
+
+    def __getitem__(self, key: tuple[str, int]) -> History:
+        """Return the history of a run, by variant and seed."""
+        if key not in self._ended:
+            known = ", ".join(map(str, list(self._ended)[:6]))
+            why = self.failures.get(key, "it is no run of the study, or was not made")
+            raise StudyError(f"{key}: {why}; allowed: variant and seed, as {known}")
+        return self._history(self._ended[key])
+
+    @cached_property
+    def _ended(self) -> dict[tuple[str, int], Point]:
+        return {
+            (point.variant, point.seed): point
+            for point in self.study.points
+            if (done := self._records.done(point.digest)) is not None and not done.error
+        }
+
+    @property
+    def failures(self) -> dict[tuple[str, int], str]:
+        """Why runs have failed, by variant and seed."""
+        return {
+            (point.variant, point.seed): done.error
+            for point in self.study.points
+            if (done := self._records.done(point.digest)) is not None and done.error
+        }
+
+    def _history(self, point: Point) -> History:
+        done = self._records.done(point.digest)
+        if done is None:
+            raise RunError(f"{point.variant}, seed {point.seed}: was not run")
+        return self._records.history(point.scenario, done)
+
+    def watched(self, variant: str, seed: int) -> History:
+        """Return the history of a run as far as it was watched, beyond its own last round too.
+
+        Parameters
+        ----------
+        variant : name
+        seed : of the run
+
+        Raises
+        ------
+        RunError
+            If the run cannot be continued, because its first rounds depend on how many there are.
+        """
+        point, own = self._ended[variant, seed], self[variant, seed]
+        done = self._records.longest(point.digest)
+        if done is None or done.rounds is None:
+            return own
+        far = self._records.history(point.scenario, done)
+        same = max(0, own.rounds.num_rows - 1)
+        if not far.rounds.slice(0, same).equals(own.rounds.slice(0, same)):
+            raise RunError(
+                f"{variant}, seed {seed}: its first rounds are others when it has more rounds, so that it cannot go on "
+                "to a horizon; allowed: more rounds.count from the beginning"
+            )
+        return far
+
+    def values(self, name: str) -> dict[tuple[str, int], Value]:
+        """Return a metric of each run, by variant and seed.
+
+        Parameters
+        ----------
+        name : of the metric
+        """
+        if name not in self._values:
+            one = metric(name)
+            self._values[name] = {key: self._value(one, *key) for key in self._ended}
+        return self._values[name]
+
+    @cached_property
+    def _values(self) -> dict[str, dict[tuple[str, int], Value]]:
+        return {}
+
+    def _value(self, one: Metric, variant: str, seed: int) -> Value:
+        if not one.spends:
+            return one.of(self[variant, seed])
+        point = self._ended[variant, seed]
+        history = self.watched(variant, seed)
+        found, done = one.of(history), self._records.longest(point.digest)
+        rounds = (done.rounds if done else None) or point.scenario.rounds.count
+        stopped = point.scenario.rounds.until_s is not None or point.scenario.rounds.target_accuracy is not None
+        if history.rounds.num_rows < rounds and not (stopped and rounds == point.scenario.rounds.count):
+            # It has ended for good: nothing comes after.
+            return Value(found.value, found.reached or not one.waits, math.inf)
+        return found
+
+    def table(self, *metrics: str) -> pa.Table:
+        """Return one row for each run and metric, with a column for each path that variants differ in.
+
+        Columns: ``variant``, the paths, ``seed``, ``metric``, ``value``, ``unit``, ``reached`` (false where the value
+        is only what the run was watched for), ``watched`` and ``run``, its digest.
+
+        Parameters
+        ----------
+        *metrics : names; those of the study by default
+        """
+        rows = []
+        for name in metrics or self.study.metrics:
+            for (variant, seed), value in self.values(name).items():
+                rows.append(
+                    {
+                        "variant": variant,
+                        **self._swept[variant],
+                        "seed": seed,
+                        "metric": name,
+                        "value": value.value,
+                        "unit": metric(name).unit,
+                        "reached": value.reached,
+                        "watched": value.watched,
+                        "run": self._ended[variant, seed].digest,
+                    }
+                )
+        return pa.Table.from_pylist(rows)
+
+    @cached_property
+    def _swept(self) -> dict[str, dict[str, Any]]:
+        """The values of the paths that variants differ in, by variant; those of the base where one sets none."""
+        own = self.study.base.describe()
+        return {
+            variant.name: {path: plain(variant.values.get(path, at(own, path))) for path in self.study.paths}
+            for variant in self.study.variants
+        }
+
+    def compare(self, *metrics: str) -> "Comparison":
+        """Return what differs between every variant and the baseline, pair by pair.
+
+        All metrics of the study are one family for Holm's correction, and what is named here beside them counts too.
+
+        Parameters
+        ----------
+        *metrics : names; those of the study by default
+        """
+        from fedsim.studies.comparing.comparison import compare
+
+        return compare(self.study, self.values, metrics)
+
+    def plot(
+        self, x: str = "time", y: str = "accuracy", *, smoothing: int | None = None, out: str | Path | None = None
+    ) -> "Figure":
+        """Return a figure with the mean of each variant and its interval, and the paired differences below.
+
+        Curves end where the first run of their variant ends. Bands are those of each variant by itself: whether two
+        differ is seen in the lower panel.
+
+        Parameters
+        ----------
+        x : ``"time"``, ``"round"``, ``"bits"`` or ``"joules"``
+        y : as for `History.plot`
+        smoothing : window of the causal mean; that of the base by default
+        out : file to write
+        """
+        from fedsim.studies.figures.bands import draw_bands
+
+        runs = {name: {s: self[v, s] for v, s in self if v == name} for name in self.study.arms}
+        return draw_bands(runs, x, y, self.study.baseline, level=self.study.level, smoothing=smoothing, out=out)
+
+    def gather(self, analysis: Callable[[History], pa.Table]) -> pa.Table:
+        """Return the tables that an analysis makes of each run as one, with columns for variant and seed.
+
+        Parameters
+        ----------
+        analysis : as ``lambda run: run.critical_path()``, or ``lambda run: run.lost()``
+        """
+        parts = []
+        for variant, seed in self:
+            found = analysis(self[variant, seed])
+            found = found.add_column(0, "seed", pa.repeat(seed, found.num_rows))
+            parts.append(found.add_column(0, "variant", pa.repeat(variant, found.num_rows)))
+        if not parts:
+            raise StudyError("gather: no run has ended")
+        return pa.concat_tables(parts, promote_options="default").unify_dictionaries()
+
+    def write_index(self) -> Path:
+        """Write ``runs.csv``, one row for each run of the study, and return its path."""
+        path, names = self.folder / "runs.csv", self.study.metrics
+        rows: list[Sequence[Any]] = [["variant", *self.study.paths, "seed", *names, "failure", "digest"]]
+        failures = self.failures
+        for point in self.study.points:
+            key = (point.variant, point.seed)
+            values = [self.values(name)[key] if key in self._ended else None for name in names]
+            shown = ["" if value is None or not value.reached else f"{value.value:.10g}" for value in values]
+            swept = self._swept[point.variant].values()
+            rows.append([point.variant, *swept, point.seed, *shown, failures.get(key, ""), point.digest])
+
+        def write(part: Path) -> None:
+            with part.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows(rows)
+
+        replace_file(path, write)
+        return path
+
+
+def at(tables: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a dotted path of tables; None where there is none."""
+    found: Any = tables
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found

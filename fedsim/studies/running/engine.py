@@ -1,0 +1,95 @@
+"""Which runs a study still needs, in which order and packs, and on which machines."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from fedsim.code_digest import Code, is_builtin
+from fedsim.errors import FedsimError
+from fedsim.foreign import Foreign
+from fedsim.identity import nested
+from fedsim.learning.executors.workers.channel import by_value
+from fedsim.registry import Recipe
+from fedsim.scenario import Scenario
+from fedsim.studies.running.local import Ended, in_processes, usable_cores
+from fedsim.studies.running.records import Done, Records, Task
+
+_PACK_EFFORT: Final = 20_000.0
+"""Participations of a pack of runs about timing only: about two seconds of work."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where runs are made, and with what; see `fedsim.sweep` for the fields."""
+
+    on: str = "processes"
+    jobs: int | None = None
+    store: Any = None
+    data_dir: Any = None
+    executor: str | None = None
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.on not in {"processes", "ray"} and not self.on.startswith("ray:"):
+            raise FedsimError(f"on: {self.on!r} is not allowed; allowed: processes, ray, ray:ADDRESS")
+        if self.jobs is not None and self.jobs < 1:
+            raise FedsimError(f"jobs: {self.jobs!r} is not allowed; allowed: whole numbers from 1 on")
+
+    def run(
+        self,
+        tasks: Sequence[Task],
+        arms: Mapping[str, Scenario],
+        records: Records,
+        after: Callable[[Sequence[Done], float], None],
+    ) -> None:
+        """Run tasks, and add them to the records; ``after`` is called with what has ended and its share of the work."""
+        if not tasks:
+            return
+        blobs = {name: by_value(arms[name], *_own_classes(arms[name])) for name in {task.arm for task in tasks}}
+        options = {"store": self.store, "data_dir": self.data_dir, "executor": self.executor, "device": self.device}
+        packs = packs_of(tasks, self.jobs or usable_cores())
+        effort = {(task.run, task.rounds): task.effort for task in tasks}
+        total, done = sum(effort.values()), 0.0
+        ended = self._made(packs, blobs, options)
+        try:
+            for pack in ended:
+                added = records.add(pack)
+                done += sum(effort[one.run, one.rounds] for one in added)
+                after(added, done / total)
+        finally:
+            ended.close()
+
+    def _made(
+        self, packs: Sequence[Sequence[Task]], blobs: Mapping[str, bytes], options: Mapping[str, Any]
+    ) -> Generator[Ended, None, None]:
+        if self.on == "processes":
+            return in_processes(packs, blobs, options, self.jobs)
+        from fedsim.studies.running.on_ray import on_ray
+
+        return on_ray(packs, blobs, options, self.on.partition(":")[2], self.jobs)
+
+
+def packs_of(tasks: Sequence[Task], jobs: int) -> list[list[Task]]:
+    """Return tasks in packs, slowest first; a run that learns is a pack by itself, and each job has several packs."""
+    packs: list[list[Task]] = []
+    room, most = 0.0, min(_PACK_EFFORT, sum(task.effort for task in tasks) / (4 * jobs))
+    for task in sorted(tasks, key=lambda one: (not one.learns, -one.effort)):
+        if task.learns or not packs or packs[-1][0].learns or room < task.effort:
+            packs.append([])
+            room = most
+        packs[-1].append(task)
+        room -= task.effort
+    return packs
+
+
+def _own_classes(value: object) -> list[Code]:
+    """Return the classes and functions of a scenario that are not fedsim's own."""
+    owner: object = value.factory if isinstance(value, Recipe) else type(value)
+    found: list[Code] = list(value.codes()) if isinstance(value, Foreign) else []
+    if isinstance(value, BaseModel | Recipe) and isinstance(owner, Code) and not is_builtin(owner):
+        found.append(owner)
+    for _, inner in nested(value):
+        found += _own_classes(inner)
+    return found

@@ -1,0 +1,181 @@
+"""What a study's folder holds: an index with a line for each run, and the tables of all runs in one file.
+
+The process of the study is the only writer. Tables are appended first, then the line that says where they lie, so that
+a kill loses nothing that the index has; a torn last line is no line.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from fedsim.errors import RunError
+from fedsim.history import History
+from fedsim.scenario import Scenario
+from fedsim.simulation import EvaluatingAll, Simulation, asked_of
+
+INDEX: Final = "index.jsonl"
+_TABLES: Final = "tables.arrows"
+_ZSTD: Final = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+@dataclass(frozen=True)
+class Done:
+    """A run that has ended: where its tables lie, or why there are none."""
+
+    run: str
+    rounds: int | None = None
+    at: int = 0
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    error: str = ""
+    cpu_s: float = 0.0
+    events_cpu_s: float = 0.0
+    trained: int = 0
+    found: int = 0
+    memory_bytes: int = 0
+
+
+def packed(history: History) -> tuple[dict[str, int], bytes]:
+    """Return the tables of a run as bytes, with the size of each."""
+    parts: dict[str, pa.Buffer] = {}
+    for name, table in history.tables().items():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema, options=_ZSTD) as writer:
+            writer.write_table(table)
+        parts[name] = sink.getvalue()
+    return {name: part.size for name, part in parts.items()}, b"".join(memoryview(part) for part in parts.values())
+
+
+class Records:
+    """The index of a study's folder, and the tables that it names."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._done: dict[tuple[str, int | None], Done] = {}
+        index = folder / INDEX
+        for line in index.read_text(encoding="utf-8").splitlines() if index.exists() else ():
+            try:
+                found = json.loads(line)
+                one = Done(**{**found, "remarks": tuple(found["remarks"])})
+            except (ValueError, TypeError, KeyError):
+                continue
+            self._done[one.run, one.rounds] = one
+
+    def done(self, run: str, rounds: int | None = None) -> Done | None:
+        """Return the record of a run, or of its continuation to a number of rounds."""
+        return self._done.get((run, rounds))
+
+    def longest(self, run: str) -> Done | None:
+        """Return the longest record of a run that has not failed."""
+        found = [one for (digest, _), one in self._done.items() if digest == run and not one.error]
+        return max(found, key=lambda one: one.rounds or 0, default=None)
+
+    def add(self, ended: Iterable[tuple[Done, bytes]]) -> list[Done]:
+        """Append runs that have ended, and return their records."""
+        added = []
+        try:
+            with (self.folder / _TABLES).open("ab") as tables:
+                for one, content in ended:
+                    added.append(Done(**{**asdict(one), "at": tables.tell()}))
+                    tables.write(content)
+                _to_disk(tables)
+            index = self.folder / INDEX
+            torn = index.exists() and index.stat().st_size > 0 and not index.read_bytes().endswith(b"\n")
+            with index.open("ab") as lines:
+                lines.write(b"\n" * torn + b"".join(json.dumps(asdict(one)).encode() + b"\n" for one in added))
+                _to_disk(lines)
+        except OSError as error:
+            raise RunError(f"{self.folder}: cannot be written: {error.strerror}") from None
+        self._done |= {(one.run, one.rounds): one for one in added}
+        return added
+
+    def history(self, scenario: Scenario, done: Done) -> History:
+        """Return the history of a run that has ended."""
+        tables, at = {}, done.at
+        try:
+            with (self.folder / _TABLES).open("rb") as file:
+                for name, size in done.sizes.items():
+                    file.seek(at)
+                    tables[name] = pa.ipc.open_stream(file.read(size)).read_all()
+                    at += size
+        except (OSError, pa.ArrowException) as error:
+            raise RunError(f"{self.folder / _TABLES}: cannot be read: {error}") from None
+        budget = None if scenario.privacy is None else scenario.privacy.total
+        return History(
+            scenario.name,
+            **tables,
+            remarks=done.remarks,
+            budget=budget,
+            find_evaluations=EvaluatingAll(scenario, partial(Simulation)),
+            **asked_of(scenario, done.run),
+        )
+
+
+def _to_disk(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def run_one(scenario: Scenario, digest: str, rounds: int | None, options: Mapping[str, Any]) -> tuple[Done, bytes]:
+    """Run a scenario and return its record with its tables; a run that fails is a record too."""
+    import resource
+    import time
+    import traceback
+
+    begun = time.process_time()
+    try:
+        simulation = Simulation(scenario, **options)
+        built = time.process_time()
+        history = simulation.run()
+        events = time.process_time() - built
+        sizes, content = packed(history)
+        work = simulation.context.learner.work
+        return Done(
+            digest,
+            rounds,
+            sizes=sizes,
+            remarks=history.remarks,
+            cpu_s=round(time.process_time() - begun, 4),
+            events_cpu_s=round(events, 4),
+            trained=work.trained,
+            found=work.trainings_found,
+            memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        ), content
+    except Exception as error:  # the other runs of a study go on; the message is shown at its end
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+        return Done(digest, rounds, error=text), b""
+
+
+def run_pack(
+    blobs: Mapping[str, bytes], pack: Sequence["Task"], options: Mapping[str, Any]
+) -> list[tuple[Done, bytes]]:
+    """Run the tasks of a pack one after the other; each scenario is unpacked once and gets the seed of its task."""
+    import pickle
+
+    arms: dict[str, Scenario] = {}
+    ended = []
+    for task in pack:
+        if task.arm not in arms:
+            arms[task.arm] = pickle.loads(blobs[task.arm])  # noqa: S301 - the other end is fedsim too
+        scenario = arms[task.arm].model_copy(update={"seed": task.seed})
+        ended.append(run_one(scenario, task.run, task.rounds, options))
+    return ended
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to be made: a variant with a seed, perhaps continued to a number of rounds."""
+
+    run: str
+    arm: str
+    seed: int
+    effort: float
+    learns: bool
+    rounds: int | None = None

@@ -1,0 +1,74 @@
+"""Runs that go on: to a horizon that was named beforehand, or to the budget of a metric, for every run of a study."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from fedsim.history import History
+from fedsim.studies.metrics import Metric, metric, watched
+from fedsim.studies.running.records import Done, Records
+from fedsim.studies.study import Point, Study
+
+_LONGEST: Final = 256
+"""Times the rounds of a run that it goes on to at most."""
+_SPARE: Final = 1.2
+
+
+def needs(study: Study) -> dict[str, list[Metric]]:
+    """Return the metrics that need a run to be watched to a horizon or a budget, by unit."""
+    found: dict[str, list[Metric]] = {}
+    for name in study.metrics:
+        one = metric(name)
+        if one.spends and (one.budget or one.spends in study.horizon):
+            found.setdefault(one.spends, []).append(one)
+    return found
+
+
+def how_far(study: Study, one: Metric) -> float:
+    """Return up to where a run has to be watched for a metric."""
+    return one.budget or study.horizon.get(one.spends, math.inf)
+
+
+def short_of(study: Study, history: History) -> float:
+    """Return by which factor a run has to be longer to be watched far enough; 0 where it is long enough."""
+    factor = 0.0
+    for unit, metrics in needs(study).items():
+        far = watched(history, unit)
+        for one in metrics:
+            wanted = how_far(study, one)
+            if far < wanted and not (one.waits and one.of(history).reached):
+                factor = max(factor, wanted / far if far > 0 else 2.0)
+    return factor
+
+
+def longer(study: Study, point: Point, history: History, rounds: int) -> int | None:
+    """Return to how many rounds a run has to go on; None where it is long enough or cannot go on further."""
+    factor = short_of(study, history)
+    own: int = point.scenario.rounds.count
+    if not factor or rounds >= _LONGEST * own or (rounds > own and history.rounds.num_rows < rounds):
+        return None
+    wanted = math.ceil(history.rounds.num_rows * factor * _SPARE)
+    return int(min(_LONGEST * own, max(rounds + 1, wanted)))
+
+
+def go_on(
+    study: Study,
+    points: Sequence[Point],
+    records: Records,
+    run: Callable[[Mapping[tuple[str, int], int]], Sequence[Done]],
+) -> None:
+    """Let runs go on until each one is watched far enough or has ended for good."""
+    if not needs(study):
+        return
+    while True:
+        wanted = {}
+        for point in points:
+            done = records.longest(point.digest)
+            if done is None:
+                continue
+            history = records.history(point.scenario, done)
+            count = longer(study, point, history, done.rounds or point.scenario.rounds.count)
+            if count is not None and records.done(point.digest, count) is None:
+                wanted[point.variant, point.seed] = count
+        if not wanted or all(done.error for done in run(wanted)):
+            return

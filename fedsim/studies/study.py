@@ -1,0 +1,349 @@
+"""A study is a value: a base scenario, variants of it with names, seeds, and what is compared."""
+
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Self
+
+import tomli_w
+
+from fedsim.errors import FedsimError, ScenarioError, suggest
+from fedsim.inputs.files import read_text
+from fedsim.scenario import Scenario
+from fedsim.scenario.toml import parse_toml
+from fedsim.studies.metrics import UNITS, metric
+
+Values = Mapping[str, Any]
+_FIELDS: Final = ("name", "base", "seeds", "set", "grid", "zip", "variants", "metrics", "baseline", "horizon", "level")
+
+
+class StudyError(FedsimError):
+    """A study cannot be made, read or compared."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One arm of a study: its name, and what it replaces in the base by dotted path."""
+
+    name: str
+    values: Values
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a study; runs of one seed are a pair, with the same places, fading, devices and data."""
+
+    variant: str
+    seed: int
+    scenario: Scenario
+
+    @cached_property
+    def digest(self) -> str:
+        return self.scenario.digest()
+
+    @cached_property
+    def learns(self) -> bool:
+        return bool(self.scenario.describe()["learning"].get("kind") != "none")
+
+    @cached_property
+    def effort(self) -> float:
+        """Participations, about; a measure for the order of runs."""
+        cohort = self.scenario.describe()["selector"].get("cohort", 10)
+        return float(self.scenario.rounds.count) * (float(cohort) if isinstance(cohort, int | float) else 10.0)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A frozen description of many runs and of their comparison; the same text gives the same runs and digests.
+
+    Metrics, baseline, horizon and level belong to it: all its comparisons are one family for Holm's correction.
+
+    Attributes
+    ----------
+    name : of the study; ``studies/<name>`` is its folder
+    base : what all runs have in common
+    variants : the arms
+    seeds : of the runs of each arm
+    metrics : what is compared, by names of `fedsim.studies.metrics`
+    baseline : name of the variant that the others are compared with; the first one by default
+    horizon : up to where a target is waited for, by unit: ``{"s": 60}`` seconds, or ``rounds``, ``bits``, ``J``
+    level : of the intervals, 0.95 for 95 %
+
+    Examples
+    --------
+    >>> study = Study.of("scenarios/quickstart.toml", grid={"selector.kind": ["pause", "uniform"]}, seeds=3)
+    >>> [variant.name for variant in study.variants], study.seeds, len(study.points)
+    (['pause', 'uniform'], (0, 1, 2), 6)
+    >>> Study.from_toml(study.to_toml()).digest() == study.digest()
+    True
+    """
+
+    name: str
+    base: Scenario
+    variants: tuple[Variant, ...]
+    seeds: tuple[int, ...]
+    metrics: tuple[str, ...] = ()
+    baseline: str = ""
+    horizon: Mapping[str, float] = field(default_factory=dict)
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        names = self.arms
+        if not names or len(set(names)) < len(names):
+            raise StudyError(f"variants: {list(names)} is not allowed; allowed: one at least, each name once")
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or not all(map(_is_seed, self.seeds)):
+            raise StudyError(f"seeds: {list(self.seeds)} is not allowed; allowed: whole numbers from 0 on, each once")
+        if not self.metrics:
+            object.__setattr__(self, "metrics", _usual(Point(names[0], self.seeds[0], self.base)))
+        if not self.baseline:
+            object.__setattr__(self, "baseline", names[0])
+        self._check_comparison()
+        seen: dict[str, str] = {}
+        for point in self.points[: len(names)]:
+            other = seen.setdefault(point.digest, point.variant)
+            if other != point.variant:
+                raise StudyError(f"variants: {other!r} and {point.variant!r} describe the same runs")
+
+    def _check_comparison(self) -> None:
+        for name in self.metrics:
+            metric(name)
+        if self.baseline not in self.arms:
+            known = suggest(self.baseline, self.arms)
+            raise StudyError(f"baseline: {self.baseline!r} is no variant{known}; allowed: {', '.join(self.arms)}")
+        for unit, value in self.horizon.items():
+            if unit not in UNITS or not 0 < value < math.inf:
+                allowed = f"a number above 0 of {', '.join(UNITS)}"
+                raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: {allowed}")
+        if not 0.5 <= self.level < 1:
+            raise StudyError(f"level: {self.level!r} is not allowed; allowed: 0.5 to 0.999, as 0.95")
+
+    @classmethod
+    def of(
+        cls,
+        base: Scenario | str | Path,
+        *,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        zipped: Mapping[str, Sequence[Any]] | None = None,
+        variants: Mapping[str, Values] | None = None,
+        seeds: int | Sequence[int] = 5,
+        name: str | None = None,
+        metrics: Sequence[str] = (),
+        baseline: str = "",
+        horizon: Mapping[str, float] | float | None = None,
+        level: float = 0.95,
+    ) -> Self:
+        """Make a study of a grid, of lists side by side, or of variants with names; every scenario is checked.
+
+        Parameters
+        ----------
+        base : a scenario, or the path of its TOML file
+        grid : dotted path to values; every combination is a variant
+        zipped : dotted path to values of one length; each row is a variant, and with a grid each row with each of it
+        variants : name to replaced values
+        seeds : of each variant; a number counts on from the seed of the base
+        name : of the study; that of the base by default
+        metrics, baseline, level : see `Study`
+        horizon : as in `Study`; a number is meant in seconds
+
+        Returns
+        -------
+        Study
+
+        Raises
+        ------
+        StudyError
+            If the study is not allowed.
+        ScenarioError
+            If a variant is no scenario.
+        """
+        scenario = Scenario.of(base)
+        numbers = range(scenario.seed, scenario.seed + seeds) if isinstance(seeds, int) else seeds
+        found = [Variant(str(key), dict(values)) for key, values in (variants or {}).items()]
+        if found and (grid or zipped):
+            raise StudyError("variants: with names, and a grid or lists beside them, are not allowed; allowed: one")
+        limits = {"s": float(horizon)} if isinstance(horizon, int | float) else dict(horizon or {})
+        return cls(
+            name or scenario.name,
+            scenario,
+            tuple(found or _combined(grid or {}, zipped or {})),
+            tuple(numbers),
+            tuple(metrics),
+            baseline,
+            limits,
+            level,
+        )
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """The runs, seed by seed, so that a study that is stopped has whole pairs.
+
+        Raises
+        ------
+        ScenarioError
+            If a variant is no scenario.
+        """
+        arms = []
+        for variant in self.variants:
+            for path in variant.values:
+                if path == "seed":
+                    raise StudyError("seed: is no value of a variant; seeds= gives runs that are pairs")
+            try:
+                arms.append((variant.name, self.base.replace(variant.values)))
+            except ScenarioError as error:
+                raise ScenarioError(f"variant {variant.name!r}: {error}") from None
+        # No check of a scenario depends on its seed.
+        return tuple(
+            Point(name, seed, arm.model_copy(update={"seed": seed})) for seed in self.seeds for name, arm in arms
+        )
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the variants."""
+        return tuple(variant.name for variant in self.variants)
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """The dotted paths that variants differ in."""
+        return tuple(dict.fromkeys(path for variant in self.variants for path in variant.values))
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the runs' digests and of what is compared; names and order are no part of it."""
+        family = [sorted(self.metrics), sorted(self.horizon.items()), self.level]
+        first = sorted(point.digest for point in self.points if point.variant == self.baseline)
+        text = json.dumps([sorted(point.digest for point in self.points), first, family])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def with_seeds(self, seeds: Sequence[int]) -> "Study":
+        """Return the study with other seeds."""
+        names = ("name", "base", "variants", "metrics", "baseline", "horizon", "level")
+        return Study(seeds=tuple(seeds), **{name: vars(self)[name] for name in names})
+
+    def to_toml(self) -> str:
+        """Return the study as TOML text that `from_toml` reads back.
+
+        Raises
+        ------
+        ScenarioError
+            If the base cannot be written as TOML.
+        """
+        head = {
+            "name": self.name,
+            "seeds": list(self.seeds),
+            "metrics": list(self.metrics),
+            "baseline": self.baseline,
+            "level": self.level,
+            "horizon": dict(self.horizon),
+            "variants": {variant.name: dict(variant.values) for variant in self.variants},
+        }
+        return tomli_w.dumps({"study": head, "base": parse_toml(self.base.to_toml(), "base")})
+
+    @classmethod
+    def from_toml(cls, text: str, *, source: str = "study", folder: str | Path = "") -> Self:
+        """Return the study that TOML text describes.
+
+        Parameters
+        ----------
+        text : TOML
+        source : name of the text in messages
+        folder : from which the path of the base is meant
+
+        Raises
+        ------
+        StudyError
+            If the text is no study.
+        ScenarioError
+            If a variant is no scenario.
+        """
+        tables = parse_toml(text, source)
+        head = tables.get("study", {})
+        for name in head:
+            if name not in _FIELDS:
+                raise StudyError(
+                    f"{source}: study.{name} is not known{suggest(name, _FIELDS)}; allowed: {', '.join(_FIELDS)}"
+                )
+        if ("base" in tables) == ("base" in head):
+            raise StudyError(f"{source}: a study needs one base: study.base = 'scenario.toml', or a table [base]")
+        if "base" in tables:
+            base = Scenario.from_toml(tomli_w.dumps(tables["base"]), source=f"{source}: base", folder=folder)
+        else:
+            base = Scenario.load(Path(folder) / head["base"])
+        if "set" in head:
+            base = base.replace(_flat(head["set"]))
+        given = {
+            name: head[name] for name in ("seeds", "name", "metrics", "baseline", "horizon", "level") if name in head
+        }
+        grid, zipped = (_flat(head.get(key, {})) for key in ("grid", "zip"))
+        variants = {name: _flat(values) for name, values in head.get("variants", {}).items()}
+        return cls.of(base, grid=grid, zipped=zipped, variants=variants, **given)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return the study of a TOML file.
+
+        Raises
+        ------
+        StudyError
+            If the file cannot be read, or is no study.
+        """
+        return cls.from_toml(read_text(path, StudyError), source=str(path), folder=Path(path).parent)
+
+
+def _is_seed(seed: object) -> bool:
+    return isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63
+
+
+def _usual(point: Point) -> tuple[str, ...]:
+    """Return what is compared where nothing is named."""
+    if not point.learns:
+        return ("mean_round_s", "round_s_p95", "delivered_share")
+    return (f"time_to_{100 * point.scenario.results.target_accuracy:g}%", "final_accuracy", "mean_round_s")
+
+
+def _combined(grid: Mapping[str, Sequence[Any]], zipped: Mapping[str, Sequence[Any]]) -> list[Variant]:
+    for path, values in (*grid.items(), *zipped.items()):
+        if not isinstance(values, list | tuple) or not values:
+            raise StudyError(f"{path}: {values!r} is not allowed; allowed: a list of values")
+    lengths = {len(values) for values in zipped.values()}
+    if len(lengths) > 1:
+        raise StudyError(f"zip: lists of {sorted(lengths)} values are not allowed; allowed: lists of one length")
+    if both := set(grid) & set(zipped):
+        raise StudyError(
+            f"{', '.join(sorted(both))}: is in the grid and in the lists side by side; allowed: one of them"
+        )
+    beside = [dict(zip(zipped, row, strict=True)) for row in zip(*zipped.values(), strict=True)] if zipped else [{}]
+    across = [dict(zip(grid, row, strict=True)) for row in itertools.product(*grid.values())]
+    return [Variant(_label({**one, **two}), {**one, **two}) for one, two in itertools.product(beside, across)]
+
+
+def _label(values: Values) -> str:
+    """Return the name of a variant: its values in few words."""
+    last = [path.rsplit(".", 1)[-1] for path in values]
+    words = []
+    for path, value in values.items():
+        short = path.rsplit(".", 1)[-1] if last.count(path.rsplit(".", 1)[-1]) == 1 else path
+        words.append(str(value) if short == "kind" else f"{short}={plain(value)}")
+    return ", ".join(words) or "base"
+
+
+def plain(value: Any) -> Any:
+    """Return a value as a cell of a table: text for a part."""
+    if isinstance(value, Mapping):
+        options = [f"{name}={held}" for name, held in value.items() if name != "kind"]
+        return " ".join([str(value.get("kind", "")), *options]).strip()
+    return value if isinstance(value, int | float | str | bool) or value is None else str(value)
+
+
+def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by dotted path; a table without a kind is a part of the path."""
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping) and "kind" not in value and value:
+            found |= {f"{name}.{inner}": held for inner, held in _flat(value).items()}
+        else:
+            found[name] = value
+    return found

@@ -1,0 +1,113 @@
+"""Intervals for paired differences, against numbers worked by hand and SciPy, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedsim.studies.comparing.lines import Line
+from fedsim.studies.comparing.pairs import Sample, holm, paired
+from fedsim.studies.comparing.sentences import sentence
+
+
+def sample(one, other, watched=100.0):
+    """Return pairs; None is a run that has not reached its target when it was watched no further."""
+    value = np.array([[watched if v is None else v for v in side] for side in (one, other)], dtype=float)
+    reached = np.array([[v is not None for v in side] for side in (one, other)])
+    return Sample(value, reached, np.full(value.shape, float(watched)))
+
+
+def test_all_reached():
+    """Differences 1, 2, 3: mean 2, standard error 1 / sqrt(3), Student's quantile of 2 degrees 4.303."""
+    found = paired(sample([1.0, 2.0, 4.0], [2.0, 4.0, 7.0]))
+    assert found.difference == 2.0
+    assert found.interval == pytest.approx((2 - 4.302653 / math.sqrt(3), 2 + 4.302653 / math.sqrt(3)), rel=1e-6)
+    assert found.p == pytest.approx(stats.ttest_rel([2, 4, 7], [1, 2, 4]).pvalue)
+    logs = np.log([2.0, 2.0, 1.75])
+    assert found.ratio == pytest.approx(math.exp(logs.mean()))
+    low, high = stats.t.interval(0.95, 2, logs.mean(), stats.sem(logs))
+    assert found.ratio_interval == pytest.approx((math.exp(low), math.exp(high)))
+    assert (found.unreached, found.p_shares, math.isinf(found.horizon)) == ((0, 0), 1.0, True)
+
+
+def test_unreached_values_count_as_the_horizon():
+    found = paired(sample([10, 20, 30, None, 25], [5, 12, 45, 10, None]), horizon=40)
+    assert found.difference == pytest.approx(np.mean([-5, -8, 10, -30, 15]))
+    assert (found.unreached, found.horizon) == ((1, 2), 40)
+    assert found.means == (25.0, pytest.approx((5 + 12 + 40 + 10 + 40) / 5))
+    assert math.isnan(found.ratio), "no ratio where a value is only a bound"
+    assert found.p_shares == 1.0, "of 3 pairs in which one run reaches it: 1 and 2"
+
+
+def test_a_horizon_beyond_all_values_changes_nothing():
+    one, other = [1.0, 2.0, 4.0], [2.0, 4.0, 7.0]
+    assert paired(sample(one, other), horizon=50.0) == paired(sample(one, other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "horizon", "words"),
+    [
+        ([10, None, 8], [5, 6, 7], None, "no horizon was named before the runs: a horizon of 8.8 s would do"),
+        ([10, None, 8], [5, 6, 7], 200, "1 runs were not watched up to 200 s, but 100"),
+        ([50] * 5, [48, 60, 40, 60, 60], 50, r"2 of 5 pairs differ before 50 s: a horizon of 63 s would do"),
+        ([None] * 4, [None, None, None, 50], 90, "too few runs get there; name a longer horizon, beyond 100 s"),
+        ([1.0], [2.0], None, "one pair has no interval"),
+        ([1.0, math.nan], [2.0, 1.0], None, "1 of 2 pairs have no value"),
+    ],
+)
+def test_what_is_refused(one, other, horizon, words):
+    found = paired(sample(one, other), horizon=horizon, unit="s")
+    assert words in found.refused
+    assert math.isnan(found.difference)
+
+
+def test_shares_are_tested_exactly():
+    """Five pairs in which the variant alone gets there: 2 / 2^5."""
+    found = paired(sample([None] * 5, [1, 2, 3, 4, 5]), horizon=50)
+    assert found.p_shares == pytest.approx(2 / 2**5)
+
+
+def test_what_pairing_saves_and_more_pairs_only_from_eight_on():
+    rng = np.random.default_rng(3)
+    one = rng.normal(30, 5, 12)
+    other = one - 1 + rng.normal(0, 3, 12)
+    few, many = (paired(sample(one[:n], other[:n])) for n in (7, 12))
+    assert math.isnan(few.variance_ratio)
+    assert few.more_pairs is None
+    d = other - one
+    assert many.variance_ratio == pytest.approx(d.var(ddof=1) / (one.var(ddof=1) + other.var(ddof=1)))
+    n = 12 + many.more_pairs
+    half = [stats.t.ppf(0.975, k - 1) * d.std(ddof=1) / math.sqrt(k) for k in (n - 1, n)]
+    assert half[1] <= abs(d.mean()) < half[0]
+
+
+def test_holm_by_hand():
+    """Of four: 0.01 x 4, 0.02 x 3, 0.03 x 2, none below the one before; the one without a number counts too."""
+    assert holm([0.03, 0.01, math.nan, 0.02])[:2] == pytest.approx([0.06, 0.04])
+    assert holm([0.03, 0.01, math.nan, 0.02])[3] == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize(
+    ("found", "holm_p", "words"),
+    [
+        (
+            sample([9, 8, 7], [4, 3.5, 2]),
+            0.01,
+            ["4.83 s sooner (+- 0.7", "3 pairs", "better, also among 6 comparisons"],
+        ),
+        (sample([9, 8, 7], [4, 3.5, 2]), 0.08, ["better, by itself", "not among 6 comparisons (Holm p = 0.08)"]),
+        (sample([9, 8, 7], [4, 9, 8]), 1.0, ["1 s sooner", "not told apart from none by 3 pairs."]),
+        (sample(range(10, 20), [12, 9, 14, 12, 15, 13, 19, 15, 20, 18]), 1.0, ["more pairs would do in about half"]),
+        (
+            sample([9, None, 7], [4, 3, 2]),
+            1.0,
+            ["not reached by 0 and 1 of 3 runs", "nothing is concluded on the mean"],
+        ),
+        (sample([9, 8, 7], [10, 9, 8]), math.nan, ["1 s later", "all pairs differ by the same amount"]),
+    ],
+)
+def test_sentences(found, holm_p, words):
+    said = sentence(Line("time_to_80%", "b", "a", paired(found, unit="s"), holm_p), 0.95, 6)
+    assert said.startswith("time_to_80%: 'b' against 'a': ")
+    assert not [word for word in words if word not in said], said

@@ -1,0 +1,69 @@
+"""Metrics by name, on runs whose seconds and bits are counted by hand: client k delivers after k + 4 s."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.errors import FedsimError
+from fedsim.studies.metrics import Value, metric, spent
+from tests.support.hand_made import by_hand
+from tests.support.short_runs import LEARNING
+
+
+@pytest.fixture(scope="module")
+def timing():
+    """Three rounds of all four clients: 7 s, 4 updates and 8e6 bits each."""
+    return simulate(Scenario(**by_hand(selector="all", results={})))
+
+
+@pytest.fixture(scope="module")
+def learning():
+    return simulate(Scenario.from_toml(LEARNING), store=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "unit"),
+    [
+        ("time_to_5updates", 14.0, "s"),
+        ("rounds_to_8updates", 2.0, "rounds"),
+        ("bits_to_12updates", 24e6, "bits"),
+        ("mean_round_s", 7.0, "s"),
+        ("round_s_p95", 7.0, "s"),
+        ("simulated_s", 21.0, "s"),
+        ("rounds", 3.0, "rounds"),
+        ("delivered_share", 1.0, ""),
+        ("bits", 24e6, "bits"),
+        ("energy_j", 0.0, "J"),
+    ],
+)
+def test_values_by_hand(timing, name, value, unit):
+    found = metric(name)
+    assert (found.of(timing).value, found.of(timing).reached, found.unit) == (value, True, unit)
+
+
+def test_what_was_not_reached_says_how_far_the_run_was_watched(timing):
+    assert metric("time_to_13updates").of(timing) == Value(21.0, reached=False, watched=21.0)
+    assert metric("time_to_80%").of(timing).reached is False
+    assert spent(timing, "bits", np.array([0.0, 4.0, 7.0])).tolist() == [0.0, 2e6, 8e6]
+
+
+def test_accuracies_at_budgets_and_targets_by_any_metric(learning):
+    at_s, accuracy = learning.curve()
+    loss = learning.curve(y="loss")[1]
+    assert metric(f"accuracy@{at_s[1]}s").of(learning).value == accuracy[1]
+    assert metric("accuracy@2rounds").of(learning).value == accuracy[2]
+    assert metric("loss@1e15bits").of(learning) == Value(
+        loss[-1], reached=False, watched=metric("bits").of(learning).value
+    )
+    assert metric(f"time_to_loss<={loss[2] + 1e-9:.9f}").of(learning).value == at_s[np.argmax(loss <= loss[2] + 1e-9)]
+    assert metric("final_accuracy").of(learning).value == accuracy[-1]
+    assert math.isnan(metric("jain").of(learning).value)
+
+
+def test_a_name_that_is_none_is_refused():
+    with pytest.raises(
+        FedsimError, match=r"'mean_rounds_s' is not known \(did you mean 'mean_round_s'\?\); allowed: names as"
+    ):
+        metric("mean_rounds_s")

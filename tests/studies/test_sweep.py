@@ -1,0 +1,202 @@
+"""Studies that are run: tables as of single runs, going on after kills, failures, parts of the user's own."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from fedsim import Scenario, Study, StudyResult, simulate, sweep
+from fedsim.errors import FedsimError
+from fedsim.studies.running.engine import packs_of
+from fedsim.studies.running.records import Records, Task
+from tests.support.hand_made import by_hand
+from tests.support.pages import ROOT
+
+BASE = Scenario(**by_hand(results={}))
+GRID = {"selector.cohort": [1, 3]}
+
+
+def quiet(base=BASE, grid=GRID, **what):
+    return sweep(base, grid, **{"seeds": 2, "jobs": 2, "quiet": True, **what})
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return quiet(out=tmp_path_factory.mktemp("study"), horizon=60.0, metrics=["time_to_9updates", "mean_round_s"])
+
+
+def test_runs_are_those_by_themselves(study):
+    assert (len(study), study.failures, next(iter(study))) == (4, {}, ("cohort=1", 0))
+    for (variant, seed), cohort in zip(study, (1, 3, 1, 3), strict=True):
+        alone = simulate(BASE.replace({"selector.cohort": cohort, "seed": seed}))
+        together = study[variant, seed]
+        assert together.tables() == alone.tables()
+        assert (together.digest, together.scenario, together.notes) == (alone.digest, alone.scenario, alone.notes)
+
+
+def test_runs_go_on_to_the_horizon_and_no_metric_of_their_own_rounds_changes(study):
+    """Three rounds of one client have three updates; nine are delivered after nine rounds of 4 to 7 s."""
+    found = study.values("time_to_9updates")["cohort=1", 0]
+    far = study.watched("cohort=1", 0)
+    assert found.reached
+    assert found.value == far.column("rounds", "end_s")[8]
+    assert far.rounds.slice(0, 3).equals(study["cohort=1", 0].rounds)
+    assert study["cohort=1", 0].rounds.num_rows == 3
+
+
+def test_tables_are_tidy(study):
+    rows = study.table().to_pylist()
+    assert len(rows) == 8
+    assert rows[1]["variant"] == "cohort=3"
+    assert rows[1]["selector.cohort"] == 3
+    assert rows[4]["metric"] == "mean_round_s"
+    assert rows[4]["value"] == study["cohort=1", 0].column("rounds", "duration_s").mean()
+    assert study.gather(lambda run: run.rounds)["seed"].to_pylist() == [*[0] * 6, *[1] * 6]
+    with (study.folder / "runs.csv").open() as file:
+        index = list(csv.DictReader(file))
+    assert [row["seed"] for row in index] == ["0", "0", "1", "1"]
+    assert index[0]["digest"] == study["cohort=1", 0].digest
+
+
+def test_a_second_call_runs_nothing_and_a_folder_is_a_study(study, monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    again = sweep(study.study, out=study.folder, quiet=True)
+    assert again.table() == study.table()
+    assert StudyResult.load(study.folder).table() == study.table()
+
+
+def test_comparisons_are_one_family(study):
+    both, one = study.compare(), study.compare("mean_round_s")
+    assert len(both.lines) == 2
+    assert one.lines[0] == both.lines[1]
+    assert len(study.compare("simulated_s").lines) == 1
+    assert study.compare("simulated_s").family == 3
+    rows = json.loads(both.to_json())["comparisons"]
+    assert [row["metric"] for row in rows] == ["time_to_9updates", "mean_round_s"]
+    assert both.to_csv().count("\n") == 3
+    assert r"mean\_round\_s & cohort=3 & 2" in both.to_latex()
+
+
+def test_a_run_that_fails_stops_no_other(tmp_path):
+    failing = {
+        "cohort 1": {"selector.cohort": 1},
+        "lost": {"learning": {"data": {"kind": "mnist"}}, "selector.cohort": 2},
+    }
+    study = quiet(grid=None, variants=failing, out=tmp_path, metrics=["mean_round_s"], data_dir=tmp_path)
+    assert len(study) == 2
+    assert set(study.failures) == {("lost", 0), ("lost", 1)}
+    assert "DataError" in study.failures["lost", 0]
+    with pytest.raises(FedsimError, match="DataError"):
+        _ = study["lost", 0]
+
+
+def test_packs_are_slowest_first_and_several_a_job():
+    learning = [Task("a", "a", 0, 10.0, learns=True), Task("b", "b", 0, 30.0, learns=True)]
+    timing = [Task(str(i), "t", i, 100.0, learns=False) for i in range(40)]
+    packs = packs_of([*timing, *learning], 2)
+    assert [[task.run for task in pack] for pack in packs[:2]] == [["b"], ["a"]]
+    assert sum(len(pack) for pack in packs[2:]) == 40
+    assert len(packs) >= 2 + 8
+
+
+def test_a_torn_index_loses_its_last_line_alone(study, tmp_path):
+    for name in ("index.jsonl", "tables.arrows"):
+        (tmp_path / name).write_bytes((study.folder / name).read_bytes()[:-9])
+    left = Records(tmp_path)
+    lost = [point for point in study.study.points if left.done(point.digest) is None]
+    assert len(lost) <= 1
+    again = sweep(study.study, out=tmp_path, quiet=True)
+    assert again.table().num_rows == study.table().num_rows
+
+
+SCRIPT = """
+from fedsim import Cohort, Scenario, sweep
+
+class Slow:
+    def __init__(self, first=0):
+        self.first = first
+    def select(self, view, rng):
+        return Cohort(view.client[self.first:self.first + 2])
+    def observe(self, reports):
+        pass
+
+base = Scenario.load("base.toml").replace({"selector": Slow()})
+study = sweep(base, {"rounds.count": [2, 3]}, seeds=2, out="study", quiet=True, jobs=2)
+print(len(study), study.failures, study["count=3", 1].rounds.num_rows)
+"""
+
+
+def test_a_script_needs_no_main_guard_and_its_own_parts_are_found(tmp_path):
+    (tmp_path / "base.toml").write_text(BASE.to_toml())
+    (tmp_path / "own.py").write_text(textwrap.dedent(SCRIPT))
+    done = subprocess.run(
+        [sys.executable, "own.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "4 {} 3\n", done.stderr
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+def test_a_study_that_is_stopped_goes_on_and_leaves_no_process(sent, tmp_path):
+    base = BASE.replace({"rounds.count": 150})
+    (tmp_path / "base.toml").write_text(base.to_toml())
+    command = [sys.executable, "-m", "fedsim", "sweep", "base.toml", "--grid", "selector.cohort=1,3", "--seeds", "12"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    begun = subprocess.Popen([*command, "--jobs", "2"], cwd=tmp_path, env=environment, stderr=subprocess.PIPE)  # noqa: S603
+    index = tmp_path / "studies" / "by-hand" / "index.jsonl"
+    while not (index.exists() and index.stat().st_size):
+        assert begun.poll() is None
+        time.sleep(0.02)
+    begun.send_signal(sent)
+    # The error stream ends when the last process that has it is gone.
+    _, said = begun.communicate(timeout=60)
+    assert begun.returncode == (-9 if sent == signal.SIGKILL else 130), said
+    finished = len(index.read_text().splitlines())
+    study = Study.of(base, grid=GRID, seeds=12)
+    assert finished < len(study.points)
+    result = sweep(study, out=index.parent, quiet=True, jobs=2)
+    lines = [json.loads(line)["run"] for line in index.read_text().splitlines()]
+    assert len(result) == len(set(lines)) == len(lines) == 24
+    whole = sweep(Study.of(base, grid=GRID, seeds=12), out=tmp_path / "whole", quiet=True, jobs=1)
+    assert result.table() == whole.table()
+
+
+def test_the_command_line_sweeps_compares_and_plots(tmp_path, monkeypatch, capsys):
+    from fedsim.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "base.toml").write_text(BASE.to_toml())
+
+    def typed(*arguments):
+        app(arguments, standalone_mode=False)
+        return capsys.readouterr().out
+
+    said = typed(
+        "sweep", "base.toml", "--grid", "selector.cohort=1,3", "--seeds", "4,6,9", "--plot", "a.png", "--jobs", "1"
+    )
+    assert "mean_round_s: 'cohort=3' against 'cohort=1'" in said
+    assert (tmp_path / "a.png").exists()
+    said = typed("compare", "studies/by-hand", "--metric", "mean_round_s", "--to", "c.csv", "--why")
+    assert "delivered_share" not in said
+    assert "'cohort=3' is" in said
+    assert (tmp_path / "c.csv").read_text().startswith("metric,unit,variant")
+    said = typed("sweep", "base.toml", "--grid", "selector.cohort=1,3", "--seeds", "4,6,9,10", "--plan")
+    assert "8 runs: 2 variants x 4 seeds; 6 are finished in studies/by-hand" in said
+    for seed in (1, 2):
+        for cohort in (1, 3):
+            values = ["--set", f"seed={seed}", "--set", f"selector.cohort={cohort}"]
+            typed("run", "base.toml", *values, "--out", f"runs/{cohort}-{seed}", "--quiet")
+    said = typed("compare", *(f"runs/{cohort}-{seed}" for cohort in (1, 3) for seed in (1, 2)))
+    assert "mean_round_s: 'cohort=3' against 'cohort=1'" in said
+    typed("plot", "runs/1-1", "runs/1-2", "runs/3-1", "runs/3-2", "--y", "duration", "--out", "b.png")
+    assert (tmp_path / "b.png").exists()
