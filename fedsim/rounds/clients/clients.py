@@ -35,6 +35,8 @@ class Clients:
             effect.begin(self.run)
         self.planning, self.settling = self.effects.having("plan"), self.effects.having("settle")
         self.asked = [self.effects.asked(phase) for phase in phases]
+        # Whether effects may be asked about all downlinks of a cohort at once, which all begin when it is sent.
+        self.asked_together = not (self.asked[DOWNLINK].quiet or DOWNLINK in starts)
         self.plain = all(asked.quiet for asked in self.asked)
         # Whether how long a member works does not change after it was sent.
         self.work_is_known = not (self.asked[COMPUTE].changing or self.asked[COMPUTE].waiting)

@@ -169,10 +169,12 @@ class Participations:
         if self._one_wait:
             self._until = [_END] * self.size
             self._wait_for_each()
-            return
-        for i in range(self.size):
-            if math.isnan(self._ends_s[i]):
-                self._go_on(i, DOWNLINK)
+        elif self.run.shared[DOWNLINK] and self._clients.asked_together:
+            self._enter_together()
+        else:
+            for i in range(self.size):
+                if math.isnan(self._ends_s[i]):
+                    self._go_on(i, DOWNLINK)
 
     def _wait_for_each(self) -> None:
         """Wait for the end of each member, where none or the shared event is awaited."""
@@ -277,6 +279,24 @@ class Participations:
 
     # Phases over the shared medium.
 
+    def _enter_together(self) -> None:
+        """Begin the downlinks of all members over the shared medium, and ask effects about them in one call."""
+        plan, members, now_s = self.plan, self.plan.everyone, float(self.env.now)
+        plan.begun_s[DOWNLINK] = now_s
+        self._clients.prepare(plan, DOWNLINK, members, slice(None))
+        limits: list[list[tuple[Effect, Limit]]] = [[] for _ in range(self.size)]
+        for effect in self._clients.asked[DOWNLINK].limiting:
+            if (limit := effect.limit(plan, DOWNLINK, members)) is not None:
+                values = [np.broadcast_to(each, members.shape).tolist() for each in limit]
+                for of_one_member, row in zip(limits, zip(*values, strict=True), strict=True):
+                    if min(row) < NEVER:
+                        of_one_member.append((effect, Limit(*row)))
+        queue_s, setup_s = plan.queue_s[DOWNLINK].tolist(), plan.setup_s[DOWNLINK].tolist()
+        for i in range(self.size):
+            if math.isnan(self._ends_s[i]):
+                self._first[i], self._until[i], self._began_s[i] = DOWNLINK, DOWNLINK + 1, now_s
+                self._go_on_air(i, DOWNLINK, queue_s[i], setup_s[i], limits[i])
+
     def _enter(self, i: int, phase: int) -> None:
         """Begin a phase over the shared medium, which is due now."""
         plan, asked = self.plan, self._clients.asked[phase]
@@ -287,6 +307,12 @@ class Participations:
         queue_s, setup_s = self._clients.prepare_one(plan, phase, i)
         asked_limits = [(effect, effect.limit(plan, phase, i)) for effect in asked.limiting]
         limits = [(effect, limit) for effect, limit in asked_limits if limit is not None]
+        self._go_on_air(i, phase, queue_s, setup_s, limits)
+
+    def _go_on_air(
+        self, i: int, phase: int, queue_s: float, setup_s: float, limits: Sequence[tuple[Effect, Limit]]
+    ) -> None:
+        """Begin a transfer over the shared medium after its waits, and end it where its limits say."""
         for effect, limit in limits:
             after_s = min(one(limit.after_s), one(limit.since_start_s) - (self._began_s[i] - self.start_s))
             if after_s < NEVER:
