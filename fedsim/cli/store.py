@@ -24,14 +24,13 @@ Folder = Annotated[
 @store_app.callback()
 def show(context: typer.Context, folder: Folder = None) -> None:
     """Show what the store holds: records of trainings and evaluations, and models."""
-    from fedsim.learning.store.sizes import show_size
-    from fedsim.learning.store.upkeep import usage
+    from fedsim.learning.store.choice import show_size
 
     if context.invoked_subcommand is not None:
         context.obj = folder
         return
     store = _opened(folder)
-    held = usage(store)
+    held = store.usage()
     lines = {
         "folder": str(store.folder),
         "records": f"{held.records}, {show_size(held.record_bytes)}",
@@ -39,8 +38,6 @@ def show(context: typer.Context, folder: Folder = None) -> None:
         "oldest use": _ago(held.oldest_s),
         "newest use": _ago(held.newest_s),
     }
-    if held.damaged_bytes:
-        lines["damaged"] = f"{show_size(held.damaged_bytes)} in indexes that were moved aside"
     for name, value in lines.items():
         typer.echo(f"{name:<12}{value}")
 
@@ -55,25 +52,20 @@ def trim(
     days: Annotated[float | None, typer.Option("--older-than", metavar="DAYS", min=0, help="Days without use.")] = None,
 ) -> None:
     """Remove the models used longest ago. Records stay."""
-    from fedsim.learning.store.sizes import parse_size, show_size
-    from fedsim.learning.store.upkeep import trim_older, trim_to
+    from fedsim.learning.store.choice import parse_size, show_size
 
     if size is None and days is None:
         raise StoreError("store trim: --to SIZE or --older-than DAYS is missing")
     limit_bytes = None if size is None else parse_size(size, "--to")
     store = _opened(folder, context)
-    removed = [] if days is None else [trim_older(store, days)]
-    removed += [] if limit_bytes is None else [trim_to(store, limit_bytes)]
-    arrays, array_bytes = (sum(part) for part in zip(*removed, strict=True))
+    arrays, array_bytes = store.trim(limit_bytes, days)
     typer.echo(f"{arrays} models removed, {show_size(array_bytes)}")
 
 
 @store_app.command()
 def check(context: typer.Context, folder: Folder = None) -> None:
     """Verify every checksum, and remove what is damaged."""
-    from fedsim.learning.store import upkeep
-
-    found = upkeep.check(_opened(folder, context))
+    found = _opened(folder, context).check()
     typer.echo(f"{found.records} records and {found.arrays} models are sound")
     if found.damaged_records or found.damaged_arrays:
         typer.echo(f"{found.damaged_records} records and {found.damaged_arrays} models were damaged and are removed")
@@ -87,24 +79,23 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Remove all records and models."""
-    from fedsim.learning.store import upkeep
-
     store = _opened(folder, context)
     if not yes:
         typer.confirm(f"Remove all results in {store.folder}?", abort=True)
-    upkeep.clear(store)
+    store.clear()
     typer.echo(f"{store.folder} is empty")
 
 
 def _opened(folder: Path | None, context: typer.Context | None = None) -> "DiskStore":
     from fedsim.learning.store.choice import STORE_VARIABLE, default_folder, open_folder
+    from fedsim.learning.store.disk import FILE
 
     if folder is None and context is not None:
         folder = context.obj
     folder = default_folder() if folder is None else folder
     if folder is None:
         raise StoreError(f"store: {STORE_VARIABLE} names none; name a folder with --store DIR")
-    if not (folder / "index").is_dir():
+    if not (folder / FILE).exists():
         raise StoreError(f"store: there is none in {folder}; a run makes one when it keeps results")
     return open_folder(folder)
 

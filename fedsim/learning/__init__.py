@@ -57,12 +57,12 @@ if TYPE_CHECKING:
         TrainingResult,
         TrainingSetup,
     )
+    from fedsim.learning.lineage.keeping import Keeping
     from fedsim.learning.models.settings import CNN3, MLP, Architecture
     from fedsim.learning.server_optimizers.adaptive import FedAdagrad, FedAdam, FedYogi
     from fedsim.learning.server_optimizers.averaging import FedAvg, FedAvgM
     from fedsim.learning.server_optimizers.contracts import ServerState
     from fedsim.learning.store.contracts import Store
-    from fedsim.learning.store.keeping import Keeping
     from fedsim.learning.store.memory import MemoryStore
     from fedsim.learning.tasks.of_label_sets import MultiLabel
     from fedsim.learning.tasks.of_labels import Classification
@@ -103,7 +103,7 @@ else:
             "Gathered": "fedsim.learning.algorithms.contracts",
             "HeteroFL": "fedsim.learning.algorithms.heterofl",
             "IdxFiles": "fedsim.learning.data.own_files",
-            "Keeping": "fedsim.learning.store.keeping",
+            "Keeping": "fedsim.learning.lineage.keeping",
             "KnownEvaluation": "fedsim.learning.evaluation",
             "LocalTask": "fedsim.learning.algorithms.contracts",
             "MLP": "fedsim.learning.models.settings",

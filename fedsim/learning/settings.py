@@ -37,8 +37,8 @@ from fedsim.units import Bits, FlopsPerSample, Positive
 
 if TYPE_CHECKING:
     from fedsim.learning.executors.choice import ExecutorChoice
+    from fedsim.learning.lineage.keeping import Keeping
     from fedsim.learning.store.choice import StoreChoice
-    from fedsim.learning.store.keeping import Keeping
 
 
 class LearnerSettings(Capable, Protocol):

@@ -33,6 +33,7 @@ from fedsim.learning.lineage.handles import (
     Recipe,
     Training,
 )
+from fedsim.learning.lineage.keeping import Keeping
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.recipes import Aggregation, Combination
@@ -45,8 +46,7 @@ from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.steps.listed import Steps
 from fedsim.learning.store.contracts import Store
-from fedsim.learning.store.keeping import Keeping
-from fedsim.learning.store.nothing import NoStore
+from fedsim.learning.store.memory import NoStore
 from fedsim.learning.tasks.scores import own_task
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.streams import Streams

@@ -1,5 +1,6 @@
 """The command ``fedsim store`` as a user types it."""
 
+import sqlite3
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 from fedsim.cli import app, main
 from fedsim.errors import FedsimError, StoreWarning
 from fedsim.learning.store.choice import open_store
+from fedsim.learning.store.disk import FILE
 
 SAID = [("the disk is full", StoreWarning), ("other", UserWarning)]
 
@@ -57,8 +59,8 @@ def test_trim_says_what_it_needs(arguments, said, folder):
 
 def test_check(folder):
     assert fedsim("check", "--store", folder).stdout == "1 records and 2 models are sound\n"
-    path = open_store(folder).objects.path("a")
-    path.write_bytes(path.read_bytes()[:-1])
+    with sqlite3.connect(folder / FILE) as connection:
+        connection.execute("UPDATE model SET crc = 1 WHERE digest = 'a'")
     done = fedsim("check", "--store", folder)
     assert done.stdout.endswith("0 records and 1 models were damaged and are removed\n")
     assert done.exit_code == 1

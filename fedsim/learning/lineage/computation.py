@@ -19,6 +19,7 @@ from fedsim.learning.lineage.behaviour import behaviour_of_metrics, is_own, name
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
 from fedsim.learning.lineage.handles import Cohort, ModelHandle, Node, StateHandle, Training
+from fedsim.learning.lineage.keeping import Keeping
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
@@ -27,7 +28,6 @@ from fedsim.learning.lineage.runs import Heard, TrainingRuns
 from fedsim.learning.lineage.verification import Verification, distrust, trusted
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.store.contracts import Record, Store
-from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.learning.torch_modes import own_modes
 from fedsim.streams import Streams

@@ -18,10 +18,10 @@ import numpy as np
 
 from fedsim.learning.lineage.digests import CohortDigests
 from fedsim.learning.lineage.handles import ModelHandle, StateHandle, Training
+from fedsim.learning.lineage.keeping import Keeping
 from fedsim.learning.server_optimizers.contracts import ServerState
 from fedsim.learning.store.contracts import Arrays, Record, Store
-from fedsim.learning.store.keeping import Keeping
-from fedsim.learning.store.nothing import NoStore
+from fedsim.learning.store.memory import NoStore
 
 _SHARE_OF_TIME: Final = 0.02
 _LONGEST_S: Final = 2.0

@@ -1,16 +1,17 @@
-"""Which store a run uses: named by the caller or the environment, never by the scenario."""
+"""Which store a run uses, and how large: named by the caller or the environment, never by the scenario."""
 
 import os
 import warnings
 from pathlib import Path
 from typing import Final
 
-from fedsim.errors import StoreError, StoreWarning
+from pydantic import ByteSize, TypeAdapter, ValidationError
+
+from fedsim.errors import FedsimError, StoreError, StoreWarning
 from fedsim.inputs.files import expanded
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
-from fedsim.learning.store.nothing import NoStore
-from fedsim.learning.store.sizes import parse_size
+from fedsim.learning.store.memory import NoStore
 from fedsim.user_cache import user_cache
 
 STORE_VARIABLE: Final = "FEDSIM_STORE"
@@ -22,6 +23,7 @@ NO_STORE: Final = "none"
 StoreChoice = Store | str | Path | bool | None
 """A store; the folder of one; False or ``"none"`` for none beyond the run; True or None for that of the environment."""
 
+_SIZE: Final = TypeAdapter(ByteSize)
 _opened: Final[dict[Path, DiskStore]] = {}
 
 
@@ -58,6 +60,20 @@ def limit_of_environment() -> int:
     """Return the most bytes that arrays may take in a store on disk: FEDSIM_STORE_LIMIT, or 5 GiB."""
     text = os.environ.get(LIMIT_VARIABLE)
     return parse_size(text, LIMIT_VARIABLE) if text else DEFAULT_LIMIT_BYTES
+
+
+def parse_size(text: str, field: str) -> int:
+    """Return the bytes of a size such as ``5 GiB``, ``500 MB`` or ``0 B``."""
+    try:
+        if text.strip()[-1:].isalpha() and len(text.split()) <= 2:
+            return int(_SIZE.validate_python(text.strip()))
+    except ValidationError:
+        pass
+    raise FedsimError(f"{field}: {text!r} is not allowed; it must be a number and a unit, such as '5 GiB' or '500 MB'")
+
+
+def show_size(size_bytes: int) -> str:
+    return ByteSize(size_bytes).human_readable(separator=" ")
 
 
 def _default() -> Store:

@@ -1,11 +1,9 @@
-"""A store in the memory of one process."""
+"""Stores in the memory of one process: for several runs, or for none."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any, Final
-
-from numpy.typing import NDArray
+from typing import Final
 
 from fedsim.learning.store.contracts import Arrays, Record
 
@@ -48,35 +46,31 @@ class MemoryStore:
 
     def put_arrays(self, digest: str, arrays: Arrays) -> None:
         """Store arrays under a digest, removing others if need be; arrays that may still be written are copied."""
-        with self._lock:
-            if digest in self._arrays:
-                self._arrays.move_to_end(digest)
-                return
         if (size := _nbytes(arrays)) > self.limit_bytes:
             return
-        kept = {name: _frozen(values) for name, values in arrays.items()}
+        kept = {name: values.copy() if values.flags.writeable else values for name, values in arrays.items()}
+        for values in kept.values():
+            values.flags.writeable = False
         with self._lock:
-            self._remove(digest)  # another thread may have put it meanwhile
+            self.array_bytes += size - _nbytes(self._arrays.pop(digest, {}))
             self._arrays[digest] = kept
-            self.array_bytes += size
             while self.array_bytes > self.limit_bytes:
                 self.array_bytes -= _nbytes(self._arrays.popitem(last=False)[1])
 
     def remove_arrays(self, digest: str) -> None:
         with self._lock:
-            self._remove(digest)
+            self.array_bytes -= _nbytes(self._arrays.pop(digest, {}))
 
-    def _remove(self, digest: str) -> None:
-        before = self._arrays.pop(digest, None)
-        self.array_bytes -= 0 if before is None else _nbytes(before)
+
+class NoStore(MemoryStore):
+    """Stores nothing; a run has the records of its own results in memory (`fedsim.learning.lineage.kept`)."""
+
+    def put_records(self, records: Mapping[str, Record]) -> None:
+        """Keep nothing."""
+
+    def put_arrays(self, digest: str, arrays: Arrays) -> None:
+        """Keep nothing."""
 
 
 def _nbytes(arrays: Arrays) -> int:
     return sum(values.nbytes for values in arrays.values())
-
-
-def _frozen(values: NDArray[Any]) -> NDArray[Any]:
-    if values.flags.writeable:
-        values = values.copy()
-        values.flags.writeable = False
-    return values

@@ -9,7 +9,7 @@ import pytest
 from fedsim.errors import PartError
 from fedsim.learning import FedAvg, FedAvgM, MemoryStore
 from fedsim.learning.lineage.handles import Cohort
-from fedsim.learning.store.nothing import NoStore
+from fedsim.learning.store.memory import NoStore
 from tests.support.asking import even, losses
 from tests.support.plain_learner import HalfWay, half_way_learner
 

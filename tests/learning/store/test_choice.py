@@ -3,10 +3,9 @@
 import pytest
 
 from fedsim.errors import FedsimError, StoreError, StoreWarning
-from fedsim.learning.store.choice import default_folder, limit_of_environment, open_store
+from fedsim.learning.store.choice import default_folder, limit_of_environment, open_store, parse_size, show_size
 from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
-from fedsim.learning.store.memory import MemoryStore
-from fedsim.learning.store.nothing import NoStore
+from fedsim.learning.store.memory import MemoryStore, NoStore
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +79,22 @@ def test_a_cache_that_cannot_be_used_is_a_warning(tmp_path):
     with pytest.warns(StoreWarning, match="cannot be used .* Results are kept as long as the run lasts"):
         store = open_store()
     assert isinstance(store, NoStore)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("5 GiB", 5 * 1024**3), ("500 MB", 500_000_000), ("500MB", 500_000_000), (" 0 B ", 0), ("1.5 kib", 1536)],
+)
+def test_sizes(text, expected):
+    assert parse_size(text, "--to") == expected
+
+
+@pytest.mark.parametrize("text", ["", "5", "GiB", "-1 GB", "1e9 B", "5 GigaB", "5 GB more", "nan GB"])
+def test_what_is_no_size(text):
+    with pytest.raises(FedsimError, match=r"--to: .* is not allowed; it must be a number and a unit"):
+        parse_size(text, "--to")
+
+
+@pytest.mark.parametrize("text", ["0 B", "1023 B", "1.0 KiB", "2.5 MiB", "5.0 GiB", "3.0 TiB"])
+def test_shown_sizes_are_sizes(text):
+    assert show_size(parse_size(text, "size")) == text

@@ -3,7 +3,7 @@
 import pytest
 
 from fedsim.errors import FedsimError
-from fedsim.learning.store.keeping import Keeping
+from fedsim.learning.lineage.keeping import Keeping
 
 
 @pytest.mark.parametrize(
