@@ -127,7 +127,7 @@ JOBS = {
         Noise(samples=50_000),
         SmallCNN(convolutions=(32, 64, 64), dense=(128,)),
         LocalTraining(learning_rate=0.01, batch_size=10),
-        {("cpu", "float32"): (1.9, 3.0), ("cpu", "bfloat16"): (2.8, 3.0), ("cuda", "float32"): (10.0, None)},
+        {("cpu", "float32"): (1.9, 3.0), ("cpu", "bfloat16"): (2.8, 3.0), ("cuda", "float32"): (25.0, None)},
     ),
     "J2": Job(
         "digits, 100 clients, cohort 20, batch 7, five epochs, MLP 64-32",
@@ -135,7 +135,7 @@ JOBS = {
         Shortened(of="digits"),
         MLP(hidden=(64, 32)),
         LocalTraining(learning_rate=0.05, batch_size=7, epochs=5),
-        {("cpu", "float32"): (10.0, 25.0)},
+        {("cpu", "float32"): (10.0, 25.0), ("cuda", "float32"): (80.0, None)},
         plain_mlp,
         10,
     ),
@@ -145,7 +145,7 @@ JOBS = {
         Noise(samples=60_000, height=28, channels=1),
         SmallCNN(convolutions=(8, 16, 16), dense=(32, 32)),
         LocalTraining(learning_rate=0.05, batch_size=50),
-        {("cpu", "float32"): (1.7, 3.0), ("cpu", "bfloat16"): (None, 3.0)},
+        {("cpu", "float32"): (1.7, 3.0), ("cpu", "bfloat16"): (None, 3.0), ("cuda", "float32"): (7.0, None)},
     ),
     "J4": Job(
         "CIFAR-10, 30 clients, cohort 5, batch 20, Adam whose state is kept, cnn3 with batch normalisation",
@@ -153,7 +153,7 @@ JOBS = {
         Shortened(of="cifar-10"),
         CNN3(),
         LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=20, max_batches=100, keep_optimizer_state=True),
-        {("cpu", "float32"): (2.0, None)},
+        {("cpu", "float32"): (2.0, None), ("cuda", "float32"): (12.0, None)},
         plain_cnn3,
     ),
     "R18": Job(
@@ -162,7 +162,7 @@ JOBS = {
         Shortened(of="cifar-10"),
         ResNet18(),
         LocalTraining(learning_rate=0.01, batch_size=10),
-        {},
+        {("cuda", "float32"): (12.0, None)},
     ),
 }
 

@@ -38,7 +38,7 @@ from fedsim.learning import (
     TrainingJob,
     TrainingSetup,
 )
-from fedsim.learning.executors.catalogue import PROCESSES, STACKED
+from fedsim.learning.executors.catalogue import GRAPHS, PROCESSES, STACKED
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.simulation import Simulation
 from fedsim.streams import Streams
@@ -51,7 +51,7 @@ FAR_BEHIND = 2.0
 """One that takes so much longer than the loop in a round after the warm-up is not measured any longer."""
 START_UP_S = 10.0
 """Seconds that a warm-up may take beyond training."""
-ON_GPU = ("J1", "R18")
+ON_GPU = ("J1", "J2", "J3", "J4", "R18")
 
 
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
@@ -165,7 +165,7 @@ def candidates(
 ) -> dict[tuple[str, str], Bare]:
     """Return the executors that offer a device and a precision; the others are named in a line."""
     found, refused = {}, []
-    for executor in chosen.executor or ("sequential", PROCESSES, STACKED):
+    for executor in chosen.executor or (("sequential", PROCESSES, STACKED) if device == "cpu" else (GRAPHS,)):
         for precision in chosen.precision or PRECISIONS:
             try:
                 found[executor, precision] = Bare(job, data, rows, executor, device, precision)

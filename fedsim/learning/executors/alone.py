@@ -74,8 +74,8 @@ def _bits(results: Sequence[TrainingResult]) -> list[bytes]:
     return [one.difference.tobytes() + np.array([one.loss, one.loss_rms]).tobytes() for one in results]
 
 
-def sound_trainer(setup: TrainingSetup) -> Trainer:
+def sound_trainer(setup: TrainingSetup, device: str = "cpu") -> Trainer:
     """Return a trainer whose code repeats."""
-    trainer = Trainer(setup)
+    trainer = Trainer(setup, device)
     checked_print(trainer)
     return trainer

@@ -25,6 +25,7 @@ EXECUTORS: Final = Registry(
         AUTO: "fedsim.learning.executors.auto:AutoExecutor",
         SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor",
         PROCESSES: "fedsim.learning.executors.processes:ProcessesExecutor",
+        GRAPHS: "fedsim.learning.executors.graphs:GraphsExecutor",
         STACKED: "fedsim.learning.executors.stacked.executor:StackedExecutor",
     },
     default=AUTO,

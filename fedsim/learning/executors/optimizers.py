@@ -41,6 +41,10 @@ class SGD:
         self._rate, self._moving = self._first_rate, bool(state)
         if self._buffer is not None and state:
             self._buffer.copy_(_inward(self._flat, state)["momentum_buffer"])
+        elif self._buffer is not None and self._buffer.is_cuda:
+            # The same numbers by the same operations at every step, so that a recorded step serves for the first too.
+            self._buffer.zero_()
+            self._moving = True
 
     def set_rate(self, rate: float) -> None:
         self._rate = rate
@@ -68,15 +72,14 @@ class Adam:
     def __init__(self, flat: FlatModule, learning_rate: float) -> None:
         self._flat, self._rate, self._first_rate = flat, learning_rate, learning_rate
         self._weights = flat.parameters.data
-        self._state: dict[str, Tensor] = {}
+        self._state = {name: torch.zeros_like(self._weights) for name in _MOMENTS}
+        self._state["step"] = torch.zeros((), device=self._weights.device)
 
     def start(self, state: OptimizerState) -> None:
         self._rate = self._first_rate
-        if state:
-            self._state = _inward(self._flat, state)
-        else:
-            zeros = (torch.zeros_like(self._weights) for _ in _MOMENTS)
-            self._state = {**dict(zip(_MOMENTS, zeros, strict=True)), "step": torch.zeros(())}
+        before = _inward(self._flat, state)
+        for name, values in self._state.items():
+            values.copy_(before[name]) if state else values.zero_()
 
     def set_rate(self, rate: float) -> None:
         self._rate = rate
@@ -110,5 +113,5 @@ def _inward(flat: FlatModule, state: OptimizerState) -> dict[str, Tensor]:
 
 def _outward(flat: FlatModule, state: Mapping[str, Tensor]) -> dict[str, Vector]:
     shape = (flat.layout.parameters,)
-    arrays = {name: values.numpy() for name, values in state.items()}
+    arrays = {name: values.cpu().numpy() for name, values in state.items()}
     return {name: flat.outward(array) if array.shape == shape else array.copy() for name, array in arrays.items()}

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.arrays import FloatArray, Vector
+from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.objective import Objective, Seen
@@ -36,16 +36,23 @@ class Trainer:
     A result depends on the call alone. All calls are made within `one_thread`.
     """
 
-    def __init__(self, setup: TrainingSetup) -> None:
-        data, self.setup = setup.data, setup
-        self._data, self._local, self._inputs, self._pull = data, setup.local, Inputs(data), setup.pull
-        self.flat = build_flat(setup.model, data.shape, setup.outputs, setup.seed, channels_last=True)
+    def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
+        data, self.setup, self.device = setup.data, setup, torch.device(device)
+        self._data, self._local, self._pull = data, setup.local, setup.pull
+        self._inputs = Inputs(data, self.device)
+        last = self.device.type == "cpu"
+        self.flat = build_flat(
+            setup.model, data.shape, setup.outputs, setup.seed, channels_last=last, device=self.device
+        )
         pool_before_relu(self.flat.module)
         own = has_own_code(setup, self.flat.module)
         self.sandbox = Sandbox(self.flat, own_name(setup.model) or type(setup.model).__name__) if own else None
         self._own_loss = OwnLoss(setup, self.flat) if setup.algorithm.has_loss else None
         self._objective, self._task = Objective(setup), TASK.checked(setup.task)
-        self._optimizer = optimizer_of(setup.local, self.flat)
+        self.loss, self._optimizer = self._objective.training, optimizer_of(setup.local, self.flat)
+        weights = self.flat.parameters.data
+        self._start = torch.empty_like(weights) if self._pull else weights
+        self._offset = torch.empty_like(weights) if setup.algorithm.corrects else None
         self._loaded: Vector | None = None
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
@@ -55,17 +62,20 @@ class Trainer:
         if self._makes_batches:
             # Draws of their own, so that those of dropout stay what they are.
             self._draws.manual_seed(seed ^ _OF_BATCHES)
-        self.flat.load(job.base)
-        self.flat.module.train()
-        self._loaded = None
-        self._optimizer.start(job.state)
+        self.start(job)
+        losses, seen, first_pass = list[tuple[float, int]](), list[Seen](), self.first_pass(job)
+        if self._own_loss is not None:
+            self._own_loss.start(job)
+        rates = () if job.rates is None else job.rates.tolist()
         with self._alone(seed):
-            loss, loss_rms = self._run(job)
-        difference = self.flat.numbers()
-        difference -= job.base
-        difference.flags.writeable = False
-        state = self._optimizer.state() if self._local.keep_optimizer_state else {}
-        return TrainingResult(difference, loss, loss_rms, state)
+            for images, labels in self._batches(job):
+                if rates:
+                    self._optimizer.set_rate(rates[len(losses)])
+                loss, kept = self.step(images, labels)
+                losses.append((loss.item(), len(labels)))
+                if len(seen) < first_pass:
+                    seen.append(kept)
+        return self.result(job, losses, seen)
 
     def score(self, chunk: Chunk) -> FloatArray:
         """Return the sums of a chunk's model, shape (m,), or of each of its samples, shape (n, m)."""
@@ -87,67 +97,86 @@ class Trainer:
         with torch.no_grad() if self.sandbox is not None else torch.inference_mode():
             scores = self.forward(images)
             if chunk.each:
-                return np.asarray(self._objective.sums(scores, labels).double().numpy())
+                return np.asarray(self._objective.sums(scores, labels).double().cpu().numpy())
             if self._objective.is_short:
                 loss = functional.cross_entropy(scores, labels, reduction="sum")
                 return np.array([float(loss), float((scores.argmax(1) == labels).sum())])
-            return np.asarray(self._objective.sums(scores, labels).double().sum(0).numpy())
+            return np.asarray(self._objective.sums(scores, labels).double().sum(0).cpu().numpy())
 
-    def _run(self, job: TrainingJob) -> tuple[float, float]:
-        """Do the job's batches; return the mean loss over the samples passed and the first pass's `loss_rms`."""
-        forward, step, gradient = self.forward, self._optimizer.step, self.flat.gradient
-        weights, pull = self.flat.parameters.data, self._pull
-        start = weights.clone() if pull else weights
-        offset = None if job.offset is None else torch.from_numpy(self.flat.inward(job.offset))
-        first_pass = int(self._local.batches_per_epoch(job.rows.size, self.flat.layout.smallest_batch))
-        if (own := self._own_loss) is not None:
-            own.start(job)
+    def start(self, job: TrainingJob) -> None:
+        """Take over all that a job brings but its samples."""
+        self.flat.load(job.base)
+        self.flat.module.train()
+        self._loaded = None
+        self._optimizer.start(job.state)
+        if self._pull:
+            self._start.copy_(self.flat.parameters.data)
+        if self._offset is None and job.offset is not None:
+            self._offset = torch.empty_like(self.flat.parameters.data)
+        if self._offset is not None:
+            self._offset.zero_()
+        if self._offset is not None and job.offset is not None:
+            self._offset.copy_(torch.from_numpy(self.flat.inward(job.offset)))
+
+    def step(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Seen]:
+        """Do a step on a batch; return its mean loss, and what the losses of its samples are made of."""
+        gradient, weights, local = self.flat.gradient, self.flat.parameters.data, self._local
+        gradient.zero_()
+        scores = self.forward(images)
+        loss, kept = self.loss(scores, labels)
+        own = self._own_loss
+        torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
+        if self._pull:
+            gradient.add_(weights - self._start, alpha=self._pull)
+        if self._offset is not None:
+            gradient.add_(self._offset)
+        if local.clip_norm is not None:
+            gradient.mul_((local.clip_norm / gradient.norm()).clamp_max(1.0))
+        if local.weight_decay:
+            gradient.add_(weights, alpha=local.weight_decay)
+        self._optimizer.step()
+        return loss, kept
+
+    def result(self, job: TrainingJob, losses: Sequence[tuple[float, int]], seen: Sequence[Seen]) -> TrainingResult:
+        """Return what the module has learned, with the losses of its batches and those of its first pass."""
         total, passed = 0.0, 0
-        seen: list[Seen] = []
-        loss_of = self._objective.training
-        decay, longest = self._local.weight_decay, self._local.clip_norm
-        rates = () if job.rates is None else job.rates.tolist()
-        for number, (images, labels) in enumerate(self._batches(job)):
-            gradient.zero_()
-            scores = forward(images)
-            loss, kept = loss_of(scores, labels)
-            torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
-            if pull:
-                gradient.add_(weights - start, alpha=pull)
-            if offset is not None:
-                gradient.add_(offset)
-            if longest is not None:
-                gradient.mul_((longest / gradient.norm()).clamp_max(1.0))
-            if decay:
-                gradient.add_(weights, alpha=decay)
-            if rates:
-                self._optimizer.set_rate(rates[number])
-            step()
-            total += loss.item() * len(labels)
-            passed += len(labels)
-            if len(seen) < first_pass:
-                seen.append(kept)
-        return total / passed, float(loss_of.losses(seen).double().square().mean().sqrt())
+        for loss, count in losses:
+            total += loss * count
+            passed += count
+        loss_rms = float(self.loss.losses(seen).double().square().mean().sqrt())
+        difference = self.flat.numbers()
+        difference -= job.base
+        difference.flags.writeable = False
+        state = self._optimizer.state() if self._local.keep_optimizer_state else {}
+        return TrainingResult(difference, total / passed, loss_rms, state)
+
+    def first_pass(self, job: TrainingJob) -> int:
+        """Return how many batches the first pass over the samples has."""
+        return int(self._local.batches_per_epoch(job.rows.size, self.flat.layout.smallest_batch))
+
+    def orders(self, job: TrainingJob) -> Iterator[IntArray]:
+        """Yield the rows of each epoch, in the order of their batches."""
+        count, each = job.rows.size, self.first_pass(job)
+        left = int(self._local.batches(count, job.work, self.flat.layout.smallest_batch))
+        while left:
+            now = min(each, left)
+            yield job.rows[job.rng.permutation(count)[: now * self._local.batch_size]]
+            left -= now
 
     def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
         """Return float32 scores; convolutions, dense layers and their gradients compute in bfloat16."""
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False):
             scores: Tensor = self.flat.module(images)
         return scores.float()
 
     def _batches(self, job: TrainingJob) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs and targets of each batch; an epoch's inputs are gathered and computed at once."""
-        size, count = self._local.batch_size, job.rows.size
-        each = int(self._local.batches_per_epoch(count, self.flat.layout.smallest_batch))
-        left = int(self._local.batches(count, job.work, self.flat.layout.smallest_batch))
-        while left:
-            now = min(each, left)
-            rows = job.rows[job.rng.permutation(count)[: now * size]]
-            inputs = self._inputs.of(torch.from_numpy(self._data.train_x[rows]))
-            labels = torch.from_numpy(self._data.train_y[rows])
+        for rows in self.orders(job):
+            inputs = self._inputs.of(torch.from_numpy(self._data.train_x[rows]).to(self.device))
+            labels = torch.from_numpy(self._data.train_y[rows]).to(self.device)
+            size = self._local.batch_size
             batches = zip(torch.split(inputs, size), torch.split(labels, size), strict=True)
             yield from (self._made(*batch) for batch in batches) if self._makes_batches else batches
-            left -= now
 
     def _made(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         found: tuple[Tensor, Tensor] = self._task.batch(inputs, targets, self._draws)
@@ -160,7 +189,8 @@ class Trainer:
             samples, labels = data.test_x[place].copy(), data.test_y[place].copy()
         else:
             samples, labels = data.train_x[chunk.rows], data.train_y[chunk.rows]
-        return self._inputs.of(torch.from_numpy(samples)), torch.from_numpy(labels)
+        images = torch.from_numpy(samples).to(self.device)
+        return self._inputs.of(images), torch.from_numpy(labels).to(self.device)
 
 
 @contextlib.contextmanager

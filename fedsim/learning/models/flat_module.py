@@ -46,6 +46,7 @@ class FlatModule:
         channels_last: bool = False,
         executed: tuple[str, ...] = (),
         changing: Collection[str] = (),
+        device: torch.device | None = None,
     ) -> None:
         self.module = module
         dtypes = {name: tensor.dtype for name, tensor in module.state_dict().items()}
@@ -54,10 +55,12 @@ class FlatModule:
         self.buffers = tuple(name for name, _ in buffers)
         sizes = [tensor.numel() for _, tensor in (*parameters, *buffers)]
         count = sum(sizes[: len(parameters)])
-        self.vector = torch.empty(sum(sizes), dtype=torch.float32)
-        self._numbers = self.vector.numpy()
+        self.vector = torch.empty(sum(sizes), dtype=torch.float32, device=device)
+        # Numbers come and go through memory of this process; on a CPU these are the vector itself.
+        self._host = self.vector if self.vector.device.type == "cpu" else torch.empty_like(self.vector, device="cpu")
+        self._numbers = self._host.numpy()
         self.parameters = nn.Parameter(self.vector[:count])
-        self.gradient = torch.zeros(count)
+        self.gradient = torch.zeros(count, device=device)
         self.parameters.grad = self.gradient
         # A weight that two layers share is in the list once, under its first name.
         images = {id(part.weight) for part in module.modules() if type(part) is nn.Conv2d} if channels_last else ()
@@ -90,6 +93,8 @@ class FlatModule:
         np.copyto(self._numbers, vector)
         for place, shape in self._turned:
             _last(self._numbers[place], shape)[...] = vector[place].reshape(shape)
+        if self._host is not self.vector:
+            self.vector.copy_(self._host)
         for _, _, tensor, piece in self.typed:
             tensor.copy_(piece if tensor.is_floating_point() else piece.round())
 
@@ -116,6 +121,8 @@ class FlatModule:
 
     def numbers(self) -> Vector:
         """Return a copy of all numbers of the model, shape (d,)."""
+        if self._host is not self.vector:
+            self._host.copy_(self.vector)
         return self.outward(self._numbers)
 
     def inward(self, numbers: Vector) -> Vector:
@@ -144,7 +151,7 @@ class FlatModule:
                 dtype = str(dtypes[name]).removeprefix("torch.")
                 entries.append(Entry(name, offset, tuple(tensor.shape), dtype))
             else:
-                constants[name] = tensor.to(dtypes[name]).numpy().copy()
+                constants[name] = tensor.cpu().to(dtypes[name]).numpy().copy()
         return {"entries": tuple(entries), "constants": constants}
 
     def _move(
@@ -171,7 +178,15 @@ class FlatModule:
                 self._buffers.append((own, last, own[last], view))
 
 
-def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, channels_last: bool = False) -> FlatModule:
+def build_flat(
+    model: ModelPart,
+    shape: Shape,
+    classes: int,
+    seed: int,
+    *,
+    channels_last: bool = False,
+    device: torch.device | None = None,
+) -> FlatModule:
     """Return a fresh model with the initial weights of a seed, which torch draws by its default rules.
 
     A model of the user's own is tried on a blank sample. Draws of a dropout layer do not depend on the memory layout of
@@ -185,7 +200,8 @@ def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, chann
             if isinstance(part, _DROPOUTS):
                 part.register_forward_pre_hook(_in_their_order)
         changing = _changed(module, shape) if name is not None else ()
-        return FlatModule(module, channels_last=channels_last, executed=executed, changing=changing)
+        more = {"executed": executed, "changing": changing, "device": device}
+        return FlatModule(module.to(device), channels_last=channels_last, **more)
 
 
 def _changed(module: nn.Module, shape: Shape) -> set[str]:

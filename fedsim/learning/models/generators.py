@@ -24,7 +24,10 @@ def own_generators(seed: int) -> Iterator[None]:
 
 @contextmanager
 def torch_generator(seed: int) -> Iterator[None]:
-    """Let torch's generator begin at a seed, and put it back at the end."""
-    with torch.random.fork_rng(devices=[]):
+    """Let torch's generators begin at a seed, and put them back at the end."""
+    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices=gpus):
         torch.default_generator.manual_seed(seed)
+        for gpu in gpus:
+            torch.cuda.default_generators[gpu].manual_seed(seed)
         yield

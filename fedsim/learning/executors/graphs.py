@@ -1,0 +1,286 @@
+"""The executor "graphs": each training step on a GPU is a recorded CUDA graph, started by one call.
+
+A slot is a module with a stream of its own; clients are handed to slots in turn, each step of a client is one replay.
+The kernels are those of an eager step, so that results have its bits, whatever the slot or the company.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedsim.arrays import IntArray
+from fedsim.errors import FedsimError
+from fedsim.learning.evaluation import Evaluation
+from fedsim.learning.executors.alone import checked_print, standard_jobs
+from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingResult, TrainingSetup, check_mapped
+from fedsim.learning.executors.faults import named_faults
+from fedsim.learning.executors.objective import Seen
+from fedsim.learning.executors.sequential import SequentialExecutor, device_of
+from fedsim.learning.executors.trainer import Trainer, one_thread
+from fedsim.learning.models.generators import torch_generator
+from fedsim.learning.models.inputs import Inputs, tensor
+from fedsim.learning.schedules import ConstantRate
+
+_MOST_SLOTS: Final = 16
+_WARM_UPS: Final = 2
+"""Steps before a recording, in which libraries choose kernels and take memory."""
+_FREE: Final = 0.6
+"""Share of the free memory of the device that slots may take."""
+_RESULT_BYTES: Final = 2**30
+"""Memory of the results of one call."""
+
+
+class GraphsExecutor:
+    """Trains clients on a GPU, several at once, each step as one recorded graph.
+
+    Parameters
+    ----------
+    setup : TrainingSetup
+    device : ``"cuda"`` or ``"cuda:0"``; on ``"cpu"`` steps are not recorded, which is for tests
+
+    Attributes
+    ----------
+    fingerprint : that of the sequential executor on the same device
+    max_batch : as many trainings as have results of 1 GiB, at most 256
+
+    Raises
+    ------
+    FedsimError
+        If there is no such device, or a step cannot be recorded or has other bits then than an eager one.
+    """
+
+    def __init__(self, setup: TrainingSetup, device: str = "cuda") -> None:
+        check_mapped("graphs", setup.algorithm, setup.task)
+        if type(setup.local.schedule) is not ConstantRate:
+            raise FedsimError(
+                "learning.local.schedule: a learning rate that changes is not allowed with the executor 'graphs', "
+                "whose steps are recorded; allowed: 'constant', or the executor 'sequential'"
+            )
+        self._eager = SequentialExecutor(setup, device)
+        self.fingerprint, self._setup, self._device = self._eager.fingerprint, setup, device_of(device)
+        self._data = _Data.on(setup, self._device)
+        kept = 3 if setup.local.keep_optimizer_state else 1
+        self.max_batch = min(256, max(_MOST_SLOTS, _RESULT_BYTES // (kept * self._eager.flat.layout.initial.nbytes)))
+        self._slots: list[_Slot] = []
+        self._most = _MOST_SLOTS
+        with one_thread(), named_faults(setup), torch_generator(0):
+            self._check()
+
+    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+        """Return what each client learns; results are read from the device after the last step of all."""
+        with one_thread(), named_faults(self._setup), torch_generator(0):
+            return self._train(jobs) if jobs else []
+
+    def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
+        return self._eager.evaluate(jobs)
+
+    def _train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+        asked = [_Asked.of(self._eager.trainer, job) for job in jobs]
+        sizes = sorted({size for one in asked for size in one.sizes}, reverse=True)
+        found: list[TrainingResult] = []
+        slots = self._with(min(len(jobs), self._most), sizes)
+        for first in range(0, len(jobs), max(1, len(slots))):
+            pairs = list(zip(slots, asked[first : first + len(slots)], strict=False))
+            for slot, one in pairs:
+                slot.begin(one)
+            for step in range(max(len(one.sizes) for _, one in pairs)):
+                for slot, one in pairs:
+                    if step < len(one.sizes):
+                        slot.step(one.sizes[step])
+            found += [slot.end() for slot, _ in pairs]
+        return found
+
+    def _with(self, count: int, sizes: Sequence[int]) -> list["_Slot"]:
+        """Return slots that have recorded steps of these sizes, as many as are asked for and fit into memory."""
+        while len(self._slots) < count:
+            before = _free_bytes(self._device)
+            slot = _Slot(self._setup, self._data, self._device)
+            slot.record(sizes)
+            self._slots.append(slot)
+            took = max(1, before - _free_bytes(self._device))
+            fitting = len(self._slots) + int(_FREE * _free_bytes(self._device) / took)
+            # Draws inside a model come from one generator of the device, which serves one client at a time.
+            self._most = 1 if slot.draws else max(1, min(self._most, fitting))
+            count = min(count, self._most)
+        for slot in self._slots[:count]:
+            slot.record(sizes)
+        return self._slots[:count]
+
+    def _check(self) -> None:
+        """Refuse a module whose recorded step has other bits than the eager one, by standard jobs."""
+        checked_print(self._eager.trainer)
+        try:
+            found = self._train(standard_jobs(self._eager.trainer))
+        except RuntimeError as error:
+            raise FedsimError(
+                f"learning.model: CUDA cannot record a step of this module ({error}); allowed with the executor "
+                "'graphs': modules whose steps are the same operations each time; any with 'sequential'"
+            ) from error
+        wanted = [self._eager.trainer.train(job) for job in standard_jobs(self._eager.trainer)]
+        for one, right in zip(found, wanted, strict=True):
+            if one.difference.tobytes() != right.difference.tobytes():
+                apart = np.abs(one.difference - right.difference).max()
+                raise FedsimError(
+                    f"learning.model: its recorded step differs from the eager one by {apart:.1e}; allowed with the "
+                    "executor 'graphs': modules without a state beside their numbers; any with 'sequential'"
+                )
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The training set on the device."""
+
+    samples: Tensor
+    targets: Tensor
+    inputs: Inputs
+
+    @classmethod
+    def on(cls, setup: TrainingSetup, device: torch.device) -> "_Data":
+        data = setup.data
+        return cls(tensor(data.train_x).to(device), tensor(data.train_y).to(device), Inputs(data, device))
+
+    def batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return self.inputs.of(self.samples.index_select(0, rows)), self.targets.index_select(0, rows)
+
+
+@dataclass
+class _Asked:
+    """A job with its rows, batch by batch, and the seed of its draws."""
+
+    job: TrainingJob
+    seed: int
+    rows: IntArray
+    sizes: list[int]
+
+    @classmethod
+    def of(cls, trainer: Trainer, job: TrainingJob) -> "_Asked":
+        seed, size = int(job.rng.integers(2**63)), trainer.setup.local.batch_size
+        epochs = list(trainer.orders(job))
+        sizes = [min(size, epoch.size - first) for epoch in epochs for first in range(0, epoch.size, size)]
+        return cls(job, seed, np.concatenate(epochs), sizes)
+
+
+@dataclass
+class _Recorded:
+    """A step on batches of one size: its graph, where its rows are read, and what it leaves."""
+
+    start: Any
+    rows: Tensor
+    loss: Tensor
+    kept: Seen
+
+
+@dataclass
+class _Slot:
+    """A module on the device with recorded steps."""
+
+    setup: TrainingSetup
+    data: _Data
+    device: torch.device
+    draws: bool = False
+    _steps: dict[int, _Recorded] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._trainer = Trainer(self.setup, str(self.device))
+        self._stream: Any = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        self._pool: Any = None
+
+    def record(self, sizes: Sequence[int]) -> None:
+        """Record steps on batches of these sizes, the largest first, which share memory."""
+        for size in sizes:
+            if size not in self._steps:
+                self._steps[size] = self._recorded(size)
+
+    def begin(self, asked: _Asked) -> None:
+        """Take over a client."""
+        self._asked, self._place = asked, 0
+        self._losses, self._seen = list[tuple[Tensor, int]](), list[Seen]()
+        with self._own_stream():
+            self._rows = torch.from_numpy(asked.rows).to(self.device)
+            self._trainer.start(asked.job)
+            _generator(self.device).manual_seed(asked.seed)
+
+    def step(self, size: int) -> None:
+        """Do the next step of the client, on a batch of this size."""
+        step = self._steps[size]
+        with self._own_stream():
+            step.rows.copy_(self._rows[self._place : self._place + size])
+            step.start()
+            self._place += size
+            self._losses.append((step.loss.clone(), size))
+            if len(self._seen) < self._trainer.first_pass(self._asked.job):
+                self._seen.append(_copy(step.kept))
+
+    def end(self) -> TrainingResult:
+        """Return what the client has learned."""
+        with self._own_stream():
+            losses = torch.stack([loss for loss, _ in self._losses]).tolist()
+            counted = [(loss, size) for loss, (_, size) in zip(losses, self._losses, strict=True)]
+            return self._trainer.result(self._asked.job, counted, self._seen)
+
+    def _recorded(self, size: int) -> _Recorded:
+        rows = torch.zeros(size, dtype=torch.int64, device=self.device)
+        found: list[Any] = []
+        self._trainer.flat.module.train()
+
+        def step() -> None:
+            found[:] = self._trainer.step(*self.data.batch(rows))
+
+        generator = _generator(self.device)
+        if self.device.type != "cuda":
+            with torch_generator(0):
+                before = generator.get_state()
+                step()
+                self.draws = self.draws or not torch.equal(generator.get_state(), before)
+            recorded = _Recorded(step, rows, torch.zeros(()), ())
+
+            def start() -> None:
+                step()
+                recorded.loss, recorded.kept = found[0].detach(), found[1]
+
+            recorded.start = start
+            return recorded
+        with torch_generator(0):
+            offset = generator.get_offset()
+            torch.cuda.synchronize(self.device)
+            with self._own_stream():
+                for _ in range(_WARM_UPS):
+                    step()
+            torch.cuda.synchronize(self.device)
+            self.draws = self.draws or generator.get_offset() != offset
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, self._pool, self._stream, capture_error_mode="thread_local"):
+                step()
+            self._pool = self._pool or graph.pool()
+        return _Recorded(graph.replay, rows, found[0].detach(), found[1])
+
+    @contextmanager
+    def _own_stream(self) -> Iterator[None]:
+        if self._stream is None:
+            yield
+            return
+        with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
+            yield
+
+
+def _copy(kept: Seen) -> Seen:
+    return tuple(map(_copy, kept)) if isinstance(kept, tuple) else kept.detach().clone()
+
+
+def _generator(device: torch.device) -> torch.Generator:
+    if device.type != "cuda":
+        return torch.default_generator
+    return torch.cuda.default_generators[device.index or 0]
+
+
+def _free_bytes(device: torch.device) -> int:
+    if device.type != "cuda":
+        return 2**40
+    torch.cuda.synchronize(device)
+    free, _ = torch.cuda.mem_get_info(device)
+    return int(free)
