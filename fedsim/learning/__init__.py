@@ -23,8 +23,10 @@ from fedsim.measurements import MEASUREMENTS
 if TYPE_CHECKING:
     from fedsim.learning.aggregation.combining import Of
     from fedsim.learning.aggregation.mean import Mean
-    from fedsim.learning.algorithms.contracts import Batch, Gathered, LocalTask, Start, Stepped
+    from fedsim.learning.algorithms.contracts import Batch, Gathered, LocalSteps, LocalTask, Start, Stepped
+    from fedsim.learning.algorithms.fedbn import FedBN
     from fedsim.learning.algorithms.feddyn import FedDyn
+    from fedsim.learning.algorithms.fednova import FedNova
     from fedsim.learning.algorithms.fedper import FedPer
     from fedsim.learning.algorithms.fedprox import FedProx
     from fedsim.learning.algorithms.fedrolex import FedRolex
@@ -95,7 +97,9 @@ else:
             "FedAdam": "fedsim.learning.server_optimizers.adaptive",
             "FedAvg": "fedsim.learning.server_optimizers.averaging",
             "FedAvgM": "fedsim.learning.server_optimizers.averaging",
+            "FedBN": "fedsim.learning.algorithms.fedbn",
             "FedDyn": "fedsim.learning.algorithms.feddyn",
+            "FedNova": "fedsim.learning.algorithms.fednova",
             "FedPer": "fedsim.learning.algorithms.fedper",
             "FedProx": "fedsim.learning.algorithms.fedprox",
             "FedRolex": "fedsim.learning.algorithms.fedrolex",
@@ -105,6 +109,7 @@ else:
             "IdxFiles": "fedsim.learning.data.own_files",
             "Keeping": "fedsim.learning.lineage.keeping",
             "KnownEvaluation": "fedsim.learning.evaluation",
+            "LocalSteps": "fedsim.learning.algorithms.contracts",
             "LocalTask": "fedsim.learning.algorithms.contracts",
             "MLP": "fedsim.learning.models.settings",
             "MNIST": "fedsim.learning.data.published",
@@ -182,7 +187,9 @@ __all__ = [
     "FedAdam",
     "FedAvg",
     "FedAvgM",
+    "FedBN",
     "FedDyn",
+    "FedNova",
     "FedPer",
     "FedProx",
     "FedRolex",
@@ -195,6 +202,7 @@ __all__ = [
     "Learner",
     "LearnerSettings",
     "LocalAlgorithm",
+    "LocalSteps",
     "LocalTask",
     "LocalTraining",
     "MakeExecutor",

@@ -161,7 +161,14 @@ class Supervised(Component):
                 f"compression = {found!r} is not allowed with algorithm = {kind!r}, whose messages are no updates of "
                 "the whole model; allowed: 'none'"
             )
-        if (algorithm.server_keeps or algorithm.changes_messages) and not self.aggregation.adds_up:
+        if algorithm.reweighs and self.local.optimizer != "sgd":
+            raise ValueError(
+                f"local.optimizer = {self.local.optimizer!r} is not allowed with algorithm = {kind!r}, whose weights "
+                "are those of steps of SGD; allowed: 'sgd'"
+            )
+        if (
+            algorithm.server_keeps or algorithm.reweighs or algorithm.changes_messages
+        ) and not self.aggregation.adds_up:
             found = AGGREGATIONS.kind_of(self.aggregation)
             raise ValueError(
                 f"aggregation = {found!r} is not allowed with algorithm = {kind!r}, whose server adds updates up; "

@@ -208,7 +208,7 @@ class SupervisedLearner:
             chosen,
             self._messages.sent,
             moved=moved,
-            sum_of=None if self._algorithm.plain else self._algorithm.sum_of(delivered),
+            sum_of=None if self._algorithm.plain else self._algorithm.sum_of(delivered, chosen),
             noise=self._messages.server_noise(delivered, chosen),
         )
         results.count(delivered)

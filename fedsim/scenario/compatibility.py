@@ -248,15 +248,15 @@ def _about_algorithm(tables: ScenarioTables, algorithm: LocalAlgorithm) -> Itera
     """Yield what a local algorithm does not go together with, and widths that are not one for each client."""
     rounds, kind, traits = tables.rounds, LOCAL_ALGORITHMS.kind_of(algorithm), tables.rounds.policy.traits
     here = ("learning", "algorithm")
-    if algorithm.server_keeps:
+    if algorithm.server_keeps or algorithm.reweighs:
         if rounds.edges is not None or traits.overlaps_rounds or not rounds.late.cancels:
             yield (
                 here,
                 kind,
-                "its server keeps a state that fresh updates of one round change; allowed: one synchronous server, "
-                "without rounds.edges, whose rounds.late is 'cancel' or 'partial'",
+                "its server makes of fresh updates of one round what no other server does; allowed: one synchronous "
+                "server, without rounds.edges, whose rounds.late is 'cancel' or 'partial'",
             )
-        if tables.privacy is not None:
+        if algorithm.server_keeps and tables.privacy is not None:
             yield here, kind, "clients send more than their updates, which no mechanism protects; allowed: no privacy"
     if len(algorithm.ratios) > 1 and isinstance(rounds.policy, Safa):
         yield (

@@ -83,12 +83,13 @@ def _about_noise_at_server(tables: ScenarioTables, privacy: Privacy) -> Iterator
                 "a compressed update may be longer than the clipped one, whose length the noise of the server stands "
                 "for (privacy.where = 'server'); allowed: 'none'",
             )
-        if learning.algorithm.server_keeps or learning.algorithm.changes_messages:
+        algorithm = learning.algorithm
+        if algorithm.server_keeps or algorithm.changes_messages or algorithm.reweighs:
             yield (
                 ("learning", "algorithm"),
-                LOCAL_ALGORITHMS.kind_of(learning.algorithm),
-                "its clients do not send updates of the whole model, and privacy.where is 'server'; allowed: an "
-                "algorithm whose clients do",
+                LOCAL_ALGORITHMS.kind_of(algorithm),
+                "its clients do not send updates of the whole model, or have weights of their own, and privacy.where "
+                "is 'server'; allowed: an algorithm without either",
             )
     info = _info(tables.selector)
     seen = [need for need in info.needs if need in _SEES_UPDATES]

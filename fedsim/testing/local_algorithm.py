@@ -25,11 +25,11 @@ from fedsim.learning import (
     TrainingResult,
     TrainingSetup,
 )
-from fedsim.learning.algorithms.contracts import ALGORITHM, Memory
+from fedsim.learning.algorithms.contracts import ALGORITHM, LocalSteps, Memory
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.testing.examination import Examination, at_least_two, described, fits, locked
 
-_FLAGS: Final = ("corrects", "remembers", "server_keeps", "changes_messages", "personal", "has_loss")
+_FLAGS: Final = ("corrects", "remembers", "server_keeps", "changes_messages", "reweighs", "personal", "has_loss")
 _STEPS: Final = 4
 
 
@@ -48,6 +48,7 @@ def check_local_algorithm(algorithm: LocalAlgorithm, *, clients: int = 3, rounds
     * return with ``own_model`` a finite model, the server's own unless it is ``personal``,
     * say ``changes_messages`` if it has a ``part``, several ``ratios`` or ``numbers_more``,
     * return with ``step`` a finite update of the model's shape, and arrays by name, if its ``server_keeps`` something,
+    * return with ``weights`` one of at least 0 for each update, if it ``reweighs``,
     * train with its own ``loss``, if it ``has_loss``, to the same finite numbers each time.
 
     Parameters
@@ -124,6 +125,11 @@ class _Trial(Examination):
                 gathered = Gathered(locked(update), locked(drift), self._clients, shared, layout, self._clients)
                 update, shared = self._stepped(gathered)
             model = locked((model + update).astype(np.float32))
+        if algorithm.reweighs:
+            self.place = "weights"
+            ones = np.ones(clients := self._clients)
+            done = LocalSteps(ones / clients, np.arange(1, clients + 1), 0.1 * ones, 0.0, algorithm.pull)
+            self._kind("weights", self.ask("weights", algorithm.weights, done), done=done)
         self.place = ""
 
     def _started(self, task: LocalTask) -> Start:

@@ -6,7 +6,9 @@ import torch
 from torch import nn
 
 from fedsim import Scenario, simulate
+from fedsim.errors import FedsimError
 from fedsim.learning import Supervised
+from fedsim.learning.algorithms.personal import PersonalPart
 from fedsim.privacy import L2ClippedGaussian
 from fedsim.streams import Streams
 
@@ -127,3 +129,30 @@ def test_statistics_are_averaged_in_clear_unless_noise_is_asked_for(noised, wher
 def test_statistics_in_clear_and_with_noise_is_refused():
     with pytest.raises(ValueError, match="noise_statistics = True is not allowed with exempt_buffers = True"):
         L2ClippedGaussian(clip=1.0, exempt_buffers=True, noise_statistics=True)
+
+
+def test_fedbn_shares_all_but_batch_normalisation():
+    """Scale, shift, mean and variance of four channels and a counter stay: 39 of 56 numbers are sent."""
+    history = run(Normed, learning={"algorithm": "fedbn"})
+    row, found = history.participations.to_pylist()[-1], history.model()
+    assert row["uplink_bits"] == row["downlink_bits"] == 32 * (24 + 15)
+    assert found.norm.running_mean.tolist() == [0.0] * 4  # the server's model has those of the start
+    assert found.norm.weight.tolist() == [1.0] * 4
+    with pytest.raises(FedsimError, match="'fedbn' keeps batch normalisation with the clients, and this model has"):
+        run(Probe, learning={"algorithm": "fedbn"})
+
+
+@pytest.mark.parametrize("model", [Probe, Tied])
+def test_a_personal_part_with_all_that_learns_is_refused(model):
+    layers = {Probe: 1, Tied: 2}[model]
+    with pytest.raises(FedsimError, match=rf"layers: {layers} is not allowed with a model of {layers} layers that are"):
+        run(model, learning={"algorithm": {"kind": "fedper", "layers": layers}})
+
+
+def test_an_algorithm_that_shares_no_trained_number_is_refused():
+    class Alone(PersonalPart):
+        def part(self, layout):
+            return np.arange(layout.initial.size) >= layout.parameters
+
+    with pytest.raises(FedsimError, match="leaves all trained numbers of this model with the clients"):
+        run(Normed, learning={"algorithm": Alone()})

@@ -13,6 +13,8 @@ LOCAL_ALGORITHMS: Final = Registry(
     {
         "plain": f"{_HERE}.plain:Plain",
         "fedprox": f"{_HERE}.fedprox:FedProx",
+        "fedbn": f"{_HERE}.fedbn:FedBN",
+        "fednova": f"{_HERE}.fednova:FedNova",
         "heterofl": f"{_HERE}.heterofl:HeteroFL",
         "fedrolex": f"{_HERE}.fedrolex:FedRolex",
         "scaffold": f"{_HERE}.scaffold:Scaffold",

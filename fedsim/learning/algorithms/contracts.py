@@ -13,8 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from fedsim.answers import AnswerError, Contract, Flag, Free, Given, Mask, Number, OptionalOf, in_words, refuse_uncalled
-from fedsim.arrays import BoolArray, FloatArray, TensorLike, Vector
+from fedsim.answers import (
+    AnswerError,
+    Contract,
+    Flag,
+    Free,
+    Given,
+    Mask,
+    Number,
+    Numbers,
+    OptionalOf,
+    in_words,
+    refuse_uncalled,
+)
+from fedsim.arrays import BoolArray, FloatArray, IntArray, TensorLike, Vector
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.registry import Component
 
@@ -66,6 +78,25 @@ class Gathered:
     clients: int
 
 
+@dataclass(frozen=True)
+class LocalSteps:
+    """What n clients have done of whose updates a server makes a sum.
+
+    Attributes
+    ----------
+    weight : of each update, as the scenario says, shape (n,)
+    steps : of each training, shape (n,)
+    learning_rate : of each training, as the mean over its steps, shape (n,)
+    momentum, pull : of all trainings
+    """
+
+    weight: FloatArray
+    steps: IntArray
+    learning_rate: FloatArray
+    momentum: float
+    pull: float
+
+
 class Stepped(NamedTuple):
     """What a server adds to its model, float64 of shape (d,), and the algorithm's next state on the server."""
 
@@ -87,6 +118,9 @@ class LocalAlgorithm(Component):
         Whether the server keeps something beside its model. Such an algorithm needs one synchronous server.
     changes_messages : bool
         Whether clients receive or send other numbers than a whole model and its update.
+    reweighs : bool
+        Whether trained numbers have other weights in the server's sum than the scenario says, see `weights`. Such an
+        algorithm needs one synchronous server, and local training by SGD.
     personal : bool
         Whether the model that a client uses is another one than the server's, see `own_model`.
     has_loss : bool
@@ -108,13 +142,14 @@ class LocalAlgorithm(Component):
     corrects: ClassVar[bool] = False
     remembers: ClassVar[bool] = False
     server_keeps: ClassVar[bool] = False
+    reweighs: ClassVar[bool] = False
     changes_messages: ClassVar[bool] = False
     personal: ClassVar[bool] = False
     has_loss: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _says_what_it_has(self) -> Self:
-        refuse_uncalled(type(self), LocalAlgorithm, loss="has_loss", step="server_keeps")
+        refuse_uncalled(type(self), LocalAlgorithm, loss="has_loss", step="server_keeps", weights="reweighs")
         return self
 
     @property
@@ -206,6 +241,15 @@ class LocalAlgorithm(Component):
         steps, learning_rate : of the client's training, the rate as its mean over the steps
         """
         return 0.0
+
+    def weights(self, done: LocalSteps) -> FloatArray:
+        """Return the weight of the trained numbers of each update, shape (n,); called only if it reweighs.
+
+        Parameters
+        ----------
+        done : weights and steps of the clients of one sum
+        """
+        return done.weight
 
     def step(self, gathered: Gathered) -> Stepped:
         """Return the server's step; called only if the server keeps something.
@@ -299,6 +343,8 @@ ALGORITHM: Final = Contract(
         "remembers": Flag(),
         "server_keeps": Flag(),
         "changes_messages": Flag(),
+        "reweighs": Flag(),
+        "weights": Numbers(lambda given: given["done"].weight.shape, least=0),
         "pull": Number(least=0),
         "ratios": Free(),
         "given_widths": Free(),

@@ -1,17 +1,17 @@
 """FedPer: the last layers stay with the clients."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import BoolArray, Vector
+from fedsim.arrays import BoolArray
 from fedsim.errors import ScenarioError
-from fedsim.learning.algorithms.contracts import LocalAlgorithm, LocalTask, Memory, Start
+from fedsim.learning.algorithms.personal import PersonalPart
 from fedsim.learning.models.layout import ModelLayout
 
 
-class FedPer(LocalAlgorithm):
+class FedPer(PersonalPart):
     """Personal last layers (Arivazhagan et al., "Federated learning with personalization layers", 2019, section 3).
 
     A client receives and sends all but its last layers, which it keeps from one training to its next. They start from
@@ -32,10 +32,6 @@ class FedPer(LocalAlgorithm):
     [True, True, True, True, False, False]
     """
 
-    remembers: ClassVar[bool] = True
-    changes_messages: ClassVar[bool] = True
-    personal: ClassVar[bool] = True
-
     layers: Annotated[int, Field(ge=1)] = 1
 
     def part(self, layout: ModelLayout) -> BoolArray:
@@ -52,18 +48,3 @@ class FedPer(LocalAlgorithm):
         for entry in layers[first:]:
             shared[entry.offset : entry.offset + int(np.prod(entry.shape, dtype=np.int64))] = False
         return shared
-
-    def begin(self, task: LocalTask) -> Start:
-        return Start(self.own_model(task.layout, task.model, task.memory))
-
-    def own_model(self, layout: ModelLayout, model: Vector, memory: Memory) -> Vector:
-        if not memory:
-            return model
-        own = model.copy()
-        own[~self.part(layout)] = memory["personal"]
-        return own
-
-    def end(self, task: LocalTask, difference: Vector) -> Memory:
-        personal = ~self.part(task.layout)
-        before = task.memory["personal"] if task.memory else task.model[personal]
-        return {"personal": before + difference[personal]}

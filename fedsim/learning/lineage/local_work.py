@@ -6,8 +6,18 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray, Vector
+from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation.combining import Incoming, WeightedSum
-from fedsim.learning.algorithms.contracts import ALGORITHM, Gathered, LocalAlgorithm, LocalTask, Memory, Start
+from fedsim.learning.algorithms.catalogue import LOCAL_ALGORITHMS
+from fedsim.learning.algorithms.contracts import (
+    ALGORITHM,
+    Gathered,
+    LocalAlgorithm,
+    LocalSteps,
+    LocalTask,
+    Memory,
+    Start,
+)
 from fedsim.learning.algorithms.fedprox import FedProx
 from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.executors.contracts import OptimizerState
@@ -36,6 +46,11 @@ class LocalWork:
         self.algorithm = ALGORITHM.checked(algorithm, corrects=algorithm.corrects)
         self._local, self._layout, self._narrow, self._samples = local, layout, narrow, samples
         self._shared = self.algorithm.part(layout)
+        if self._shared is not None and not self._shared[: layout.parameters].any():
+            raise ScenarioError(
+                f"learning.algorithm: {LOCAL_ALGORITHMS.kind_of(algorithm)!r} leaves all trained numbers of this model "
+                "with the clients, so that nothing is shared; allowed: an algorithm or a model of which a part is"
+            )
         self._schedule = None if type(local.schedule) is ConstantRate else SCHEDULE.checked(local.schedule)
         self.plain = type(algorithm) in (Plain, FedProx) and self._schedule is None
         self._parts: dict[tuple[int, int], BoolArray] = {}
@@ -99,8 +114,16 @@ class LocalWork:
         """Return the model that a client uses, shape (d,)."""
         return self.algorithm.own_model(self._layout, model, _own(state.value or {}))
 
-    def sum_of(self, trainings: Sequence[Training]) -> Callable[[ServerOptimizer, Vector], Incoming] | None:
+    def sum_of(
+        self, trainings: Sequence[Training], weights: FloatArray
+    ) -> Callable[[ServerOptimizer, Vector], Incoming] | None:
         """Return what begins the sum of updates of trainings, which are added in their order; None for a plain one."""
+        if self.algorithm.reweighs:
+            steps = np.array([self._steps(one) for one in trainings], dtype=np.int64)
+            rates = np.array([self._mean_rate(one) for one in trainings], dtype=np.float64)
+            pull = self._local.proximal + self.algorithm.pull
+            found = self.algorithm.weights(LocalSteps(weights, steps, rates, self._local.momentum, pull))
+            return lambda optimizer, model: ReweighedSum(optimizer, model, found.tolist(), self._layout.parameters)
         if self.algorithm.server_keeps:
             factors = [self._drift_weight(one) for one in trainings]
             return lambda optimizer, model: GatheringSum(
@@ -169,6 +192,21 @@ class OverlappingSum(WeightedSum):
         scale = np.divide(self._weight, self._held, out=np.zeros(model.size), where=self._held != 0)
         self.add_whole(self._differences * scale)
         return super().stepped(parameters, model, state)
+
+
+class ReweighedSum(WeightedSum):
+    """A sum of updates whose trained numbers have weights of their own."""
+
+    def __init__(self, optimizer: ServerOptimizer, model: Vector, weights: Sequence[float], parameters: int) -> None:
+        super().__init__(optimizer, model)
+        self._weights, self._parameters, self._added = weights, parameters, 0
+
+    def add(self, difference: Vector, weight: float) -> None:
+        weighted: FloatArray = difference.astype(np.float64)
+        weighted[: self._parameters] *= self._weights[self._added]
+        weighted[self._parameters :] *= weight
+        self.add_whole(weighted)
+        self._added += 1
 
 
 class GatheringSum(WeightedSum):

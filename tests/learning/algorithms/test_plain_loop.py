@@ -63,12 +63,25 @@ class Loop:
                     self.kept[client] = before - self.options["alpha"] * moved
                 if self.kind == "moon":
                     self.kept[client] = model + moved
+            if self.kind == "fednova":
+                update = self.normalised(model, clients, work)
             self.model = model + update
             self.common = self.common + changes / CLIENTS
             if self.kind == "feddyn":
                 self.h = self.h - self.options["alpha"] / CLIENTS * drift
                 self.model = self.model - self.h / self.options["alpha"]
             yield self.model
+
+    def normalised(self, model, clients, work):
+        """Return the update of FedNova, with its norms in closed form."""
+        mu, parts = self.options["mu"], []
+        for client, share, weight in zip(clients, work, WEIGHTS[len(clients)], strict=True):
+            rates = RATE * self.factor ** np.arange(math.ceil(share * STEPS))
+            pulled = rates.mean() * mu
+            norm = (1 - (1 - pulled) ** rates.size) / pulled if mu else rates.size
+            parts.append((weight, rates.size, (self.trained(client, rates) - model) / norm))
+        effective = sum(weight * steps for weight, steps, _ in parts)
+        return effective * sum(weight * part for weight, _, part in parts)
 
     def trained(self, client, rates):
         """Return a client's model after full batches."""
@@ -86,6 +99,8 @@ class Loop:
             gradient = nn.utils.parameters_to_vector(torch.autograd.grad(loss, self.parameters))
             if self.kind == "scaffold":
                 gradient = gradient + self.common - (self.zero if kept is None else kept)
+            if self.kind == "fednova":
+                gradient = gradient + self.options["mu"] * (weights - self.model)
             if self.kind == "feddyn":
                 gradient = gradient + self.options["alpha"] * (weights - self.model)
                 gradient = gradient - (self.zero if kept is None else kept)
@@ -102,7 +117,8 @@ class Loop:
 @pytest.mark.parametrize("factor", [1.0, 0.7])
 @pytest.mark.parametrize(
     ("kind", "options"),
-    [("plain", {}), ("scaffold", {}), ("feddyn", {"alpha": 0.3}), ("moon", {"mu": 5.0, "temperature": 0.5})],
+    [("plain", {}), ("scaffold", {}), ("feddyn", {"alpha": 0.3}), ("moon", {"mu": 5.0, "temperature": 0.5})]
+    + [("fednova", {"mu": mu}) for mu in (0.0, 0.3)],
 )
 def test_four_rounds_are_those_of_a_plain_loop(kind, options, factor):
     schedule = {"kind": "decay", "by": "step", "every": 1, "factor": factor}
