@@ -24,6 +24,7 @@ from fedsim.rounds.server.probing import why_no_norms
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
 from fedsim.scenario.doubts import doubts_of
+from fedsim.scenario.noise import drowned
 from fedsim.scenario.presence import with_presence
 from fedsim.scenario.reach import too_late
 from fedsim.watchdog import watched
@@ -116,8 +117,10 @@ class Simulation:
         """Sentences that are known before the run: on the scenario, its data, and rows of tables that are not used."""
         of = self.context.clients
         late = too_late(self.scenario, lambda: ExpectedTimes.of(of.links, of.compute, of.workload))
-        known = (*late, *doubts_of(self.scenario), *remarks_of(self.scenario))
-        return (*known, *self.context.learner.notes, *self._read)
+        learner = self.context.learner
+        noisy = drowned(self.scenario, None if learner.architecture is None else learner.model_bits)
+        known = (*late, *doubts_of(self.scenario), *remarks_of(self.scenario), *noisy)
+        return (*known, *learner.notes, *self._read)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:
