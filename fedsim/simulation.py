@@ -24,6 +24,7 @@ from fedsim.rounds.server.questions import why_no_norms
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
 from fedsim.scenario.doubts import doubts_of
+from fedsim.scenario.noise import drowned
 from fedsim.scenario.presence import with_presence
 from fedsim.scenario.reach import too_late
 from fedsim.watchdog import watched
@@ -114,9 +115,11 @@ class Simulation:
     @cached_property
     def foreseen(self) -> tuple[str, ...]:
         """Sentences that are known before the run: on the scenario, its data, and rows of tables that are not used."""
+        learner = self.context.learner
         late = too_late(self.scenario, self.context.clients)
-        known = (*late, *doubts_of(self.scenario), *remarks_of(self.scenario))
-        return (*known, *self.context.learner.notes, *self._read)
+        noisy = drowned(self.scenario, None if learner.architecture is None else learner.model_bits)
+        known = (*late, *doubts_of(self.scenario), *remarks_of(self.scenario), *noisy)
+        return (*known, *learner.notes, *self._read)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:

@@ -65,7 +65,23 @@ def _not_delivered(tables: Tables) -> str:
     if not selected or delivered >= LEAST_DELIVERED * selected:
         return ""
     what = "nothing" if not delivered else "nearly nothing"
-    return f"{what} was delivered: {delivered:,} of {selected:,} participations; {late:,} late, {dropped:,} dropped"
+    return (
+        f"{what} was delivered: {delivered:,} of {selected:,} participations; {late:,} late, {dropped:,} dropped; they "
+        f"spent up to {', '.join(_longest(tables))}, and rounds lasted up to "
+        f"{(tables.column('rounds', 'end_s') - tables.column('rounds', 'start_s')).max(initial=0.0):.3g} s"
+    )
+
+
+def _longest(tables: Tables) -> list[str]:
+    """Return in words how long participations have been in each phase at most."""
+    names = {
+        "downlink_s": "on the downlink",
+        "compute_s": "on work",
+        "uplink_s": "on the uplink",
+        "queue_s": "waiting in a queue",
+    }
+    longest = {name: float(tables.column("participations", name).max(initial=0.0)) for name in names}
+    return [f"{longest[name]:.3g} s {where}" for name, where in names.items() if name != "queue_s" or longest[name]]
 
 
 def _no_model(tables: Tables) -> str:

@@ -44,7 +44,7 @@ def test_empty_batteries_end_a_run_and_are_named(tmp_path):
     note, nothing = notes_of(battery_world(), tmp_path)
     assert note.startswith("the run ended after round 4 of 100, at ")
     assert note.endswith("all 4 batteries are below 5 J, the least charge, for good")
-    assert nothing == "nothing was delivered: 0 of 4 participations; 0 late, 4 dropped"
+    assert nothing.startswith("nothing was delivered: 0 of 4 participations; 0 late, 4 dropped; they spent up to ")
 
 
 class Diverging(FedAvgM):

@@ -18,6 +18,12 @@ class Tables:
             "dropped": [0] * len(selected),
             "largest_leakage": leakage,
             "loss": loss,
+            "start_s": np.arange(len(selected)) * 2.0,
+            "end_s": np.arange(len(selected)) * 2.0 + 1.5,
+            "downlink_s": [0.2, 0.1],
+            "compute_s": [5.4, 9.8],
+            "uplink_s": [0.0, 0.0],
+            "queue_s": [0.0, 0.0],
             "noise_to_signal": noise,
             "model_version": range(1, len(selected) + 1) if version is None else version,
         }
@@ -52,7 +58,8 @@ def batch(**columns):
     ],
 )
 def test_a_run_that_delivers_nothing_says_so(selected, delivered, note):
-    assert notes_of(Tables(selected, delivered)) == ([] if note is None else [note])
+    spent = "; they spent up to 0.2 s on the downlink, 9.8 s on work, 0 s on the uplink, and rounds lasted up to 1.5 s"
+    assert notes_of(Tables(selected, delivered)) == ([] if note is None else [note + spent])
 
 
 @pytest.mark.parametrize(("noise", "told"), [([0.5, 4.0, 2.5], "2.5 times the energy"), ([0.5, 4.0, 1.0], None)])

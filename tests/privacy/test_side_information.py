@@ -45,7 +45,6 @@ def test_exact_numbers_are_those_of_a_run_without_privacy_in_the_first_round():
     plain, _ = told(privacy=None)
     for name in Curious.needs:
         np.testing.assert_array_equal(exact[0][name], plain[0][name])
-    assert len(history.notes) == 1
     assert history.notes[0].startswith("side information not private: clients send numbers as they are (loss, accur")
     spent = history.participations.to_pandas().groupby("client").epsilon.sum()
     assert spent.to_numpy() == pytest.approx(200 * (1 - math.exp(-0.12))), "updates have the whole budget"
@@ -191,7 +190,9 @@ def test_a_client_with_too_little_budget_left_is_no_candidate(policy):
     assert sorted(sent.groupby("client").size()) == [3] * 12
     assert "no client has 180 epsilon of its privacy budget left, the least of a candidate" in history.notes[-1]
     foreseen = ["privacy.budget pays for 3 updates of a client: about 9 of 30 rounds with cohorts of 4"]
-    assert history.notes[:-1] == (foreseen if policy == "synchronous" else [])
+    assert [note for note in history.notes[:-1] if "noise is larger" not in note] == (
+        foreseen if policy == "synchronous" else []
+    )
 
 
 def test_a_selector_sees_the_budget_in_every_view():

@@ -7,7 +7,9 @@ import pytest
 from fedsim import simulate
 from fedsim.errors import ScenarioError
 from fedsim.network.radio.sionna import link
+from fedsim.privacy import Privacy
 from fedsim.scenario.doubts import doubts_of
+from fedsim.scenario.noise import drowned
 from tests.support.short_runs import TIMING
 
 BITS = TIMING.replace({"learning": {"kind": "none", "model_bits": 1e4}, "rounds.count": 1})
@@ -77,3 +79,25 @@ def test_a_budget_that_ends_before_the_run_is_named(releases, count, told):
     found = doubts_of(private)
     assert len(found) == (told is not None)
     assert told is None or re.match(f"privacy.budget pays for {told} rounds with cohorts of 3", found[0])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "cohort", "where", "ratio"),
+    [
+        # 800 numbers: 2 (2 clip / epsilon)^2 each over clip^2, in a mean of 4.
+        ({"kind": "laplace-l1", "clip": 0.5}, 4, "client", 800 * 2 * 4 / 4),
+        # Per number 2 (delta_f / epsilon)^2 over (delta_f / 2)^2: 8 times the energy of an update, in a mean of 4.
+        ({"kind": "laplace-coordinate", "delta_f": 0.1}, 4, "client", 8 / 4),
+        # The server's noise has a quarter of that energy, and is drawn once.
+        ({"kind": "laplace-l1", "clip": 0.5}, 4, "server", 800 * 2 * 4 / 4 / 16),
+        ({"kind": "laplace-coordinate", "delta_f": 0.1}, 8, "client", None),
+    ],
+)
+def test_noise_that_no_update_can_exceed_is_named(mechanism, cohort, where, ratio):
+    budget = {"kind": "uniform", "epsilon": 5.0, "releases": 5}
+    privacy = {"mechanism": mechanism, "budget": budget, "where": where}
+    scenario = BITS.replace({"crowd.clients": 10, "selector": {"kind": "uniform", "cohort": cohort}})
+    scenario = scenario.model_copy(update={"privacy": Privacy(**privacy)})
+    found = drowned(scenario, 800 * 32.0)
+    assert [f"at least {ratio:.3g} times" in one for one in found] == [True] * (ratio is not None)
+    assert drowned(BITS, 1e6) == ()

@@ -33,7 +33,7 @@ _SINCE_1970_S: Final = (1e9, 4.1e9)
 """Instants from 2001 to 2099."""
 _CLOCK: Final = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$")
 _DOTTED: Final = re.compile(r"^(\d{4})[./](\d{2})[./](\d{2})[_ T](\d{2})[.:](\d{2})[.:](\d{2}(?:\.\d+)?)$")
-_NUMERIC: Final = re.compile(r"^[+-]?[\d.]+([eE][+-]?\d+)?$")
+_NUMERIC: Final = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ANY: Final = Bound(0.0, 1e300)
 Kind = Literal["seconds", "date", "clock", "local"]

@@ -28,6 +28,9 @@ NOTHING = ("", "-", "NA", "n/a", "nan")
 ODD = ("x", "1,5x", "inf", "--1", "1e400", "12:61", "2024-99-01", "'", "\x07", "é")
 
 
+FEW_AND_MANY = pytest.mark.parametrize("examples", [12, pytest.param(200, marks=pytest.mark.slow)])
+"""Some fuzzed tables in each run of the tests, and more of them at night."""
+
 numbers = st.integers(0, 40).map(str)
 others = st.sampled_from((*NOTHING, *ODD))
 ids = st.sampled_from(("0", "1", "2", "3", "7", "-1", "1.0", "a", "", "2.5", "1e3"))
@@ -96,80 +99,89 @@ def counted(notes, words):
     return sum(int(found[1]) for note in notes if (found := re.search(rf": (\d+) .*{words}", note)))
 
 
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(st.data(), st.integers(1, 4))
-def test_positions(tmp_path_factory, data, clients):
-    rows, content = data.draw(tables(("x_m", "y_m")))
-    folder = tmp_path_factory.mktemp("t")
-    found, notes = read(folder, content, lambda path: FromFile(path=path).positions(clients, Streams(0)))
-    client = owners(rows)
-    fits = client is not None and sorted(one for one in client if one < clients) == list(range(clients))
-    used = [row for row, one in zip(rows, client or [], strict=False) if one < clients]
-    right = fits and all(number(cell) is not None and not bad(cell) for row in used for cell in row[1:])
-    if found is None:
-        assert not right or any(bad(cell) for row in rows for cell in row[1:]), notes
-        return
-    assert right
-    assert {one: found[one].tolist() for one in range(clients)} == {
-        int(number(row[0])): [number(cell) for cell in row[1:]] for row in used
-    }
-    assert counted(notes, "of no client") == len(rows) - len(used)
+@FEW_AND_MANY
+def test_positions(tmp_path_factory, examples):
+    @settings(max_examples=examples)
+    @given(st.data(), st.integers(1, 4))
+    def check(data, clients):
+        rows, content = data.draw(tables(("x_m", "y_m")))
+        folder = tmp_path_factory.mktemp("t")
+        found, notes = read(folder, content, lambda path: FromFile(path=path).positions(clients, Streams(0)))
+        client = owners(rows)
+        fits = client is not None and sorted(one for one in client if one < clients) == list(range(clients))
+        used = [row for row, one in zip(rows, client or [], strict=False) if one < clients]
+        right = fits and all(number(cell) is not None and not bad(cell) for row in used for cell in row[1:])
+        if found is None:
+            assert not right or any(bad(cell) for row in rows for cell in row[1:]), notes
+            return
+        assert right
+        assert {one: found[one].tolist() for one in range(clients)} == {
+            int(number(row[0])): [number(cell) for cell in row[1:]] for row in used
+        }
+        assert counted(notes, "of no client") == len(rows) - len(used)
+
+    check()
 
 
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(st.data())
-def test_ways(tmp_path_factory, data):
-    rows, content = data.draw(tables(("time_s", "x_m", "y_m")))
-    folder = tmp_path_factory.mktemp("t")
-    found, notes = read(folder, content, lambda path: Trace(path=path).of_clients(4))
-    if found is None:
-        return
-    client = owners(rows)
-    assert client is not None
-    assert not any(bad(cell) for row in rows for cell in row[1:])
-    ways, dropped = {}, 0
-    for one, row in zip(client, rows, strict=True):
-        values = [number(cell) for cell in row[1:]]
-        if one > 3 or None in values or values in ways.get(one, []):
-            dropped += 1
-        else:
-            ways.setdefault(one, []).append(values)
-    for one in range(4):
-        legs = list(found(one, (-1.0, -1.0)))
-        way = sorted(ways.get(one, [[0.0, -1.0, -1.0]]))
-        assert [leg.place_m for leg in legs if leg.start_s >= way[0][0]] == [(x, y) for _, x, y in way]
-        assert legs[-1].start_s == way[-1][0]
-    assert counted(notes, "not used") == dropped
+@FEW_AND_MANY
+def test_ways(tmp_path_factory, examples):
+    @settings(max_examples=examples)
+    @given(st.data())
+    def check(data):
+        rows, content = data.draw(tables(("time_s", "x_m", "y_m")))
+        folder = tmp_path_factory.mktemp("t")
+        found, notes = read(folder, content, lambda path: Trace(path=path).of_clients(4))
+        if found is None:
+            return
+        client = owners(rows)
+        assert client is not None
+        assert not any(bad(cell) for row in rows for cell in row[1:])
+        ways, dropped = {}, 0
+        for one, row in zip(client, rows, strict=True):
+            values = [number(cell) for cell in row[1:]]
+            if one > 3 or None in values or values in ways.get(one, []):
+                dropped += 1
+            else:
+                ways.setdefault(one, []).append(values)
+        for one in range(4):
+            legs = list(found(one, (-1.0, -1.0)))
+            way = sorted(ways.get(one, [[0.0, -1.0, -1.0]]))
+            assert [leg.place_m for leg in legs if leg.start_s >= way[0][0]] == [(x, y) for _, x, y in way]
+            assert legs[-1].start_s == way[-1][0]
+        assert counted(notes, "not used") == dropped
+
+    check()
 
 
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(st.data(), st.sampled_from(({"period_s": 30.0}, {"after": "none"})))
-def test_windows(tmp_path_factory, data, options):
-    rows, content = data.draw(tables(("start_s", "end_s")))
-    folder = tmp_path_factory.mktemp("t")
-    found, notes = read(folder, content, lambda path: WindowFile(path=path, **options).build(4, Streams(0)))
-    if found is None:
-        return
-    client = owners(rows)
-    assert client is not None
-    period = options.get("period_s", 100.0)
-    seconds = {one: set() for one in range(4)}
-    lost = 0
-    for one, row in zip(client, rows, strict=True):
-        start, end = (number(cell) for cell in row[1:])
-        end = period if end is None else end
-        if one > 3 or start >= period or start == end:
-            lost += 1
-            continue
-        over = range(int(end)) if end < start else ()
-        span = {*range(int(start), int(period if end < start else min(end, period))), *over}
-        seconds[one] |= span
-    for one in range(4):
-        assert found.windows.total_s[one] == len(seconds[one])
-    assert counted(notes, "not used") == lost
+@FEW_AND_MANY
+def test_windows(tmp_path_factory, examples):
+    @settings(max_examples=examples)
+    @given(st.data(), st.sampled_from(({"period_s": 30.0}, {"after": "none"})))
+    def check(data, options):
+        rows, content = data.draw(tables(("start_s", "end_s")))
+        folder = tmp_path_factory.mktemp("t")
+        found, notes = read(folder, content, lambda path: WindowFile(path=path, **options).build(4, Streams(0)))
+        if found is None:
+            return
+        client = owners(rows)
+        assert client is not None
+        period = options.get("period_s", 100.0)
+        seconds = {one: set() for one in range(4)}
+        lost = 0
+        for one, row in zip(client, rows, strict=True):
+            start, end = (number(cell) for cell in row[1:])
+            end = period if end is None else end
+            if one > 3 or start >= period or start == end:
+                lost += 1
+                continue
+            over = range(int(end)) if end < start else ()
+            span = {*range(int(start), int(period if end < start else min(end, period))), *over}
+            seconds[one] |= span
+        for one in range(4):
+            assert found.windows.total_s[one] == len(seconds[one])
+        assert counted(notes, "not used") == lost
+
+    check()
 
 
 @pytest.mark.slow
