@@ -31,6 +31,10 @@ class ModuleOfSlots:
         self._shapes = [one.shape for _, one in numbers]
         self._sizes = [shape.numel() for shape in self._shapes]
         self._parameters = len(numbers) - len(flat.buffers)
+        # Every slot has frozen parameters of its own: products with one array for all are rounded by the slots in use.
+        frozen = [(name, one.detach()) for name, one in module.named_parameters() if not one.requires_grad]
+        self._frozen_names = [name for name, _ in frozen]
+        self._frozen = [one.repeat(slots, *[1] * one.dim()) for _, one in frozen]
         self.buffer_count = len(flat.buffers)
         self.count = flat.layout.parameters
         self.buffers = flat.vector.numel() - self.count
@@ -40,10 +44,13 @@ class ModuleOfSlots:
         split = torch.split(numbers, self._sizes, dim=1)
         return [piece.view(self.slots, *shape) for piece, shape in zip(split, self._shapes, strict=True)]
 
-    def outputs(self, numbers: Sequence[Tensor], images: Tensor) -> tuple[Tensor, list[Tensor]]:
+    def outputs(
+        self, numbers: Sequence[Tensor], images: Tensor, frozen: Sequence[Tensor] = ()
+    ) -> tuple[Tensor, list[Tensor]]:
         """Return the scores of the module of one slot, shape (n, classes), and its buffers afterwards."""
         buffers = [one.clone() for one in numbers[self._parameters :]]
         named = dict(zip(self._names, (*numbers[: self._parameters], *buffers), strict=True))
+        named |= dict(zip(self._frozen_names, frozen, strict=False))
         with torch.autocast("cpu", self._autocast, self._autocast is not None, cache_enabled=False):
             scores = functional_call(self._module, named, (images,))
         return scores.float(), buffers
@@ -62,7 +69,9 @@ class ModuleOfSlots:
             *pieces, images, weights, targets = given
             own = [one.detach().requires_grad_() for one in pieces[:count]]
             with torch.enable_grad():
-                scores, after = vmap(self.outputs, randomness="different")([*own, *pieces[count:]], images)
+                scores, after = vmap(self.outputs, randomness="different")(
+                    [*own, *pieces[count:]], images, self._frozen
+                )
                 found = scores if objective.is_softmax else vmap(objective.losses)(scores, targets)
             slopes = weights
             if objective.is_softmax:
@@ -90,7 +99,7 @@ class ModuleOfSlots:
 
         def compute(*given: Tensor) -> list[Tensor]:
             *pieces, images, targets = given
-            scores = vmap(lambda pieces, images: self.outputs(pieces, images)[0])(pieces, images)
+            scores, _ = vmap(self.outputs)(pieces, images, self._frozen)
             if objective.is_short:
                 return [functional.log_softmax(scores, dim=2)]
             return [vmap(objective.sums)(scores, targets)]
