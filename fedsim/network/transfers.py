@@ -61,7 +61,8 @@ class Transfer(ABC):
     def on_air_s(self, elapsed_s: float) -> float:
         """Return the seconds so far for which the transfer has been on the air, at most those given; by default all.
 
-        Silences, waits, propagation and the shares of other transfers are not on the air. A share of a band counts as
+        Asked after `SharedMedium.count_air`. Silences, waits, propagation and the shares of other transfers are not on
+        the air. A share of a band counts as
         that share of the time.
 
         Parameters
@@ -159,6 +160,13 @@ class SharedMedium(ABC):
         client, bits : as in `downlink`
         """
         return None
+
+    def count_air(self) -> None:
+        """Count the seconds on the air of all transfers: a run asks for them where they cost energy.
+
+        Called before the first transfer. A medium that counts them in any case need not do anything, as by default.
+        """
+        return
 
     def books(self) -> Mapping[str, SpectrumBook]:
         """Return the work of each part of the medium by its name, for the audit; empty without spectrum."""

@@ -40,7 +40,8 @@ class Plan:
     begun_s : instant at which each phase was due, shape (3, n); NaN where unknown
     queue_s, setup_s, spent_s : seconds in each phase of waiting, of setting up, and of setting up and doing it, each of
         shape (3, n); until a member ends, those planned, inf where unknown
-    on_air_s : seconds on the air of downlink and uplink, shape (2, n), of phases that have ended on a shared medium
+    counts_air : whether an effect asks for the seconds on the air of transfers over a shared medium
+    on_air_s : those seconds of downlink and uplink, shape (2, n), of phases that have ended
     sent_bits : bits carried down and up, shape (2, n); until a member ends, those planned
     end_s, outcome, cut_in : end of each participation, how it ended, and the phase in which it was cut short
     cause : by position, the effect that has ended a participation
@@ -52,6 +53,7 @@ class Plan:
     cohort: Any = None
     level: IntArray | None = None
     update: bool = True
+    counts_air: bool = False
     waits_for_all: bool = False
     why_all: str = "the policy waits for every client; choose one with a deadline"
     links: Links | None = None

@@ -148,6 +148,7 @@ def test_a_flow_that_waits_behind_a_wire_is_on_the_air_for_its_own_link_alone():
     """Two flows of 4 bits over access links of 8 bit/s and 4 bit/s, and a wire of 2 bit/s that they share: 4 s each."""
     clock = Clock()
     fluid = Fluid(clock, np.array([8.0, 4.0, 2.0]))
+    fluid.count_air()
     flows = [fluid.begin(4.0, Route((own, 2), (1.0, 1.0), 0.0, ends=(own, 2))) for own in (0, 1)]
     clock.run(until=2.0)
     assert [flow.on_air_s(2.0) for flow in flows] == [0.25, 0.5]

@@ -123,6 +123,10 @@ class CellMedium(SharedMedium):
     def start_after(self, wait: Wait, way: int, client: int, bits: float) -> Transfer:
         return (self._up if way else self._down).send_after(wait, client, bits)
 
+    def count_air(self) -> None:
+        for medium in (*self._down.media.values(), *self._up.media.values()):
+            medium.count_air()
+
     def books(self) -> dict[str, SpectrumBook]:
         directions = {"downlink": self._down, "uplink": self._up}
         return {

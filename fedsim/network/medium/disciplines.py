@@ -46,6 +46,7 @@ class Discipline(ABC):
 
     Attributes
     ----------
+    counts_air : whether the medium asks for `occupied`; it sets this before the first job
     asked_at_each_join : whether the medium asks for the next end after each join; otherwise once after all joins of one
         event, for disciplines where this costs more than O(log n)
 
@@ -61,6 +62,7 @@ class Discipline(ABC):
     """
 
     asked_at_each_join: ClassVar[bool] = True
+    counts_air = False
 
     def prepare(self, channel: Channel) -> None:
         """Take what the rule needs of a cell's radio, before the first job; by default nothing.

@@ -53,6 +53,9 @@ class DrawnSpectrum:
         self._carried = self._received = self._lost = self._most = 0.0
         self._presence_s = self._sojourn_s = self._came_s = 0.0
 
+    def count_air(self) -> None:
+        """Seconds on the air are those of the work, which is always counted."""
+
     @property
     def present(self) -> int:
         """Number of transfers on the medium, in service or waiting."""

@@ -44,7 +44,9 @@ class FluidTransfer(Transfer):
         return self._sent_bits if self.slot is None else self.bits - self._fluid.remaining_bits(self)
 
     def on_air_s(self, elapsed_s: float) -> float:
-        """Return the part of the time in which the client's own link has carried the flow."""
+        """Return the part of the time in which the client's own link has carried the flow, where it is counted."""
+        if not self._fluid.counts_air:
+            return elapsed_s
         return min(self._air_s if self.slot is None else self._fluid.air_s(self), elapsed_s)
 
     def uses(self, link: int) -> bool:
@@ -78,6 +80,14 @@ class Fluid:
         self._changed = False
         self._wakes_s = math.inf
         self._wake: Event | None = None
+
+    def count_air(self) -> None:
+        """Count the seconds on the air from now on."""
+        self._table.counts_air = True
+
+    @property
+    def counts_air(self) -> bool:
+        return self._table.counts_air
 
     def begin(
         self, bits: float, route: Route | None, ends: tuple[int, int] = (-1, -1), *, up: bool = True

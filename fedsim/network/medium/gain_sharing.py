@@ -21,8 +21,9 @@ _MOST_CLOCKS: Final = 4
 FAIR_WINDOW_S: Final = 1.0
 """Time over which a proportional-fair scheduler's average forgets all but 1/e: 1,000 slots of a millisecond."""
 
-_Claim = tuple[int, int, float, Job]
-"""A job present: its number by joining, the kind of its client, the work for this kind at which it ends, the job."""
+_Claim = tuple[int, int, float, Job, float]
+"""A job present: its number by joining, the kind of its client, the work for this kind at which it ends, the job, and
+the time given to each client before it."""
 
 
 class GainSharing(Discipline):
@@ -41,7 +42,6 @@ class GainSharing(Discipline):
     def __init__(self, gains: GainTable | None = None) -> None:
         self.gains = gains
         self._present: dict[Job, _Claim] = {}
-        self._from_time: dict[Job, float] = {}
         self._joined = 0
         # Number of jobs for which the gains are looked up; 0 before the look.
         self._users, self._gain_sum = 0, 0.0
@@ -88,8 +88,7 @@ class GainSharing(Discipline):
         for clock, gain_of in self._older:
             finish += clock * gain_of[kind]
         self._joined += 1
-        self._present[job] = claim = (self._joined, kind, finish, job)
-        self._from_time[job] = self._time
+        self._present[job] = claim = (self._joined, kind, finish, job, self._time)
         heappush(self._heap, (self._time + work / self._ceiling_of[kind], claim))
         self._count_of[kind] += 1.0
         self._fewer_sum += fewer
@@ -101,7 +100,6 @@ class GainSharing(Discipline):
         claim = self._present.pop(job, None)
         if claim is None:
             return
-        del self._from_time[job]
         if claim is self._first:
             self._first = None
         kind = claim[1]
@@ -130,14 +128,14 @@ class GainSharing(Discipline):
             self._left = left - work if left > work else 0.0
 
     def served(self, job: Job) -> float:
-        _, kind, finish, _ = self._present[job]
+        _, kind, finish, _, _ = self._present[job]
         done = self._done_of[kind] + self._fewer_clock * self._fewer_of[kind] + self._more_clock * self._more_of[kind]
         for clock, gain_of in self._older:
             done += clock * gain_of[kind]
         return job.work - max(0.0, finish - done)
 
     def occupied(self, job: Job) -> float:
-        return self._time - self._from_time[job]
+        return self._time - self._present[job][4]
 
     def next_end(self) -> tuple[float, Job]:
         if self._left is None or self._first is None:
@@ -161,7 +159,7 @@ class GainSharing(Discipline):
         others: list[tuple[float, _Claim]] = []
         while heap and heap[0][0] <= until:
             claim = heap[0][1]
-            _, kind, finish, job = claim
+            _, kind, finish, job, _ = claim
             if present.get(job) is not claim:
                 heappop(heap)
                 continue

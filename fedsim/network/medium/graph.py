@@ -50,6 +50,9 @@ class GraphMedium(RoutedMedium):
             raise ScenarioError(f"{self.topology.where}: a transfer from {source!r} to itself is not allowed")
         return self._begin(ends, bits)
 
+    def count_air(self) -> None:
+        self.fluid.count_air()
+
     def edge_routes(self) -> tuple[list[str], str]:
         return self._edge_routes()
 

@@ -76,6 +76,13 @@ class TransportMedium(SharedMedium):
     def books(self) -> Mapping[str, SpectrumBook]:
         return {} if self.inner is None else self.inner.books()
 
+    def count_air(self) -> None:
+        for server in self.server:
+            if server is not None:
+                server.fluid.count_air()
+        if self.inner is not None:
+            self.inner.count_air()
+
     def routed(self) -> RoutedMedium | None:
         """Return the shared links as a routed medium; between servers there is no transport."""
         return None if self.inner is None else self.inner.routed()

@@ -29,8 +29,8 @@ class SpectrumTransfer(QueuedTransfer["SharedSpectrum"]):
         return self.bits if work_done >= self.work else self.bits * max(0.0, work_done / self.work)
 
     def on_air_s(self, elapsed_s: float) -> float:
-        """Return the seconds on the air; those of a link that carries nothing go on."""
-        if self.work == math.inf:
+        """Return the seconds on the air where they are counted; those of a link that carries nothing go on."""
+        if self.work == math.inf or not self._medium.discipline.counts_air:
             return elapsed_s
         return min(self._medium.occupied(self) / self._medium.bandwidth_hz, elapsed_s)
 
@@ -58,6 +58,9 @@ class SharedSpectrum:
     def present(self) -> int:
         """Number of transfers on the medium, in service or waiting."""
         return len(self._present)
+
+    def count_air(self) -> None:
+        self.discipline.counts_air = True
 
     def send(self, bits: float, efficiency: float, delay_s: float = 0.0) -> SpectrumTransfer:
         transfer = self.make(bits, efficiency, delay_s)
@@ -109,7 +112,8 @@ class SharedSpectrum:
             now_s = self.env.now
             self._catch_up(now_s)
             transfer.work_done = self.discipline.served(transfer)
-            transfer.occupied = self.discipline.occupied(transfer)
+            if self.discipline.counts_air:
+                transfer.occupied = self.discipline.occupied(transfer)
             self._lost += transfer.work_done
             self._let_go(transfer, now_s)
             if self._present:
@@ -214,7 +218,9 @@ class SharedSpectrum:
                 return left
             transfer = present[job]
             work = transfer.work
-            transfer.work_done, transfer.occupied = work, self.discipline.occupied(transfer)
+            transfer.work_done = work
+            if self.discipline.counts_air:
+                transfer.occupied = self.discipline.occupied(transfer)
             self._received += work
             self._let_go(transfer, now_s)
             transfer.send_on()

@@ -31,6 +31,9 @@ class RateFair(Discipline):
         self._joined = 0
         # Work per bit of all jobs present, as a whole number of the smallest floats, so that a sum has no rounding.
         self._exact, self._per_bit = 0, 0.0
+        # The work of now over that of one station, bits of a job for the whole time of the channel, and those before
+        # each job joined.
+        self._share, self._occupied_bits, self._from_bits = 1.0, 0.0, dict[Job, float]()
 
     def join(self, job: Job) -> None:
         if not self._finish:
@@ -40,17 +43,27 @@ class RateFair(Discipline):
         self._joined += 1
         heappush(self._heap, (finish, self._joined, job))
         self._count(_whole(job.work / job.bits))
+        if self.counts_air:
+            self._from_bits[job] = self._occupied_bits
 
     def leave(self, job: Job) -> None:
         """Remove a job; its entry in the heap stays until it is the first."""
         if self._finish.pop(job, None) is not None:
             self._count(-_whole(job.work / job.bits))
+            self._from_bits.pop(job, None)
 
     def advance(self, work: float) -> None:
-        self._virtual_bits += work / self._per_bit
+        bits = work / self._per_bit
+        self._virtual_bits += bits
+        if self.counts_air:
+            self._occupied_bits += bits / self._share
 
     def served(self, job: Job) -> float:
         return (self._virtual_bits - (self._finish[job] - job.bits)) * (job.work / job.bits)
+
+    def occupied(self, job: Job) -> float:
+        """Return the job's part of the channel's time, of which collisions and backoff take theirs too."""
+        return (self._occupied_bits - self._from_bits[job]) * (job.work / job.bits)
 
     def next_end(self) -> tuple[float, Job]:
         heap, present = self._heap, self._finish
@@ -102,30 +115,10 @@ class Dcf(RateFair):
         self.frame_s, self.overhead_s, self.idle_slot_s = frame_s, overhead_s, idle_slot_s
         self.window, self.doublings = window, doublings
         self._contention = Contention(frame_s, overhead_s, idle_slot_s, window, doublings)
-        # Bits of a job for the whole time of the channel, and those before each job joined.
-        self._occupied_bits, self._from_bits = 0.0, dict[Job, float]()
-
-    def join(self, job: Job) -> None:
-        if not self._finish:
-            self._occupied_bits = 0.0
-        super().join(job)
-        self._from_bits[job] = self._occupied_bits
-
-    def leave(self, job: Job) -> None:
-        super().leave(job)
-        self._from_bits.pop(job, None)
-
-    def advance(self, work: float) -> None:
-        before_bits, carried_share = self._virtual_bits, self.rate_hz(1.0)
-        super().advance(work)
-        self._occupied_bits += (self._virtual_bits - before_bits) / carried_share
-
-    def occupied(self, job: Job) -> float:
-        """Return the job's part of the channel's time, of which collisions and backoff take theirs too."""
-        return (self._occupied_bits - self._from_bits[job]) * (job.work / job.bits)
 
     def rate_hz(self, bandwidth_hz: float) -> float:
-        return bandwidth_hz * _share_of_one(self._contention, max(1, len(self._finish)))
+        self._share = _share_of_one(self._contention, max(1, len(self._finish)))
+        return bandwidth_hz * self._share
 
 
 @lru_cache(maxsize=2**14)

@@ -53,6 +53,7 @@ class FlowState:
         self.remaining_bits = np.zeros(0)
         self.rate_bps = np.zeros(0)
         # Of each flow: seconds in which its client's own link has carried it, the part of now, and that link's number.
+        self.counts_air = False
         self.air_s, self._air_part = np.zeros(0), np.zeros(0)
         self._own: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self._finish_s = np.zeros(0)
@@ -120,9 +121,11 @@ class FlowState:
     def carry(self, elapsed_s: float, now_s: float) -> None:
         if self._ahead is not None:
             self.remaining_bits[self._ahead.rows] = self._ahead.left_at(now_s)
-            self.air_s[self._ahead.rows] = self._ahead.air_at(now_s)
+            if self.counts_air:
+                self.air_s[self._ahead.rows] = self._ahead.air_at(now_s)
             return
-        self.air_s += self._air_part * elapsed_s
+        if self.counts_air:
+            self.air_s += self._air_part * elapsed_s
         self.remaining_bits -= self.rate_bps * elapsed_s
         np.maximum(self.remaining_bits, 0.0, out=self.remaining_bits)
 
@@ -137,7 +140,9 @@ class FlowState:
         That is the first end, or the end of the fading blocks for which rates are computed.
         """
         runs = np.flatnonzero(self._runs)
-        self.rate_bps[:] = self._air_part[:] = 0.0
+        self.rate_bps[:] = 0.0
+        if self.counts_air:
+            self._air_part[:] = 0.0
         self._finish_s[:] = math.inf
         self._ahead = None
         if runs.size:
@@ -152,7 +157,8 @@ class FlowState:
             with np.errstate(divide="ignore", invalid="ignore"):
                 self._finish_s[runs] = np.where(left_bits > 0, now_s + left_bits / rates, now_s)
             self.rate_bps[runs] = rates
-            self._air_part[runs] = air_parts(rates, self._in_use.capacity_bps(), self._own[runs])
+            if self.counts_air:
+                self._air_part[runs] = air_parts(rates, self._in_use.capacity_bps(), self._own[runs])
         return self.next_finish_s()
 
     @property
@@ -165,9 +171,7 @@ class FlowState:
         coherence_s, left_bits = faded.fading.coherence_s, self.remaining_bits[runs]
         numbers, routes, airtimes = _renumbered(self._routes[runs], self._airtimes[:, runs])
         weights, mean_bps = self._weights[runs], self._in_use.capacity_bps()[numbers]
-        # All links in use are in some route, so that a flow's own link is among the numbers; PAD stays.
-        own = np.where(self._own[runs] == PAD, PAD, np.searchsorted(numbers, self._own[runs]))
-        whole_bps = mean_bps.copy()
+        whole_bps = mean_bps.copy() if self.counts_air else mean_bps
         usual_bps = None
         if np.any(airtimes != PAD):
             usual_bps = max_min_rates(routes, weights, mean_bps)
@@ -189,7 +193,11 @@ class FlowState:
         if coherence_s < math.inf:
             length_s[0] = max((block + 1) * coherence_s - now_s, 2 * math.ulp(now_s))
         rates_bps = flows.rates_bps(mean_bps * ratios)
-        air = air_parts(rates_bps, whole_bps * ratios, own)
+        air = np.zeros((1, 1))
+        if self.counts_air:
+            # All links in use are in some route, so that a flow's own link is among the numbers; PAD stays.
+            own = np.where(self._own[runs] == PAD, PAD, np.searchsorted(numbers, self._own[runs]))
+            air = air_parts(rates_bps, whole_bps * ratios, own)
         return BlocksAhead.over(now_s, runs, left_bits, rates_bps, length_s, air, self.air_s[runs])
 
     def next_finish_s(self) -> float:

@@ -392,7 +392,8 @@ class Participations:
         if queued_s := transfer.queued_s():
             plan.queue_s[phase, i] += queued_s
         plan.spent_s[phase, i] = max(0.0, self.env.now - self._began_s[i] - plan.queue_s[phase, i])
-        plan.on_air_s[phase // 2, i] = _on_air_s(transfer, plan.spent_s[phase, i], plan.setup_s[phase, i])
+        if plan.counts_air:
+            plan.on_air_s[phase // 2, i] = _on_air_s(transfer, plan.spent_s[phase, i], plan.setup_s[phase, i])
         plan.sent_bits[phase // 2, i] = transfer.sent_bits()
 
     # Ends.

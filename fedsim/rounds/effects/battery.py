@@ -30,7 +30,10 @@ class Battery(Effect):
         self.batteries = batteries
 
     def begin(self, run: Run) -> None:
-        self._run = run
+        self._run, prices = run, self._batteries.prices
+        powers = prices.receive_w, prices.transmit_w, prices.base_w
+        if run.medium is not None and any(np.any(np.greater(power_w, 0)) for power_w in powers):
+            run.medium.count_air()
 
     def free_s(self, client: IntArray, time_s: float) -> FloatArray:
         return self.batteries.free_s(client, time_s)
@@ -75,6 +78,7 @@ class Battery(Effect):
             plan.transmit_power_dbm,
         )
         plan.notes[EnergyDemand], plan.notes[self] = demand, demand.charge_j.copy()
+        plan.counts_air = demand.power_w is not None
         # Whether a charge lasts whatever happens, so that nothing needs to be asked.
         lasts = demand.cost_j.sum(axis=0) < _AMPLE * demand.charge_j
         plan.notes[self, "work"] = plan.work.copy()
