@@ -1,8 +1,8 @@
 """What a part of a scenario requires of the others, and what it provides.
 
 A part states both as sets of names, `fedsim.Component.requires` and `fedsim.Component.provides`. A scenario is refused
-if a part requires what no part provides. The names below are those of fedsim's own parts; parts of your own may use
-others.
+if a part requires what no part provides, or provides what another one names in `fedsim.Component.excludes`. The names
+below are those of fedsim's own parts; parts of your own may use others.
 """
 
 from collections.abc import Iterable

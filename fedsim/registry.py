@@ -103,6 +103,11 @@ class Component(Settings):
         """Names of what other parts of the scenario may require of this one; see `fedsim.capabilities`."""
         return frozenset()
 
+    @property
+    def excludes(self) -> frozenset[str]:
+        """Names of what no other part of the scenario may provide; see `fedsim.capabilities`."""
+        return frozenset()
+
     def effects(self, run: Any) -> Sequence[Any]:
         """Return what the part brings to participations beside its own kind; by default nothing.
 

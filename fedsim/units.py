@@ -14,9 +14,7 @@ from typing import Annotated, Any, Final, TypeVar, get_args
 
 import numpy as np
 from annotated_types import Ge, Gt
-from numpy.typing import ArrayLike
-
-from fedsim.arrays import FloatArray
+from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ def share_of(value: object) -> object:
     return value
 
 
-def db_to_linear(value_db: ArrayLike) -> FloatArray:
+def db_to_linear(value_db: ArrayLike) -> NDArray[np.float64]:
     """Return the power ratio of a level in dB, of the same shape.
 
     >>> float(db_to_linear(30.0))
@@ -138,7 +136,7 @@ def db_to_linear(value_db: ArrayLike) -> FloatArray:
     return np.asarray(np.power(10.0, np.asarray(value_db, dtype=np.float64) / 10.0))
 
 
-def linear_to_db(ratio: ArrayLike) -> FloatArray:
+def linear_to_db(ratio: ArrayLike) -> NDArray[np.float64]:
     """Return the level in dB of a positive power ratio, of the same shape.
 
     >>> float(linear_to_db(100.0))
@@ -147,7 +145,7 @@ def linear_to_db(ratio: ArrayLike) -> FloatArray:
     return np.asarray(10.0 * np.log10(np.asarray(ratio, dtype=np.float64)))
 
 
-def thermal_noise_dbm(bandwidth_hz: ArrayLike, noise_figure_db: float = 0.0) -> FloatArray:
+def thermal_noise_dbm(bandwidth_hz: ArrayLike, noise_figure_db: float = 0.0) -> NDArray[np.float64]:
     """Return the noise power k T B of a receiver at 290 K, raised by its noise figure, in dBm."""
     power_w = BOLTZMANN_J_PER_K * REFERENCE_TEMPERATURE_K * np.asarray(bandwidth_hz, dtype=np.float64)
     return linear_to_db(power_w * 1e3) + noise_figure_db

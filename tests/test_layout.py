@@ -1,6 +1,7 @@
 """How the repository is laid out: tests beside what they test, no test inside another, files of one idea."""
 
 import ast
+import re
 
 from tests.support.pages import ROOT
 
@@ -60,3 +61,13 @@ def test_rounds_ask_no_object_what_it_is():
             if call and node.func.id in {"getattr", "hasattr", "isinstance"}:
                 asked.add(f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}")
     assert not asked, "\n".join(sorted(asked))
+
+
+def test_clients_name_no_effect():
+    """What runs participations, and what they stand on, reads without knowing any feature."""
+    words = re.compile(r"batter|outage|hazard|secure|width|allocat|epsilon|account|audit|probe", re.IGNORECASE)
+    rounds = ROOT / "fedsim" / "rounds"
+    spine = [*(rounds / "clients").glob("*.py"), rounds / "run.py", rounds / "plan.py"]
+    assert len(spine) > 8
+    named = {f"{path.name}:{found.group()}" for path in spine for found in words.finditer(path.read_text())}
+    assert not named

@@ -1,6 +1,7 @@
 """Parts of a scenario that do not go together.
 
-Most of it is one rule: what a part requires, another part must provide (`fedsim.capabilities`).
+Most of it is one rule: what a part requires, another part must provide (`fedsim.capabilities`), and what a part
+excludes, no other may be (`fedsim.scenario.clashes`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,14 +25,12 @@ from fedsim.learning.data.partitions.contracts import WITHOUT_LABELS
 from fedsim.network import NETWORKS, Network
 from fedsim.registry import Component, Recipe
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
-from fedsim.rounds.aggregation.weightings import WEIGHTINGS
-from fedsim.rounds.policies.safa import Safa
+from fedsim.scenario.clashes import clashes
 from fedsim.scenario.private_parts import Problem, private_problems
 from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
-from fedsim.scenario.secure_parts import secure_problems
 from fedsim.scenario.update_numbers import cohort_of, update_problems
 from fedsim.selectors import SelectorInfo
-from fedsim.selectors.adapter import draws_samples, numbers_of_clients
+from fedsim.selectors.adapter import numbers_of_clients
 
 _CATALOGUES: Final = {
     "learning": LEARNERS,
@@ -124,17 +123,15 @@ def problems(tables: ScenarioTables) -> Iterator[Problem]:
     """Yield what does not go together in the tables of a scenario."""
     crowd, rounds = tables.crowd, tables.rounds
     yield from _about_sizes(crowd, rounds, tables.selector)
-    yield from _about_policy(rounds)
     yield from update_problems(tables)
     yield from _about_requirements(tables)
     yield from _about_task(tables)
-    yield from _about_draws_of_samples(tables)
     if rounds.edges is not None:
         yield from _about_transfers(rounds.edges, tables.network)
     if isinstance(tables.learning, Supervised):
         yield from _about_algorithm(tables, tables.learning.algorithm)
     yield from private_problems(tables)
-    yield from secure_problems(tables)
+    yield from clashes(tables)
 
 
 def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:
@@ -226,24 +223,6 @@ def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Pro
         yield ("rounds", "edges", "grouping", name), value, message
 
 
-def _about_policy(rounds: Rounds) -> Iterator[Problem]:
-    """Yield a late rule or weights beside a policy that has an aggregation rule of its own."""
-    late, weights = LATE.kind_of(rounds.late), WEIGHTINGS.kind_of(rounds.weights)
-    if rounds.policy.has_own_aggregation and weights != "samples":
-        yield (
-            ("rounds", "weights"),
-            weights,
-            f"the policy {POLICIES.kind_of(rounds.policy)!r} has weights of its own; allowed: leave it out",
-        )
-    if rounds.policy.has_own_aggregation and late != "cancel":
-        yield (
-            ("rounds", "late"),
-            late,
-            f"the policy {POLICIES.kind_of(rounds.policy)!r} has a rule of its own for late updates; allowed: leave "
-            "it out",
-        )
-
-
 def _about_algorithm(tables: ScenarioTables, algorithm: LocalAlgorithm) -> Iterator[Problem]:
     """Yield what a local algorithm does not go together with, and widths that are not one for each client."""
     rounds, kind, traits = tables.rounds, LOCAL_ALGORITHMS.kind_of(algorithm), tables.rounds.policy.traits
@@ -258,13 +237,6 @@ def _about_algorithm(tables: ScenarioTables, algorithm: LocalAlgorithm) -> Itera
             )
         if algorithm.server_keeps and tables.privacy is not None:
             yield here, kind, "clients send more than their updates, which no mechanism protects; allowed: no privacy"
-    if len(algorithm.ratios) > 1 and isinstance(rounds.policy, Safa):
-        yield (
-            here,
-            kind,
-            "clients train parts of the model, and the policy is 'safa': its average is that of whole models; allowed: "
-            "any other policy, or an algorithm without widths",
-        )
     given = algorithm.given_widths
     if given is not None and len(given) != tables.crowd.clients:
         yield (
@@ -272,41 +244,6 @@ def _about_algorithm(tables: ScenarioTables, algorithm: LocalAlgorithm) -> Itera
             given,
             f"{len(given)} widths; allowed: one for each client, crowd.clients = {tables.crowd.clients}",
         )
-
-
-def _about_draws_of_samples(tables: ScenarioTables) -> Iterator[Problem]:
-    """Yield what does not go together with a selector whose clients draw samples."""
-    rounds, recipe = tables.rounds, tables.selector
-    kind = recipe.factory if recipe.prototype is None else type(recipe.prototype)
-    if not draws_samples(kind):
-        return
-    policy, why = POLICIES.kind_of(rounds.policy), f"clients of the selector {recipe.kind!r} draw samples in each round"
-    if rounds.policy.traits.concurrency is not None or rounds.policy.has_own_aggregation:
-        yield (
-            ("rounds", "policy"),
-            policy,
-            f"{why}, and updates are added up at its end; allowed: a synchronous policy without a rule of its own",
-        )
-    if rounds.late.least_share < 1:
-        yield (
-            ("rounds", "late"),
-            LATE.kind_of(rounds.late),
-            f"{why} and work on all of them; allowed: 'cancel' or a rule for stale updates",
-        )
-    if rounds.edges is not None and tables.privacy is not None:
-        yield (
-            ("rounds", "edges"),
-            "given",
-            "edge servers ask for numbers of samples on their own account; allowed: none beside [privacy]",
-        )
-    if isinstance(tables.learning, Supervised):
-        algorithm = tables.learning.algorithm
-        if algorithm.server_keeps or len(algorithm.ratios) > 1:
-            yield (
-                ("learning", "algorithm"),
-                LOCAL_ALGORITHMS.kind_of(algorithm),
-                f"{why}; allowed: an algorithm whose server keeps no state, without widths",
-            )
 
 
 def _about_transfers(edges: Edges, network: Network) -> Iterator[Problem]:

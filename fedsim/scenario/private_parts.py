@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from fedsim.learning import AGGREGATIONS, COMPRESSORS, LOCAL_ALGORITHMS, Supervised
 from fedsim.privacy import (
     COMPOSITIONS,
     MECHANISMS,
@@ -14,9 +13,7 @@ from fedsim.privacy import (
 )
 from fedsim.registry import Recipe
 from fedsim.rounds import LATE, POLICIES, AsynchronousPolicy
-from fedsim.rounds.aggregation.staleness import STALENESS, StalenessLaw
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS
-from fedsim.rounds.policies.late import Stale
 from fedsim.scenario.sections import ScenarioTables
 from fedsim.selectors import SelectorInfo, SelectorPort
 
@@ -49,7 +46,7 @@ def private_problems(tables: ScenarioTables) -> Iterator[Problem]:
             "mechanism 'gaussian', or leave the composition out for the sum of epsilons",
         )
     if privacy.where == "server":
-        yield from _about_noise_at_server(tables, privacy)
+        yield from _about_noise_at_server(privacy)
         yield from _about_weights(tables)
     if privacy.amplification == "poisson":
         yield from _about_sampling(tables, privacy)
@@ -59,7 +56,7 @@ def _mechanism(privacy: Privacy) -> str:
     return MECHANISMS.kind_of(privacy.mechanism)
 
 
-def _about_noise_at_server(tables: ScenarioTables, privacy: Privacy) -> Iterator[Problem]:
+def _about_noise_at_server(privacy: Privacy) -> Iterator[Problem]:
     """Yield what makes an aggregate depend on a client by more than its clipped update times its weight."""
     if not isinstance(privacy.mechanism, CalibratedNoise):
         yield (
@@ -67,38 +64,6 @@ def _about_noise_at_server(tables: ScenarioTables, privacy: Privacy) -> Iterator
             _mechanism(privacy),
             "it does not state its clipping and its noise, and privacy.where is 'server'; allowed: a mechanism with "
             "clipped, clipping_norm, sensitivity, delta, scale and noise",
-        )
-    learning = tables.learning
-    if isinstance(learning, Supervised):
-        if not learning.aggregation.adds_up:
-            yield (
-                ("learning", "aggregation"),
-                AGGREGATIONS.kind_of(learning.aggregation),
-                "the noise of a server is that of a sum of updates (privacy.where = 'server'); allowed: 'mean'",
-            )
-        if not learning.compression.lossless:
-            yield (
-                ("learning", "compression"),
-                COMPRESSORS.kind_of(learning.compression),
-                "a compressed update may be longer than the clipped one, whose length the noise of the server stands "
-                "for (privacy.where = 'server'); allowed: 'none'",
-            )
-        algorithm = learning.algorithm
-        if algorithm.server_keeps or algorithm.changes_messages or algorithm.reweighs:
-            yield (
-                ("learning", "algorithm"),
-                LOCAL_ALGORITHMS.kind_of(algorithm),
-                "its clients do not send updates of the whole model, or have weights of their own, and privacy.where "
-                "is 'server'; allowed: an algorithm without either",
-            )
-    info = _info(tables.selector)
-    seen = [need for need in info.needs if need in _SEES_UPDATES]
-    if seen:
-        yield (
-            ("selector",),
-            tables.selector.kind,
-            f"it measures updates ({', '.join(seen)}), which reach the server without noise (privacy.where = "
-            "'server'), so that its choices leak; allowed: a selector that does not",
         )
 
 
@@ -136,18 +101,6 @@ def _about_weights(tables: ScenarioTables) -> Iterator[Problem]:
             "the selector 'poisson' prescribes weights with a fixed denominator; allowed: 'sum', which uses them as "
             "they are",
         )
-    laws: list[tuple[tuple[str, ...], StalenessLaw]] = []
-    if isinstance(rounds.policy, AsynchronousPolicy):
-        laws.append((("rounds", "policy", "staleness"), rounds.policy.staleness))
-    if isinstance(rounds.late, Stale):
-        laws.append((("rounds", "late", "weight"), rounds.late.weight))
-    for path, law in laws:
-        if law.uses_deviation:
-            yield (
-                path,
-                STALENESS.kind_of(law),
-                "its weights depend on what updates are, and privacy.where is 'server'; allowed: any other law",
-            )
 
 
 def _about_sampling(tables: ScenarioTables, privacy: Privacy) -> Iterator[Problem]:

@@ -36,6 +36,8 @@ def check_effect(settings: EffectSettings, *, clients: int = 8, seed: int = 0) -
     * state waits, limits and ends as numbers of at least 0, one for all members or one for each, never NaN,
     * say of one member what it says of the same member among others,
     * say the same of the same cohort in a second run with the same seed,
+    * state with `free_s` an instant for each client, or None, and follow it with `tracker`,
+    * show columns with a number for each client,
     * end no participation unless ``may_end`` says that it may.
 
     Parameters
@@ -90,13 +92,31 @@ class _Trial(Examination):
         for number in range(1, _ROUNDS + 1):
             self.place = f"cohort {number}"
             size = self._clients if number % 2 else self._clients // 2
-            client = np.arange(self._clients - size, self._clients)
+            client = self._free(np.arange(self._clients - size, self._clients))
             going = Participations(self._run, self._plan(client, number))
             self._env.run(until=self._env.now + 1e6)
             self._check(going, client, number)
             going.settle()
             found.append(tuple(going.ended_s.tolist()))
         return found
+
+    def _free(self, client: IntArray) -> IntArray:
+        """Return the clients that may be selected now, and examine what the effect declares of them."""
+        now_s, effect = float(self._env.now), self._effect
+        for name, column in self.ask("shows", effect.shows).items():
+            values = np.asarray(self.ask("shows", column, client, now_s))
+            fault = f"shows: {name} has the shape {values.shape}; allowed: ({client.size},), a number for each client"
+            self.law(values.shape == client.shape, fault)
+        free_s = self.ask("free_s", effect.free_s, client, now_s)
+        if free_s is None:
+            return client
+        fits = np.shape(free_s) == client.shape and not np.isnan(free_s).any()
+        self.law(fits, f"free_s returned {free_s!r}; allowed: an instant for each of {client.size} clients, or None")
+        tracker = self.ask("tracker", effect.tracker, client)
+        self.ask("tracker", tracker.update, now_s, 1)
+        alike = np.array_equal(tracker.available, free_s <= now_s)
+        self.law(alike, f"tracker says {tracker.available} where free_s says {free_s} at {now_s} s")
+        return client[free_s <= now_s]
 
     def _plan(self, client: IntArray, number: int) -> Plan:
         samples = np.full(client.size, _SAMPLES)

@@ -67,6 +67,19 @@ def test_a_required_name_that_nothing_provides_is_refused_with_the_closest_one()
     assert "did you mean 'multicast-groups'?" in str(refused.value)
 
 
+class Alone(Cancel):
+    """A late rule that goes with no network of multicast groups."""
+
+    excludes: ClassVar[frozenset[str]] = frozenset({"multicast-groups"})
+
+
+def test_what_a_part_excludes_is_refused_where_it_is_provided():
+    rounds = {"count": 1, "late": Alone()}
+    with pytest.raises(ScenarioError, match=r"network: .*it provides 'multicast-groups', which rounds\.late excludes"):
+        scenario(rounds=rounds)
+    assert scenario(rounds=rounds, network=lambda: "pause-two-speed", learning={"kind": "none", "model_bits": 1.0})
+
+
 def test_a_network_must_state_whether_the_size_of_a_model_matters():
     with pytest.raises(ScenarioError, match=r"network: .* must say requires"):
         scenario(network=Silent)

@@ -35,7 +35,7 @@ _SLACK_ULPS: Final = 8
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
 Left = Callable[[float, float, float], float]
-"""As `Limit.left_s`."""
+"""As `Limit.left_s` of one member."""
 
 
 class Participations:
@@ -287,10 +287,11 @@ class Participations:
         limits: list[list[tuple[Effect, Limit]]] = [[] for _ in range(self.size)]
         for effect in self._clients.asked[DOWNLINK].limiting:
             if (limit := effect.limit(plan, DOWNLINK, members)) is not None:
-                values = [np.broadcast_to(each, members.shape).tolist() for each in limit]
+                *numbers, left_s = limit
+                values = [np.broadcast_to(each, members.shape).tolist() for each in numbers]
                 for of_one_member, row in zip(limits, zip(*values, strict=True), strict=True):
-                    if min(row) < NEVER:
-                        of_one_member.append((effect, Limit(*row)))
+                    if min(row) < NEVER or left_s is not None:
+                        of_one_member.append((effect, Limit(*row, left_s)))
         queue_s, setup_s = plan.queue_s[DOWNLINK].tolist(), plan.setup_s[DOWNLINK].tolist()
         for i in range(self.size):
             if math.isnan(self._ends_s[i]):
@@ -341,7 +342,8 @@ class Participations:
         for effect, limit in limits:
             began = float(self.env.now), setup_s
             if limit.left_s is not None:
-                self._look_after(limit.left_s(0.0, 0.0, 0.0), i, transfer, effect, began, limit.left_s)
+                left_s = partial(limit.left_s, i)
+                self._look_after(left_s(0.0, 0.0, 0.0), i, transfer, effect, began, left_s)
             if (active_s := one(limit.active_s)) < NEVER:
                 self._look_after(active_s, i, transfer, effect, began, _active(active_s))
         self._awaited[i] = done = transfer.done

@@ -95,7 +95,7 @@ class Battery(Effect):
         whole_s = plan.spent_s[phase, members]
         slack_j = _SLACK_ULPS * np.spacing(demand.charge_j[members])
         if self._run.shared[phase]:
-            return self._limit_shared(plan, demand, phase, int(members[0]), float(left_j[0]), float(slack_j[0]))
+            return self._limit_shared(plan, demand, phase, members, left_j, slack_j)
         due_j = self._due_j(plan, demand, phase, members)
         short = due_j > left_j + slack_j
         if not short.any():
@@ -166,25 +166,30 @@ class Battery(Effect):
         return self._run.links.steady and not plan.setup_s[phase, members].any()
 
     def _limit_shared(
-        self, plan: Plan, demand: EnergyDemand, phase: int, i: int, left_j: float, slack_j: float
+        self, plan: Plan, demand: EnergyDemand, phase: int, members: IntArray, left_j: FloatArray, slack_j: FloatArray
     ) -> Limit | None:
-        """Return for how many bits the charge of member i lasts, and in which seconds bits and radio cannot cost it."""
-        cost_j, size = float(demand.cost_j[phase, i]), float(plan.bits_of(phase, np.array([i]))[0])
-        bits = size * (left_j / cost_j) if cost_j > left_j + slack_j else NEVER
-        on_air_w = 0.0 if demand.power_w is None else float(demand.power_w[phase, i])
-        base_w = 0.0 if demand.base_w is None else float(demand.base_w[phase, i])
-        if on_air_w + base_w == 0:
-            return None if bits == NEVER else Limit(bits=bits)
-        per_bit_j, fastest_bps = cost_j / size if size > 0 else 0.0, 0.0
-        if per_bit_j > 0:
-            alone_s = float(self._run.links.expected_on_air_s(size, up=phase == UPLINK)[plan.client[i]])
-            fastest_bps = _FASTER * size / alone_s if 0 < alone_s < NEVER else 0.0
+        """Return for how many bits charges last, and in which seconds bits and radio together cannot cost them."""
+        cost_j, size = demand.cost_j[phase, members], plan.bits_of(phase, members)
+        short = cost_j > left_j + slack_j
+        bits = np.where(short, size * np.divide(left_j, cost_j, out=np.ones(members.size), where=short), NEVER)
+        on_air_w, base_w = (_of_phase(power, phase, members) for power in (demand.power_w, demand.base_w))
+        if not (on_air_w.any() or base_w.any()):
+            return Limit(bits=bits) if short.any() else None
+        per_bit_j = np.divide(cost_j, size, out=np.zeros(members.size), where=size > 0)
+        fastest_bps = np.zeros(members.size)
+        for k in np.flatnonzero(per_bit_j > 0):
+            alone_s = self._run.links.expected_on_air_s(float(size[k]), up=phase == UPLINK)[plan.client[members[k]]]
+            fastest_bps[k] = _FASTER * size[k] / alone_s if 0 < alone_s < NEVER else 0.0
+        place = {i: k for k, i in enumerate(members.tolist())}
 
-        def left_s(spent_s: float, on_air_s: float, sent_bits: float) -> float:
+        def left_s(i: int, spent_s: float, on_air_s: float, sent_bits: float) -> float:
+            k = place[i]
+            if on_air_w[k] + base_w[k] == 0:
+                return NEVER
             seen_bps = _FASTER * sent_bits / on_air_s if on_air_s > 0 else 0.0
-            most_w = on_air_w + base_w + per_bit_j * max(fastest_bps, seen_bps)
-            rest_j = left_j + slack_j - on_air_w * on_air_s - base_w * spent_s - per_bit_j * sent_bits
-            return 0.0 if rest_j <= slack_j / 2 else max(rest_j / most_w, _STEP * spent_s)
+            most_w = on_air_w[k] + base_w[k] + per_bit_j[k] * max(fastest_bps[k], seen_bps)
+            rest_j = left_j[k] + slack_j[k] - on_air_w[k] * on_air_s - base_w[k] * spent_s - per_bit_j[k] * sent_bits
+            return 0.0 if rest_j <= slack_j[k] / 2 else float(max(rest_j / most_w, _STEP * spent_s))
 
         return Limit(bits=bits, left_s=left_s)
 
@@ -251,3 +256,7 @@ def _paid_j(power_w: Values, seconds: FloatArray) -> FloatArray:
 
 def _each(values: FloatArray | float, client: IntArray) -> FloatArray:
     return np.broadcast_to(np.asarray(values, dtype=np.float64), client.shape)
+
+
+def _of_phase(power_w: FloatArray | None, phase: int, members: IntArray) -> FloatArray:
+    return np.zeros(members.size) if power_w is None else power_w[phase, members]

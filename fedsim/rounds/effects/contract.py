@@ -34,9 +34,9 @@ class Limit(NamedTuple):
     """Bits carried; over own links with finite `active_s`, those that are carried in these seconds."""
     since_start_s: FloatArray | float = NEVER
     """Seconds since the cohort was sent, for what ends a participation at an instant, whatever its phase."""
-    left_s: Callable[[float, float, float], float] | None = None
-    """Of one member over a shared medium: seconds in which it cannot be reached, 0 where it is, from the seconds of
-    set-up and transfer, those on the air, and the bits so far."""
+    left_s: Callable[[int, float, float, float], float] | None = None
+    """Of one member over a shared medium, at a position: seconds in which it cannot be reached, 0 where it is, from the
+    seconds of set-up and transfer, those on the air, and the bits so far."""
 
 
 class AskingServer(Protocol):

@@ -1,14 +1,19 @@
 """Effects of a scenario, worked by hand."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import Component, Scenario, simulate
+from fedsim.devices import Dropout
+from fedsim.devices.tracking import PlainTracker
 from fedsim.errors import ContractError, PartError, ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.rounds import Deadline, Effect, EffectSettings, Limit, WaitForAll
 from fedsim.rounds.effects.background_traffic import BackgroundTraffic
 from fedsim.rounds.effects.duty_cycle import DutyCycle
+from fedsim.selectors import Cohort
 from fedsim.streams import Streams
 from fedsim.testing import check_effect
 from tests.support.stories import rows
@@ -192,14 +197,27 @@ class Lying(EffectSettings):
         def plan(self, plan):
             plan.client = plan.client[::-1].copy()
 
+        def free(self, client, time_s):
+            return np.zeros(1)
+
+        def shows(self):
+            return {"mood": lambda *_: np.zeros(2)}
+
+        def tracker(self, client):
+            return PlainTracker(lambda ids, *_: np.ones(ids.size, dtype=bool), client, "look")
+
         name, function = {
             "wait": ("wait_s", wait),
             "unequal": ("wait_s", unequal),
             "limit": ("limit", limit),
             "ends": ("passed", ends),
             "plan": ("plan", plan),
+            "free": ("free_s", free),
+            "shows": ("shows", shows),
+            "tracker": ("tracker", tracker),
         }[self.members]
-        return type("Liar", (Effect,), {name: function})()
+        rests = {"free_s": lambda *known: known[1] + 1e9} if name == "tracker" else {}
+        return type("Liar", (Effect,), {name: function, **rests})()
 
 
 @pytest.mark.parametrize(
@@ -210,6 +228,9 @@ class Lying(EffectSettings):
         ("limit", "limit returned float, not a Limit or None"),
         ("ends", "limit or passed has ended a participation, and may_end is False"),
         ("plan", "plan changed the clients of a cohort"),
+        ("free", r"free_s returned array\(\[0\.\]\); allowed: an instant for each of 8 clients, or None"),
+        ("shows", r"shows: mood has the shape \(2,\); allowed: \(8,\)"),
+        ("tracker", "tracker says .* where free_s says"),
     ],
 )
 def test_check_effect_names_the_fault(members, message):
@@ -263,3 +284,71 @@ def test_what_an_effect_has_made_of_a_cohort_is_sent_worked_and_paid_for():
     assert rows(history.participations, "compute_s", "downlink_bits", "uplink_bits", "energy_j") == [
         (4.0, 1.0, 0.5, 10.0)
     ]
+
+
+class Rest(EffectSettings):
+    """A client is not selected for 7 s after each participation; it declares until when."""
+
+    def build(self, clients, streams):
+        return Rests(np.zeros(clients))
+
+
+class Rests(Effect):
+    phases = frozenset()
+    may_end = False
+
+    def __init__(self, until_s):
+        self.until_s = until_s
+
+    def free_s(self, client, time_s):
+        return self.until_s[client]
+
+    def shows(self):
+        return {"rests_until_s": lambda client, _: self.until_s[client]}
+
+    def settle(self, plan, members):
+        self.until_s[plan.client[members]] = plan.end_s[members] + 7.0
+
+
+class Reading:
+    """Selects everybody, and reads what clients declare."""
+
+    read: ClassVar[list] = []
+
+    def select(self, view, rng):
+        self.read.append(view.at_request["rests_until_s"]().tolist())
+        return Cohort(view.client)
+
+    def observe(self, reports):
+        pass
+
+
+class Restful(Component, Dropout):
+    """A part of another kind that brings an effect."""
+
+    possible: ClassVar[bool] = False
+
+    def time_to_dropout_s(self, client, draw, streams, phases_s=None):
+        return np.full(client.size, np.inf)
+
+    def effects(self, run):
+        return [Rests(np.zeros(run.clients))]
+
+
+@pytest.mark.parametrize("part", [{"effects": [Rest()]}, {"dropout": Restful()}])
+def test_a_client_that_is_not_free_is_not_selected_and_declares_until_when(part):
+    check_effect(Rest())
+    Reading.read.clear()
+    tables = {"crowd": {"clients": 1}, "selector": Reading()}
+    tables |= {"devices": {"dropout": part["dropout"]}} if "dropout" in part else {}
+    history = simulate(scenario(part.get("effects", []), **tables))
+    (_, first_s), (second_s, _) = rows(history.rounds, "start_s", "end_s")
+    assert second_s == first_s + 7.0
+    assert Reading.read == [[0.0], [second_s]]
+
+
+@pytest.mark.parametrize("returned", [None, [3]])
+def test_effects_of_a_part_are_a_list_of_effects(returned):
+    wrong = type("Wrong", (Restful,), {"effects": lambda *_: returned, "__module__": __name__})
+    with pytest.raises(PartError, match=r"effects returned"):
+        simulate(scenario([], devices={"dropout": wrong()}))
