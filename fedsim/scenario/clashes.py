@@ -72,8 +72,8 @@ _CLASHES: Final = {
         "whose clients do"
     ),
     (_NOISE, "own weights"): (
-        "its clients have weights of their own, and privacy.where is 'server'; allowed: an algorithm whose clients have "
-        "those of their samples"
+        "its clients have weights of their own, and privacy.where is 'server'; allowed: an algorithm whose clients "
+        "have those of their samples"
     ),
     (_NOISE, "seen updates"): (
         "it measures updates ({said}), which reach the server without noise (privacy.where = 'server'), so that its "

@@ -30,7 +30,7 @@ class Battery(Effect):
         self.batteries = batteries
 
     def begin(self, run: Run) -> None:
-        self._run, prices = run, self._batteries.prices
+        self._run, prices = run, self.batteries.prices
         powers = prices.receive_w, prices.transmit_w, prices.base_w
         if run.medium is not None and any(np.any(np.greater(power_w, 0)) for power_w in powers):
             run.medium.count_air()

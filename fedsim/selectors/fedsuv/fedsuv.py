@@ -299,6 +299,8 @@ class FedSuv(CohortSelector):
 
     def _rested(self, client: IntArray, size: int, number: int) -> IntArray:
         """Return the clients whose rest is over in a round, or those selected longest ago where these are too few."""
+        if not self.rest_rounds:
+            return client
         selected_in = self._selected_in[client]
         rested = client[number - selected_in > self.rest_rounds]
         if rested.size >= size:
