@@ -112,14 +112,16 @@ class SynchronousServer:
     def _close(self, run: CohortRun) -> Waiting:
         """Stop waiting for a round's own cohort: take in what has arrived, and mark its other members as late."""
         members = run.participations
+        whole = members.all_delivered
         if self.clients_end_with_round:
-            if not members.all_delivered:
+            if not whole:
                 yield from self._cancel([run])
             members.settle()
-            self.buffer.take(run, run.buffered)
+            self.buffer.take(run, run.everyone if whole else run.buffered)
         self._ended[run] = None
-        if not members.all_delivered:
+        if not whole:
             run.late |= ~members.arrived
+            run.any_late = True
             members.mark_late()
         for effect in self._before_aggregation:
             delivered = np.flatnonzero(members.arrived)
@@ -288,11 +290,14 @@ class SynchronousServer:
 
     def _finalize(self, arrived: Members) -> Members:
         """Record the members whose fate is decided after an aggregation, and return them."""
-        changed = {**self._ended, **dict(arrived)}
+        changed = self._ended
+        for run, _ in arrived:
+            changed[run] = None
         self._ended = {}
         final: Members = []
         for run in sorted(changed, key=_BY_DISPATCH) if len(changed) > 1 else changed:
-            run.decide_lost()
+            if run.undecided:
+                run.decide_lost()
             final.append((run, self.rows.finalize(run)))
             if not run.undecided:
                 del self._open[run]
