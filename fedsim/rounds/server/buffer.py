@@ -94,8 +94,7 @@ class Buffer:
         # A client is sent again only after it has delivered or was lost.
         self._sent[client] = run.repeat[places] + 1
         self._begun_with[client] = version
-        if version > self._newest:
-            self._newest = version
+        self._newest = max(self._newest, version)
         self._any_silent |= run.silent is not None
         if self.context.learner.remembers:
             self._updates(run, _speaking(run, members))
