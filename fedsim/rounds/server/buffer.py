@@ -149,8 +149,9 @@ class Buffer:
             if any_held:
                 held = aggregated.held[part]
                 self._held.update((run, i) for i in members[held].tolist())
-                members, weight = members[~held], weight[~held]
-            self._decide(run, members, weight, number, model.version)
+                self._decide(run, members[~held], weight[~held], number, model.version)
+            else:
+                self._decide(run, members, weight, number, model.version)
         return aggregated.model
 
     def discard(self) -> None:

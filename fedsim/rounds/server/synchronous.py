@@ -43,6 +43,10 @@ _BY_DISPATCH: Final = attrgetter("order")
 _NOBODY: Final = Cohort(np.zeros(0, dtype=np.int64))
 
 
+def _no_row(**_: Any) -> None:
+    """Add messages to no table."""
+
+
 class SynchronousServer:
     """One server and its clients; a `RoundRunner` to the run, and a `ServerPort` to its policy."""
 
@@ -331,7 +335,7 @@ class SynchronousServer:
     def ask(
         self,
         plan: Plan,
-        record: Callable[[Participations], None],
+        record: Callable[[Participations], None] | None = None,
         wait_s: float | None = None,
         in_vain: Callable[[int], str] = "{} clients can never respond".format,
     ) -> Generator[Event, Any, IntArray]:
@@ -340,6 +344,7 @@ class SynchronousServer:
         The server waits for ``wait_s`` or, with None, until each client has responded or is lost. However the exchange
         ends, it is recorded; ``in_vain`` says why it never ends, given how many clients never respond.
         """
+        record = self._check if record is None else record
         plan.update, plan.waits_for_all = False, wait_s is None
         over, running = self.env.event(), plan.client.size
 
@@ -374,6 +379,10 @@ class SynchronousServer:
         self._question = None
         asked.settle()
         record(asked)
+
+    def _check(self, asked: Participations) -> None:
+        """Check what messages without a table of their own have cost."""
+        self.rows.add_message(_no_row, self.number, self.rows.sent, asked.records())
 
     # What the run and its policy ask.
 
