@@ -1,4 +1,4 @@
-"""What participations that have ended have spent and sent, as tables and checks take it."""
+"""What participations that have ended have spent and sent, as the history and its checks take it."""
 
 from typing import NamedTuple, Self
 
