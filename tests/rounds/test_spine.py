@@ -1,4 +1,4 @@
-"""The spine of a round names no feature: batteries, losses, privacy and the like stand in files of their own."""
+"""The spine of a round names no feature: what batteries, losses and the like do stands in files of their own."""
 
 import re
 

@@ -30,6 +30,7 @@ class CohortRun:
     """
 
     participations: Participations
+    any_late = False
 
     def __init__(
         self,

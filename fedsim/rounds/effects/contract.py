@@ -62,11 +62,14 @@ class AskingServer(Protocol):
     def ask(
         self,
         plan: Plan,
-        record: Callable[[Any], None],
+        record: Callable[[Any], None] | None = None,
         wait_s: float | None = None,
         in_vain: Callable[[int], str] = str,
     ) -> Generator[Event, Any, IntArray]:
-        """Exchange one message with each client of a plan, and return the positions of those that have responded."""
+        """Exchange one message with each client of a plan, and return the positions of those that have responded.
+
+        The server waits for ``wait_s`` or, with None, until each client has responded or is lost.
+        """
         ...
 
 

@@ -35,8 +35,9 @@ class ReadyUpdates:
     ) -> None:
         self.updates, self.held = updates, held
         self._members, self._version, self._picked = members, version, picked
-        self.client: IntArray = _joined([run.cohort.client[run.places(part)] for run, part in members])
-        self.weight: FloatArray = _joined([run.weight[run.places(part)] for run, part in members])
+        places = [(run, run.places(part)) for run, part in members]
+        self.client: IntArray = _joined([run.cohort.client[part] for run, part in places])
+        self.weight: FloatArray = _joined([run.weight[part] for run, part in places])
         self.total = members[-1][0].total
 
     @property
@@ -62,6 +63,7 @@ class Buffer:
     def __init__(self, context: ServerContext, rule: AggregationRule, note: Note | None = None) -> None:
         self.context, self._rule, self._note, self._needs = context, rule, note, context.selector.needs
         self._size = context.policy.traits.buffer_size
+        self._least = max(1, context.minimum_updates, self._size or 1)
         # Positions in the cohort, in the parts in which they arrived.
         self._buffered: dict[CohortRun, list[IntArray]] = {}
         self._unchecked: set[CohortRun] = set()
@@ -71,6 +73,7 @@ class Buffer:
         self._held: set[tuple[CohortRun, int]] = set()
         self.picked = _NONE
         self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
+        self._any_silent = False  # whether a client has sent a message without bits
         self._newest = -1  # version that an update which has arrived started from
 
     def repeats(self, client: IntArray, version: int) -> IntArray:
@@ -81,18 +84,20 @@ class Buffer:
 
     def take(self, run: CohortRun, members: IntArray) -> None:
         """Add the updates of members of a cohort, at ascending positions, that have just arrived."""
-        if members.size:
-            self._buffered.setdefault(run, []).append(members)
-            self._new.setdefault(run, []).append(members)
-            self._unchecked.add(run)
-            places = run.places(members)
-            client = run.cohort.client[places]
-            # A client is sent again only after it has delivered or was lost.
-            self._sent[client] = run.repeat[places] + 1
-            self._begun_with[client] = version = run.model.version
-            self._newest = max(self._newest, version)
-            if self.context.learner.remembers:
-                self._updates(run, _speaking(run, members))
+        if not members.size:
+            return
+        self._buffered.setdefault(run, []).append(members)
+        self._new.setdefault(run, []).append(members)
+        self._unchecked.add(run)
+        places, version = run.places(members), run.model.version
+        client = run.cohort.client[places]
+        # A client is sent again only after it has delivered or was lost.
+        self._sent[client] = run.repeat[places] + 1
+        self._begun_with[client] = version
+        self._newest = max(self._newest, version)
+        self._any_silent |= run.silent is not None
+        if self.context.learner.remembers:
+            self._updates(run, _speaking(run, members))
 
     def count(self, version: int) -> int:
         """Return how many updates wait that a model of a version accepts; the others are discarded."""
@@ -114,8 +119,10 @@ class Buffer:
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
-        ready, silent = _apart(ready)
-        if sum([members.size for _, members in ready]) < max(1, self.context.minimum_updates, self._size or 1):
+        silent: Members = []
+        if self._any_silent:
+            ready, silent = _apart(ready)
+        if sum([members.size for _, members in ready]) < self._least:
             self.picked = _NONE
             self.discard()
             return model
@@ -134,12 +141,13 @@ class Buffer:
         for run, members in silent:
             # A message without bits adds zero to the model.
             self._decide(run, members, np.zeros(members.size), number, model.version)
-        done = 0
+        done, any_held = 0, any_of(aggregated.held)
         for run, members in ready:
             part = slice(done, done + members.size)
             done += members.size
-            held, weight = aggregated.held[part], aggregated.weight[part]
-            if any_of(held):
+            weight = aggregated.weight[part]
+            if any_held:
+                held = aggregated.held[part]
                 self._held.update((run, i) for i in members[held].tolist())
                 self._decide(run, members[~held], weight[~held], number, model.version)
             else:
@@ -163,6 +171,8 @@ class Buffer:
 
     def _refuse_stale(self, version: int) -> None:
         """Discard updates that a model of a version does not accept."""
+        if version == self._version and not self._unchecked:
+            return
         for run in list(self._buffered) if version != self._version else self._unchecked:
             if run in self._buffered:
                 members = _joined(self._buffered[run])
@@ -187,8 +197,9 @@ class Buffer:
     def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
         unused, age, places = np.isnan(weight), version - run.model.version, run.places(members)
-        late = run.late[places]
-        fate = np.where(late, _STALE_USED, _USED) if age == 0 and any_of(late) else _STALE_USED if age else _USED
+        fate: IntArray | int = _STALE_USED if age else _USED
+        if age == 0 and run.any_late:
+            fate = np.where(run.late[places], _STALE_USED, _USED)
         if not any_of(unused):
             run.used_weight[places], run.staleness[places], run.served_round[places] = weight, age, number
             run.decide(members, fate)
@@ -261,11 +272,11 @@ class Buffer:
         return ask(*asked) if run.drawn is None else ask(*asked, run.drawn.part(members))
 
     def _arrivals(self, ready: Members, version: int) -> ReadyUpdates:
-        held = np.zeros(sum([members.size for _, members in ready]), dtype=bool)
-        if self._held:
-            held[:] = [(run, i) in self._held for run, members in ready for i in members.tolist()]
         each = [self._updates(*part) for part in ready]
         updates = each[0] if len(each) == 1 else [update for updates in each for update in updates]
+        held = np.zeros(len(updates), dtype=bool)
+        if self._held:
+            held[:] = [(run, i) in self._held for run, members in ready for i in members.tolist()]
         return ReadyUpdates(ready, updates, held, version, self.picked)
 
 
@@ -288,8 +299,6 @@ def _speaking(run: CohortRun, members: IntArray) -> IntArray:
 
 def _apart(members: Members) -> tuple[Members, Members]:
     """Return members with updates, and those that have sent a message without bits."""
-    if not [run for run, _ in members if run.silent is not None]:
-        return members, []
     parts = [
         (run, places, np.zeros(places.size, dtype=bool) if run.silent is None else run.silent[places])
         for run, places in members

@@ -2,8 +2,7 @@
 
 import math
 from array import array
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
@@ -56,8 +55,11 @@ class Evaluations:
     def begin(self, model: Model, number: int) -> PendingEvaluation | None:
         """Begin an evaluation now, whether it is due or not."""
         self._round = number
-        with self._placed(number, self.env.now):
+        try:
             pending = self._learner.start_evaluation(model)
+        except PartError as error:
+            self._place(error, number, self.env.now)
+            raise
         if pending is not None:
             self._recorder.add_evaluation_later(partial(self._row, pending, number, self.env.now, model.version))
         each = self._plan.of_clients
@@ -71,19 +73,17 @@ class Evaluations:
         number = error.round or 0
         return self._over_s[number - 1] if 0 < number <= len(self._over_s) else now_s
 
-    @contextmanager
-    def _placed(self, number: int, time_s: float) -> Iterator[None]:
-        """Let errors about a part of the user's own say after which round a model is evaluated; 0 for the first one."""
-        try:
-            yield
-        except PartError as error:
-            error.place(number, self.time_of(error, time_s))
-            raise
+    def _place(self, error: PartError, number: int, time_s: float) -> None:
+        """Let an error about a part of the user's own say after which round a model is evaluated; 0 for the first."""
+        error.place(number, self.time_of(error, time_s))
 
     def _row(self, pending: PendingEvaluation, number: int, time_s: float, version: int) -> Mapping[str, Any]:
         """Return what is recorded of an evaluation, waiting for it if need be."""
-        with self._placed(number, time_s):
+        try:
             found = pending.result()
+        except PartError as error:
+            self._place(error, number, time_s)
+            raise
         metrics = {name: None if math.isnan(value) else value for name, value in _metrics(found.metrics).items()}
         return {
             "round": number,

@@ -19,6 +19,7 @@ from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.view import feedback
 
 _OUTCOMES: Final = Outcome.labels()
+_DELIVERED: Final = int(Outcome.DELIVERED)
 _STALE_USED: Final = int(Fate.STALE_USED)
 Check = Callable[[int, ParticipationRecords], None]
 """Called with a round and what participations or messages have spent and sent, in the order of time."""
@@ -76,6 +77,9 @@ class Rows:
 
     def count(self, counted: Members) -> None:
         for run, members in counted:
+            if not run.any_late and run.participations.all_delivered:
+                self._counts[_DELIVERED] += members.size
+                continue
             ended = run.participations.outcome[run.places(members)].tobytes()
             self._counts = [count + ended.count(code) for code, count in enumerate(self._counts)]
 

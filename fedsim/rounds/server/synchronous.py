@@ -43,6 +43,10 @@ _BY_DISPATCH: Final = attrgetter("order")
 _NOBODY: Final = Cohort(np.zeros(0, dtype=np.int64))
 
 
+def _no_row(**_: Any) -> None:
+    """Add messages to no table."""
+
+
 class SynchronousServer:
     """One server and its clients; a `RoundRunner` to the run, and a `ServerPort` to its policy."""
 
@@ -112,14 +116,16 @@ class SynchronousServer:
     def _close(self, run: CohortRun) -> Waiting:
         """Stop waiting for a round's own cohort: take in what has arrived, and mark its other members as late."""
         members = run.participations
+        whole = members.all_delivered
         if self.clients_end_with_round:
-            if not members.all_delivered:
+            if not whole:
                 yield from self._cancel([run])
             members.settle()
-            self.buffer.take(run, run.buffered)
+            self.buffer.take(run, run.everyone if whole else run.buffered)
         self._ended[run] = None
-        if not members.all_delivered:
+        if not whole:
             run.late |= ~members.arrived
+            run.any_late = True
             members.mark_late()
         for effect in self._before_aggregation:
             delivered = np.flatnonzero(members.arrived)
@@ -288,11 +294,14 @@ class SynchronousServer:
 
     def _finalize(self, arrived: Members) -> Members:
         """Record the members whose fate is decided after an aggregation, and return them."""
-        changed = {**self._ended, **dict(arrived)}
+        changed = self._ended
+        for run, _ in arrived:
+            changed[run] = None
         self._ended = {}
         final: Members = []
         for run in sorted(changed, key=_BY_DISPATCH) if len(changed) > 1 else changed:
-            run.decide_lost()
+            if run.undecided:
+                run.decide_lost()
             final.append((run, self.rows.finalize(run)))
             if not run.undecided:
                 del self._open[run]
@@ -326,7 +335,7 @@ class SynchronousServer:
     def ask(
         self,
         plan: Plan,
-        record: Callable[[Participations], None],
+        record: Callable[[Participations], None] | None = None,
         wait_s: float | None = None,
         in_vain: Callable[[int], str] = "{} clients can never respond".format,
     ) -> Generator[Event, Any, IntArray]:
@@ -335,6 +344,7 @@ class SynchronousServer:
         The server waits for ``wait_s`` or, with None, until each client has responded or is lost. However the exchange
         ends, it is recorded; ``in_vain`` says why it never ends, given how many clients never respond.
         """
+        record = self._check if record is None else record
         plan.update, plan.waits_for_all = False, wait_s is None
         over, running = self.env.event(), plan.client.size
 
@@ -369,6 +379,10 @@ class SynchronousServer:
         self._question = None
         asked.settle()
         record(asked)
+
+    def _check(self, asked: Participations) -> None:
+        """Check what messages without a table of their own have cost."""
+        self.rows.add_message(_no_row, self.number, self.rows.sent, asked.records())
 
     # What the run and its policy ask.
 
