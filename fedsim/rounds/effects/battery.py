@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray, all_of, first_at_least
 from fedsim.devices import Batteries, EnergyDemand
+from fedsim.devices.tracking import AvailabilityTracker, OnOffTracker
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
 from fedsim.per_client import Values, at
@@ -25,6 +26,7 @@ class Battery(Effect):
 
     def __init__(self, batteries: Batteries) -> None:
         self.batteries = batteries
+        self._trackers: list[OnOffTracker] = []
 
     def begin(self, run: Run) -> None:
         """Refuse a price of bits and a power in a shared direction: when a battery is empty would be known too late."""
@@ -41,6 +43,10 @@ class Battery(Effect):
 
     def free_s(self, client: IntArray, time_s: float) -> FloatArray:
         return self.batteries.free_s(client, time_s)
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        self._trackers.append(tracker := OnOffTracker(self.batteries.holds_until_s, client))
+        return tracker
 
     def shows(self) -> Mapping[str, Shown]:
         batteries = self.batteries
@@ -74,6 +80,7 @@ class Battery(Effect):
             plan.cpu_frequency,
             plan.transmit_power_dbm,
         )
+        self._look_again(plan.client)
         plan.notes[EnergyDemand], plan.notes[self] = demand, demand.charge_j.copy()
         # Whether a charge lasts whatever happens, so that nothing needs to be asked.
         lasts = demand.cost_j.sum(axis=0) < _AMPLE * demand.charge_j
@@ -146,8 +153,13 @@ class Battery(Effect):
         done = _shares_done(spent_s, plan.cut_in[members], plan.sent_bits[:, members], planned_s, bits)
         spent_j = demand.spent_j(members, done, emptied, spent_s)
         self.batteries.end(client, demand.charge_j[members] - spent_j, ended_s)
+        self._look_again(client)
         plan.columns["energy_j"][members], plan.columns["emptied"][members] = spent_j, emptied
         plan.columns["left_j"][members] = self.batteries.charge_j(client, ended_s)
+
+    def _look_again(self, client: IntArray) -> None:
+        for tracker in self._trackers:
+            tracker.look_again(client)
 
     def _price_work(self, plan: Plan, members: IntArray) -> None:
         """Price the work of members that have shortened it since they began."""
