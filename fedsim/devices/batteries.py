@@ -142,6 +142,13 @@ class Batteries:
         """Return from which instant on each client has at least the least charge if it takes no part; inf for never."""
         return np.where(time_s <= self._until_s[client], self._from_s[client], np.inf)
 
+    def holds_until_s(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
+        """Return whether each client may be selected, and until when that holds if it takes no part."""
+        from_s, until_s = self._from_s[client], self._until_s[client]
+        charged = (from_s <= time_s) & (time_s <= until_s)
+        changes_s = np.where(charged, np.nextafter(until_s, np.inf), np.where(time_s < from_s, from_s, np.inf))
+        return charged, changes_s
+
     def charged(self, client: IntArray, time_s: float) -> BoolArray:
         """Return whether each client has at least the least charge and takes no part at an instant."""
         return (self._from_s[client] <= time_s) & (time_s <= self._until_s[client])

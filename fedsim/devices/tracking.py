@@ -73,7 +73,7 @@ class PlainTracker(AvailabilityTracker):
 
 
 class OnOffTracker(AvailabilityTracker):
-    """Clients whose states hold until known instants: the next changes are stored in order.
+    """Clients whose states hold until known instants, unless something else happens to them (`look_again`).
 
     The agenda holds all changes before its horizon, about ``4 sqrt(n)`` of them. When it is over, one pass over all
     clients makes the next one. Where so much changes between two looks that an agenda would not last, each look is a
@@ -84,13 +84,20 @@ class OnOffTracker(AvailabilityTracker):
         super().__init__(client.size)
         self._look_up, self._client = look_up, client
         self._until_s = np.full(client.size, -np.inf)
+        self._again: list[IntArray] = []
         self._now_s = -math.inf
         self._agenda: list[tuple[float, int]] = []
         self._horizon_s = -math.inf
         self._length = max(_LEAST_AGENDA, 4 * math.isqrt(client.size))
 
+    def look_again(self, client: IntArray) -> None:
+        """Look at these clients again at the next look, of this instant too; others than the tracker's are left out."""
+        place = np.searchsorted(self._client, client)
+        place[place == self._client.size] = 0
+        self._again.append(place[self._client[place] == client])
+
     def update(self, time_s: float, draw: int) -> IntArray:
-        if time_s == self._now_s:
+        if time_s == self._now_s and not self._again:
             return _NOTHING
         if time_s < self._now_s:
             self._until_s[:] = -np.inf
@@ -98,6 +105,9 @@ class OnOffTracker(AvailabilityTracker):
         self._now_s = time_s
         planned = time_s < self._horizon_s
         due = self._take_due(time_s) if planned else np.flatnonzero(self._until_s <= time_s)
+        if self._again:
+            due = np.unique(np.concatenate([due, *self._again]))
+            self._again = []
         available, until_s = self._look_up(self._client[due], time_s) if due.size else (self.available[:0], _NEVER)
         self._until_s[due] = until_s
         if planned:
@@ -112,7 +122,8 @@ class OnOffTracker(AvailabilityTracker):
         due = []
         while self._agenda and self._agenda[0][0] <= time_s:
             due.append(heappop(self._agenda)[1])
-        return np.array(due, dtype=np.int64)
+        # A client that was looked at again has two changes in the agenda.
+        return np.unique(np.array(due, dtype=np.int64))
 
     def _plan(self, due: int) -> None:
         """Make the next agenda, unless it would hold the changes of few looks only."""

@@ -10,6 +10,7 @@ from fedsim.devices.availability.independent import AlwaysAvailable
 from fedsim.devices.availability.on_off import Markov
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.leaving import Crashes
+from fedsim.rounds.plan import Plan
 from fedsim.streams import Streams
 from tests.support.worlds import batteries
 
@@ -59,14 +60,20 @@ def test_several_criteria(steps_s, begun):
     power = batteries(np.linspace(20.0, 60.0, 10).tolist(), gain_w=0.5, least=50.0)
     running = Markov(mean_on_s=30.0, mean_off_s=10.0).build(10, Streams(3))
     online = AVAILABILITIES.make({"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 30.0}).build(10, Streams(1))
-    law = EligibleClients(online, [Battery(power), Crashes(running)], np.arange(10))
+    law = EligibleClients(online, [battery := Battery(power), Crashes(running)], np.arange(10))
     tracker, client = law.tracker(np.arange(10)), np.array(sorted(begun), dtype=np.int64)
     for i, time_s in enumerate(np.cumsum(steps_s).tolist()):
         if i == len(steps_s) // 2:
-            power.begin(client, time_s, (1.0, 1.0), np.ones(client.size), np.ones(client.size))
+            work = dict.fromkeys(("samples", "compute_s"), np.ones(client.size))
+            plan = Plan(client, 1, 1, looked_s=time_s, candidacy_draw=1, bits=(1.0, 1.0), **work)
+            plan.begin(time_s)
+            battery.plan(plan)
         for _ in range(2):
             tracker.update(time_s, 1)
             np.testing.assert_array_equal(tracker.available, law.available(np.arange(10), time_s, 1))
+        if i == 3 * len(steps_s) // 4 and i > len(steps_s) // 2:
+            plan.end_s = np.full(client.size, time_s)
+            battery.settle(plan, plan.everyone)
 
 
 def test_a_slow_crowd_is_looked_up_only_where_it_changes():
@@ -113,3 +120,23 @@ def test_a_law_of_ones_own_is_asked_again_when_its_answer_may_have_changed(kind,
         tracker.update(time_s, draw)
         asked.append(law.asked)
     assert asked == expected
+
+
+def test_batteries_are_looked_at_again_only_after_participations():
+    """2,000 batteries that do not charge while idle: at 1 s clients 3 and 7 begin, and end at 2 s with too little."""
+    battery, looked_up = Battery(batteries([60.0] * 2000, send=20.0, least=50.0)), []
+    tracker, plain = battery.tracker(np.arange(2000)), battery.batteries.holds_until_s
+    tracker._look_up = lambda client, time_s: looked_up.append(client.tolist()) or plain(client, time_s)
+    client = np.array([3, 7])
+    plan = Plan(client, 1, 1, looked_s=1.0, candidacy_draw=1, bits=(1.0, 1.0), samples=client, compute_s=client)
+    plan.begin(1.0)
+    plan.sent_bits[1] = 1.0
+    counts = []
+    for time_s, happens in ((0.0, None), (1.0, battery.plan), (1.0, None), (2.0, battery.settle), (2.0, None)):
+        tracker.update(time_s, 1)
+        counts.append(tracker.count)
+        plan.end_s = np.full(2, time_s)
+        if happens is not None:
+            happens(*((plan,) if happens == battery.plan else (plan, plan.everyone)))
+    assert counts == [2000, 2000, 1998, 1998, 1998]
+    assert looked_up[1:] == [[3, 7], [3, 7]]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray, all_of, first_at_least
 from fedsim.devices import Batteries, EnergyDemand
+from fedsim.devices.tracking import AvailabilityTracker, OnOffTracker
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
 from fedsim.per_client import Values, at
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit, Members, Shown
@@ -28,6 +29,7 @@ class Battery(Effect):
 
     def __init__(self, batteries: Batteries) -> None:
         self.batteries = batteries
+        self._trackers: list[OnOffTracker] = []
 
     def begin(self, run: Run) -> None:
         self._run, prices = run, self.batteries.prices
@@ -37,6 +39,10 @@ class Battery(Effect):
 
     def free_s(self, client: IntArray, time_s: float) -> FloatArray:
         return self.batteries.free_s(client, time_s)
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        self._trackers.append(tracker := OnOffTracker(self.batteries.holds_until_s, client))
+        return tracker
 
     def shows(self) -> Mapping[str, Shown]:
         batteries = self.batteries
@@ -77,6 +83,7 @@ class Battery(Effect):
             plan.cpu_frequency,
             plan.transmit_power_dbm,
         )
+        self._look_again(plan.client)
         plan.notes[EnergyDemand], plan.notes[self] = demand, demand.charge_j.copy()
         plan.counts_air = demand.power_w is not None
         # Whether a charge lasts whatever happens, so that nothing needs to be asked.
@@ -150,8 +157,13 @@ class Battery(Effect):
                 radio_j[phase] = demand.radio_j(phase, members, plan.on_air_s[phase // 2, members], spent_s[phase])
         spent_j = demand.spent_j(members, done, emptied, radio_j)
         self.batteries.end(client, demand.charge_j[members] - spent_j, ended_s)
+        self._look_again(client)
         plan.columns["energy_j"][members], plan.columns["emptied"][members] = spent_j, emptied
         plan.columns["left_j"][members] = self.batteries.charge_j(client, ended_s)
+
+    def _look_again(self, client: IntArray) -> None:
+        for tracker in self._trackers:
+            tracker.look_again(client)
 
     def _price_work(self, plan: Plan, members: IntArray) -> None:
         """Price the work of members that have shortened it since they began."""
