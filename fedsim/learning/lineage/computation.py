@@ -131,7 +131,6 @@ class Computation:
     @own_modes()
     def materialize(self, wanted: Sequence[Node], heard: Heard | None = None) -> None:
         """Compute handles with all their ancestors."""
-        self.verification.run_pending()
         for node in wanted if heard is not None else ():
             if isinstance(node, Training) and node.materialized and heard is not None:
                 heard(node)
@@ -140,6 +139,7 @@ class Computation:
             materialize(wanted, self, self.runs.executor.max_batch)
         finally:
             self.runs.heard = None
+        self.verification.run_pending()
 
     def look_up(self, node: Node) -> bool:
         """Load a model's numbers, or the state before a training, from the store; return whether it has them."""

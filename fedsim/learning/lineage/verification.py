@@ -69,13 +69,16 @@ class Verification:
         self._exact = fingerprint.startswith(SEQUENTIAL)
         self._dice = random.Random()  # noqa: S311 - it decides what is looked at, and no number
         self._first_training = self._first_evaluation = True
+        self._owed = 0
         self._pending: list[Callable[[], None]] = []
 
     def of_trainings(self, trainings: Sequence[Training]) -> None:
         """Compare some of the trainings that have come into use, if the store has them."""
         count = len(trainings)
         places = {0} if self._first_training and count else set()
-        places |= {self._dice.randrange(count) for _ in range(self._drawn(count))}
+        owed = min(self._owed, 1)
+        self._owed -= owed
+        places |= {self._dice.randrange(count) for _ in range(self._drawn(count) + owed)}
         if isinstance(trainings, Cohort) and trainings.reports:
             return
         for place in sorted(places):
@@ -90,8 +93,8 @@ class Verification:
         self._when_possible(lambda: self._compare_evaluation(model, found))
 
     def run_pending(self) -> None:
-        """Compare what has waited for torch."""
-        while self._pending:
+        """Compare what has waited for torch, once something has imported it."""
+        while self._pending and "torch" in sys.modules:
             self._pending.pop()()
 
     def _drawn(self, count: int) -> int:
@@ -103,7 +106,10 @@ class Verification:
     def _of_training(self, training: Training) -> None:
         digest = training.work_digest
         before = self._found.records([digest]).get(digest)
-        if before is None or PRINT not in before or not self._found.has_start(training):
+        if before is None or PRINT not in before:
+            return
+        if not self._found.has_start(training):
+            self._owed += 1  # another one takes its turn
             return
         self._first_training = False
         self._when_possible(lambda: self._compare_training(training, before))

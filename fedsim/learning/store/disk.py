@@ -9,6 +9,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from threading import RLock
@@ -32,8 +33,8 @@ _PAUSE_S: Final = 60.0
 _ASKED_AT_ONCE: Final = 500
 _LEFT: Final = ("index", "objects", "damaged-*", "lock")
 """What older releases have left, and damaged files."""
-_TYPES: Final = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
-_TYPES |= {"bool", "float16", "float32", "float64", "complex64"}
+_INTEGERS: Final = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+_TYPES: Final = _INTEGERS | {"bool", "float16", "float32", "float64", "complex64"}
 _FAULTS: Final = (OSError, sqlite3.Error, SafetensorError, TypeError)
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS record(digest TEXT PRIMARY KEY, names TEXT, numbers BLOB, crc INTEGER) WITHOUT ROWID;
@@ -69,7 +70,8 @@ class DiskStore:
         if limit_bytes < 0:
             raise StoreError(f"limit_bytes: {limit_bytes!r} is not allowed; it must be at least 0")
         self.folder, self.limit_bytes = folder.absolute(), limit_bytes
-        self._file, self._sql, self._opened_as = self.folder / FILE, None, (0, 0)
+        self._file, self._opened_as = self.folder / FILE, (0, 0)
+        self._sql: sqlite3.Connection | None = None
         self._lock, self._paused_until, self._warned = RLock(), 0.0, set[str]()
         try:
             self._run(lambda sql: sql.execute("SELECT 1 FROM record, model LIMIT 1"))
@@ -82,8 +84,8 @@ class DiskStore:
         for start in range(0, len(digests), _ASKED_AT_ONCE):
             part = digests[start : start + _ASKED_AT_ONCE]
             text = f"SELECT * FROM record WHERE digest IN ({','.join('?' * len(part))})"
-            rows = self._tried("looked up", lambda sql, text=text, part=part: sql.execute(text, part).fetchall())
-            found.update((row[0], record) for row in rows or () if (record := _record(row)) is not None)
+            rows = self._tried("looked up", partial(_fetched, text, part)) or ()
+            found.update((row[0], record) for row in rows if (record := _record(row)) is not None)
         return found
 
     def put_records(self, records: Mapping[str, Record]) -> None:
@@ -269,12 +271,16 @@ def _damaged(error: Exception) -> bool:
     return isinstance(error, sqlite3.DatabaseError) and not plain
 
 
+def _fetched(text: str, given: Sequence[str], sql: sqlite3.Connection) -> list[Any]:
+    return sql.execute(text, given).fetchall()
+
+
 def _row(digest: str, record: Record) -> tuple[str, str, bytes, int]:
     names, numbers = json.dumps([*record]), struct.pack(f"<{len(record)}d", *record.values())
     return digest, names, numbers, zlib.crc32(f"{digest} {names}".encode() + numbers)
 
 
-def _record(row: tuple[str, str, bytes, int]) -> Record | None:
+def _record(row: Sequence[Any]) -> Record | None:
     """Return the record of a row, or None if it is damaged."""
     digest, names, numbers, crc = row
     if not isinstance(numbers, bytes) or zlib.crc32(f"{digest} {names}".encode() + numbers) != crc:
