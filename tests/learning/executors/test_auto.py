@@ -89,7 +89,7 @@ def test_lossy_steps_amplify_rounding(settings, amplified, monkeypatch):
 
 
 def test_no_executor_for_a_device_names_what_each_of_them_says():
-    with pytest.raises(FedsimError, match=r"(?s)device 'abacus'.*'abacus' is not allowed with .*'sequential'"):
+    with pytest.raises(FedsimError, match=r"(?s)device 'abacus'.*sequential: .*'abacus' is not allowed"):
         auto.AutoExecutor(setup(), "abacus")
 
 
