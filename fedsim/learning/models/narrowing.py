@@ -6,7 +6,6 @@ from fedsim.errors import ScenarioError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.channels import NarrowModel, held
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.learning.models.flops import training_flops
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import CanNarrow, ModelPart
 
@@ -18,6 +17,8 @@ def narrow_models(
     whole = NarrowModel(1.0, shapes, layout.initial.size, layout.parameters, 1.0)
     if len(ratios) == 1:
         return (whole,)
+    from fedsim.learning.models.flops import training_flops  # torch's counter, which takes a while to import
+
     if not isinstance(model, CanNarrow):
         raise ScenarioError(
             f"learning.model: {type(model).__name__} has no narrower models; allowed with sub-models by width: mlp, "

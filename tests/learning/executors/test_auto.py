@@ -89,7 +89,7 @@ def test_lossy_steps_amplify_rounding(settings, amplified, monkeypatch):
 
 
 def test_no_executor_for_a_device_names_what_each_of_them_says():
-    with pytest.raises(FedsimError, match=r"(?s)device 'abacus'.*'abacus' is not allowed with .*'sequential'"):
+    with pytest.raises(FedsimError, match=r"(?s)device 'abacus'.*sequential: .*'abacus' is not allowed"):
         auto.AutoExecutor(setup(), "abacus")
 
 
@@ -110,7 +110,7 @@ setup = TrainingSetup(MLP(hidden=(4,)), Digits(train_limit=120).load(), local, 0
 base = build_flat(setup.model, setup.data.shape, 10, 0).layout.initial
 for kind in ("sequential", "stacked"):
     list(ExecutorChoice(kind).build(setup).train([TrainingJob(base, np.arange(9), 1.0, np.random.default_rng(0))]))
-assert "torch._dynamo" not in sys.modules and "torch._inductor" not in sys.modules
+assert not {"torch._dynamo", "torch._inductor", "sympy"}.intersection(sys.modules)
 """
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 import torch
+from torch import nn
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
@@ -89,6 +90,7 @@ class StackedExecutor:
                 f"room for a full batch of each client; allowed: at most {_BATCH_BYTES // each} of these samples, or "
                 "the executors 'sequential' and 'processes'"
             )
+        self._check_layers()
         self._drawing = Drawing(local, flat.layout.smallest_batch)
         self._trainings: dict[int, SlotTraining] = {}
         self._refused: set[int] = set()
@@ -122,6 +124,15 @@ class StackedExecutor:
         """Return loss and metrics of each job; it waits for a training in another thread."""
         with self._computing(), named_faults(self._setup):
             return self._evaluation.evaluate(jobs) if jobs else []
+
+    def _check_layers(self) -> None:
+        """Refuse embeddings with rows that torch's mapping over clients moves though they have no gradient."""
+        for name, one in self._flat.module.named_modules():
+            if isinstance(one, nn.Embedding) and (one.padding_idx is not None or one.scale_grad_by_freq):
+                raise FedsimError(
+                    f"learning.model: layer {name} is an Embedding with padding_idx or scale_grad_by_freq, whose "
+                    "gradients torch does not map over clients; allowed: the executors 'sequential' and 'processes'"
+                )
 
     def _check_losses(self) -> None:
         """Refuse losses that depend on the other samples, since batches are filled up here."""

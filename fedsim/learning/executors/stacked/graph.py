@@ -5,6 +5,7 @@ depend on its own numbers alone. It is recorded once for each batch size; a step
 """
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -82,8 +83,9 @@ class ModuleOfSlots:
                 slopes, shown = powers * (weights / total) + targets, shifted - total.log()
             else:
                 shown = found.detach()
-            gradients = torch.autograd.grad(found, own, slopes, materialize_grads=True)
-            flat = torch.cat([one.reshape(self.slots, -1) for one in gradients], dim=1)
+            slopes_of = zip(own, _gradients(found, own, slopes), strict=True)
+            every = [torch.zeros_like(one) if slope is None else slope for one, slope in slopes_of]
+            flat = torch.cat([one.reshape(self.slots, -1) for one in every], dim=1)
             return [flat, shown, *(one.detach() for one in after)]
 
         self._module.train()
@@ -127,6 +129,15 @@ class ModuleOfSlots:
     def _drawn(self) -> list[Tensor]:
         """Return numbers of a model at random."""
         return [0.1 * torch.randn(shape) for shape in self._shapes]
+
+
+def _gradients(found: Tensor, trained: Sequence[Tensor], slopes: Tensor) -> Sequence[Tensor | None]:
+    """Call what is below `torch.autograd.grad`, which imports the shapes of torch's compiler, and sympy with them."""
+    run = torch.autograd.graph._engine_run_backward
+    return cast(
+        Sequence[Tensor | None],
+        run((found,), (slopes,), False, False, tuple(trained), allow_unreachable=True, accumulate_grad=False),
+    )
 
 
 def _traced(
