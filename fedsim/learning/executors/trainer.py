@@ -151,7 +151,7 @@ class Trainer:
             place = slice(chunk.start, chunk.stop)
             samples, labels = data.test_x[place].copy(), data.test_y[place].copy()
         else:
-            samples, labels = data.train_x[chunk.rows], data.train_y[chunk.rows]
+            samples, labels = data.taken(chunk.rows)
         return self._inputs.of(torch.from_numpy(samples)), torch.from_numpy(labels)
 
 
