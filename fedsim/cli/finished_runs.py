@@ -34,7 +34,7 @@ def plot(
 ) -> None:
     """Draw one figure with a curve for each run; runs that differ in their seed alone are one mean with a band.
 
-    With --y clients the curve is that of the clients' accuracies on their own samples, in ascending order.
+    With --y clients the curve is that of the clients' accuracies on local test samples, in ascending order.
     """
     from fedsim.history import draw, draw_clients
     from fedsim.results import read_run

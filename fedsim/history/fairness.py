@@ -1,4 +1,4 @@
-"""How evenly a model serves the clients: the spread of its accuracy on each client's own samples."""
+"""How evenly a model serves the clients: the spread of its accuracy on each client's local test samples."""
 
 from typing import Final, NamedTuple
 
@@ -40,7 +40,7 @@ class Spread(NamedTuple):
 
 
 def fairness(tables: Tables, y: str = "accuracy") -> pa.Table:
-    """Return the spread of a quantity over the clients, one row for each evaluation on the clients' own samples.
+    """Return the spread of a quantity over the clients, one row for each evaluation on local test samples.
 
     Columns: ``round``, and those of `Spread`, which are null where the value of a client is not finite. Clients without
     samples do not count. The worst tenth is that with the lowest values: of a loss or an error it is the best one.
@@ -72,7 +72,7 @@ def _finite(value: float) -> float | None:
 
 
 def last_accuracies(tables: Tables) -> tuple[int, FloatArray]:
-    """Return the round of the last evaluation on the clients' own samples, and their accuracies there, shape (n,).
+    """Return the round of the last evaluation on local test samples, and their accuracies there, shape (n,).
 
     Without such an evaluation, or with a task that has no accuracy, that is round 0, and no accuracy.
     """
@@ -93,7 +93,7 @@ def judged_by(tables: Tables) -> str:
 
 
 def last_spread(tables: Tables, y: str) -> Spread | None:
-    """Return the spread of a quantity in the last evaluation on the clients' own samples; None without a finite one."""
+    """Return the spread of a quantity in the last evaluation on local test samples; None without a finite one."""
     if tables.client_evaluations is None:
         return None
     number, values = _values(tables, y)

@@ -85,3 +85,23 @@ class RoundEnd(Coded):
     """The round had lasted as long as its policy allows, and clients were missing."""
     RESTART = 2
     """The server crashed."""
+
+
+class JudgedModel(Coded):
+    """Which model was evaluated."""
+
+    SERVER = 0
+    """The server's, which is also that of the clients."""
+    OWN = 1
+    """Each client's own: the shared part with the client's."""
+
+
+class JudgedSamples(Coded):
+    """On which samples a model was evaluated; on none that it was trained on."""
+
+    TEST_SET = 0
+    """All samples of the test set."""
+    PART_OF_TEST_SET = 1
+    """Those of the client, of a test set that is divided."""
+    HELD_OUT = 2
+    """Those of the client's samples that are held out."""

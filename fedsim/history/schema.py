@@ -8,10 +8,10 @@ from typing import Final
 import pyarrow as pa
 
 from fedsim.history.column import LABEL, Column, TableSchema
-from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd, SecureStep
+from fedsim.history.outcomes import Fate, JudgedModel, JudgedSamples, Outcome, Phase, RoundEnd, SecureStep
 
 _NO_EDGES: Final = "without edge servers"
-_NO_SAMPLES: Final = "the client has no samples"
+_NO_SAMPLES: Final = "the client has no such samples"
 _NO_SUCH_METRIC: Final = "the task has no such metric, or the scores are no numbers"
 _ACCURACY_ALONE: Final = "the task has none but accuracy"
 _CLIENT: Final = Column("client", pa.int32(), "index of the client")
@@ -97,9 +97,14 @@ _ROUND: Final = (
 )
 ROUNDS: Final = TableSchema("rounds", "one round; with edge servers, one of the cloud", _ROUND)
 _EVALUATED: Final = Column("round", pa.int32(), "round after which it was made; 0 before the first one")
+_JUDGED: Final = (
+    Column("model", LABEL, "which model", labels=JudgedModel, null="it was not reported"),
+    Column("judged_on", LABEL, "on which samples", labels=JudgedSamples, null="it was not reported"),
+)
 EVALUATIONS: Final = TableSchema(
     "evaluations",
-    "one evaluation of the global model on the test set",
+    "one evaluation: of the global model on the test set; where clients use models of their own, of these on local "
+    "test samples, as the mean over the clients",
     (
         _EVALUATED,
         Column("time_s", pa.float64(), "simulated time", "s"),
@@ -117,6 +122,7 @@ EVALUATIONS: Final = TableSchema(
             "all metrics of the task by name",
             null=_ACCURACY_ALONE,
         ),
+        *_JUDGED,
     ),
 )
 EDGE_ROUNDS: Final = TableSchema(
@@ -159,11 +165,11 @@ PROBES: Final = TableSchema(
 )
 CLIENT_EVALUATIONS: Final = TableSchema(
     "client_evaluations",
-    "one client in an evaluation of the model on the samples that each client trains on",
+    "one client in an evaluation of the model on its local test samples",
     (
         _EVALUATED,
         _CLIENT,
-        Column("samples", pa.int32(), "training samples of the client"),
+        Column("samples", pa.int32(), "local test samples of the client"),
         Column(
             "accuracy", pa.float64(), "share of them classified correctly", null=f"{_NO_SAMPLES}, or {_NO_SUCH_METRIC}"
         ),
@@ -174,6 +180,7 @@ CLIENT_EVALUATIONS: Final = TableSchema(
             "all metrics of the task by name, over them",
             null=f"{_NO_SAMPLES}, or {_ACCURACY_ALONE}",
         ),
+        *_JUDGED,
     ),
     optional=True,
 )
@@ -285,5 +292,5 @@ TABLES: Final = {
 }
 AT_THE_END: Final = (ACCOUNTS.name, CLIENTS.name)
 """Tables that are made as a whole, and written when the run has ended."""
-FORMAT_VERSION: Final = 7
+FORMAT_VERSION: Final = 8
 """Number of the format of run folders: one more with each change of a column or of `run.json`."""

@@ -66,7 +66,7 @@ class Tables:
     edge_rounds : one row for each round of an edge server; None without edge servers
     edge_participations : one row for each cycle of an edge server; None without edge servers
     probes : one row for each client that was asked a question; None if none was
-    client_evaluations : one row for each client in each evaluation on the clients' own samples; None if none was made
+    client_evaluations : one row for each client in each evaluation on local test samples; None if none was made
     secure_steps : one row for each client in each step of secure aggregation; None without
     releases : one row for each private release; None without privacy
     accounts : one row for each client of an audited run; None otherwise

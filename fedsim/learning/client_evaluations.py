@@ -1,21 +1,26 @@
-"""A model on the training samples of each client, with the client's own layers where an algorithm leaves it some.
+"""A model on the local test samples of each client, with the client's own layers where an algorithm leaves it some.
 
 Clients that use the server's model pass through it together, many in one batch; those with models of their own go to
 the executor as many in one call as memory allows.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
-from fedsim.learning.evaluation import ClientEvaluations
+from fedsim.arrays import FloatArray
+from fedsim.learning.data.partitions.local_tests import LocalTests
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.faults import of_clients
 from fedsim.learning.lineage.handles import ModelHandle, StateHandle
 from fedsim.learning.lineage.local_work import LocalWork
+
+_QUANTILES: Final = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
+_TENTH: Final = 0.1
 
 _BYTES_AT_ONCE: Final = 2**28
 """Bytes of clients' own models in one call of the executor."""
@@ -24,17 +29,18 @@ _BYTES_AT_ONCE: Final = 2**28
 def evaluate_clients(
     results: Computation,
     model: ModelHandle,
-    samples: IntArray,
+    tests: LocalTests,
     local: LocalWork,
     kept: Mapping[int, StateHandle],
 ) -> ClientEvaluations:
     states = kept if local.algorithm.personal else {}
+    samples = tests.samples
     clients = np.flatnonzero(samples).tolist()
     # Of those that use the server's model: who passes through it together decides the last bits.
-    together = digest_of("together", model.digest, "".join(results.shards[one] for one in clients if one not in states))
+    together = digest_of("together", model.digest, "".join(tests.digests[one] for one in clients if one not in states))
     digests = {
-        one: results.score_digest(
-            digest_of("own", model.digest, states[one].digest) if one in states else together, one
+        one: results.local_digest(
+            digest_of("own", model.digest, states[one].digest) if one in states else together, tests.digests[one]
         )
         for one in clients
     }
@@ -50,7 +56,7 @@ def evaluate_clients(
         if any(client not in states for client in missing.values()):
             shared = {digest: client for digest, client in owner.items() if client not in states}
             with of_clients(list(shared.values())):
-                known |= zip(shared, results.score_together(model.vector, shared), strict=True)
+                known |= zip(shared, results.score_together(model.vector, shared, tests.rows), strict=True)
         rest = [(digest, client) for digest, client in missing.items() if client in states]
         _settle(results, [states[client] for _, client in rest])
         most = max(1, _BYTES_AT_ONCE // model.vector.nbytes)
@@ -61,7 +67,7 @@ def evaluate_clients(
                 with of_clients([client]):
                     own[digest] = local.own_model(model.vector, states[client]), client
             with of_clients([client for _, client in part]):
-                known |= zip(own, results.start_scores(own).results(), strict=True)
+                known |= zip(own, results.start_scores(own, tests.rows).results(), strict=True)
     found = {client: known[digest] for client, digest in digests.items()}
     names = next((list(one.metrics) for one in found.values()), [])
 
@@ -70,7 +76,27 @@ def evaluate_clients(
         values[list(found)] = [one.value(name) for one in found.values()]
         return values
 
-    return ClientEvaluations(column("accuracy"), column("loss"), {name: column(name) for name in names})
+    metrics = {name: column(name) for name in names}
+    return ClientEvaluations(
+        column("accuracy"), column("loss"), metrics, samples, local.algorithm.personal, tests.held_out
+    )
+
+
+def over_clients(found: ClientEvaluations) -> Evaluation:
+    """Return the mean over the clients with local test samples, each counted once, and quantiles of each metric."""
+    there = found.samples > 0
+    if not there.any():
+        return Evaluation(math.nan, math.nan, own=True, held_out=found.held_out)
+    columns = {**({} if found.metrics else {"accuracy": found.accuracy}), **found.metrics}
+    metrics = {name: float(values[there].mean()) for name, values in columns.items()}
+    for name, values in columns.items():
+        for part, share in _QUANTILES.items():
+            metrics[f"{name}-{part}"] = float(np.quantile(values[there], share))
+    if "accuracy" in columns:
+        lowest = np.sort(found.accuracy[there])[: math.ceil(_TENTH * np.count_nonzero(there))]
+        metrics["accuracy-worst-tenth"] = float(lowest.mean())
+    accuracy, loss = (float(values[there].mean()) for values in (found.accuracy, found.loss))
+    return Evaluation(accuracy, loss, metrics, own=True, held_out=found.held_out)
 
 
 def _settle(results: Computation, states: Sequence[StateHandle]) -> None:

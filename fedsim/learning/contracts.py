@@ -333,6 +333,8 @@ class Learner(Protocol):
     def start_evaluation(self, model: Model) -> PendingEvaluation | None:
         """Run the trainings that a model needs, and begin its evaluation on the test set; None without learning.
 
+        Where clients use models of their own, it is the mean of these, each on the client's local test samples.
+
         The evaluation may go on while later trainings run. Only few are under way at a time: a further one waits.
 
         Parameters
@@ -346,7 +348,7 @@ class Learner(Protocol):
         ...
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations | None:
-        """Return accuracy and loss of a model on the training samples of each client; None without learning.
+        """Return accuracy and loss of a model on the local test samples of each client; None without learning.
 
         Where a local algorithm leaves layers with the clients, each client's model is the server's with its own
         layers, as they are at this call.

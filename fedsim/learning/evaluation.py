@@ -5,15 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
+import numpy as np
+
 from fedsim.answers import AnswerError, Contract, Flag, Given, Numbers, in_words, shaped
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Loss, accuracy and metrics of a model on some samples; NaN, all of them, where the scores of a sample are.
 
-    Else a model that has diverged would be right wherever the first label is: the greatest of NaN has index 0.
+    Else a model that has diverged would be right wherever the first label is: the greatest of NaN has index 0. Where
+    clients use models of their ``own`` it is the mean of these over the clients, each on its local test samples.
     """
 
     accuracy: float
@@ -23,6 +26,8 @@ class Evaluation:
     samples: int = 0
     parts: "tuple[Evaluation, ...]" = ()
     has_loss: bool = True
+    own: bool = False
+    held_out: bool = False
 
     def __post_init__(self) -> None:
         if self.has_loss and math.isnan(self.loss):
@@ -36,11 +41,18 @@ class Evaluation:
 
 
 class ClientEvaluations(NamedTuple):
-    """Loss, accuracy and metrics of a model on each client's own samples."""
+    """Loss, accuracy and metrics on each client's local test samples.
+
+    ``samples`` is their number; they are ``held_out`` of the client's samples, or a part of the test set. The models
+    are the clients' ``own``, or the server's.
+    """
 
     accuracy: FloatArray
     loss: FloatArray
     metrics: Mapping[str, FloatArray]
+    samples: IntArray
+    own: bool
+    held_out: bool
 
 
 class PendingEvaluation(Protocol):
@@ -97,4 +109,6 @@ class EvaluationsOfClients:
         accuracy = Numbers(shaped("clients"), least=0, most=1, nan=True)(answer.accuracy, given)
         loss = Numbers(shaped("clients"), infinite=True, nan=True)(answer.loss, given)
         number = Numbers(shaped("clients"), infinite=True, nan=True)
-        return ClientEvaluations(accuracy, loss, {name: number(one, given) for name, one in answer.metrics.items()})
+        metrics = {name: number(one, given) for name, one in answer.metrics.items()}
+        samples = Numbers(shaped("clients"), least=0, dtype=np.int64)(answer.samples, given)
+        return ClientEvaluations(accuracy, loss, metrics, samples, bool(answer.own), bool(answer.held_out))

@@ -19,8 +19,9 @@ from fedsim.learning.contracts import Learner
 from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, Digits
 from fedsim.learning.data.division import Division
 from fedsim.learning.data.handed import HandedData
-from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition, assigned
+from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition
 from fedsim.learning.data.partitions.equal import EqualPartition
+from fedsim.learning.data.partitions.local_tests import Divided
 from fedsim.learning.data.partitions.natural import NaturalPartition
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.own.handed import HandedModel
@@ -207,7 +208,8 @@ class Supervised(Component):
             data = DATASET_PART.checked(self.data).load(data_dir)
         if isinstance(self.model, HandedModel):
             data = data.filled_with_zeros()
-        rows = assigned(self.split, data, clients, streams)
+        divided = Divided(self.split, data, clients, streams)
+        rows = divided.rows
         users = data.train_users
         if isinstance(self.split, NaturalPartition) and users is not None and not self.allow_empty:
             _check_users(self.split, self.split.count(users), clients)
@@ -219,16 +221,19 @@ class Supervised(Component):
         )
         samples = np.array([part.size for part in rows])
         blueprint, computing = prepare(setup, executor or ExecutorChoice(), samples, kept)
+        clear = in_clear(mechanism, blueprint.layout)
+        untested = divided.tests.without if self.algorithm.personal else ""
         return SupervisedLearner(
             setup,
             rows=rows,
+            tests=lambda: divided.tests,
             layout=blueprint.layout,
             executor=computing,
             executor_used=blueprint.used,
             server=self.server,
             aggregator=self.aggregation,
             allow_empty=self.allow_empty,
-            notes=(*notes_of(data, self.task), *filter(None, [in_clear(mechanism, blueprint.layout)])),
+            notes=(*notes_of(data, self.task), *filter(None, [clear, untested])),
             streams=streams,
             mechanism=mechanism,
             compressor=self.compression,

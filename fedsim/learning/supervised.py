@@ -3,7 +3,7 @@
 This module builds the lineage of handles; `fedsim.learning.lineage.computation` computes their numbers.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -17,12 +17,13 @@ from fedsim.learning.aggregation.combining import Of, check_of, checked_weights,
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.plain import Plain
-from fedsim.learning.client_evaluations import evaluate_clients
+from fedsim.learning.client_evaluations import evaluate_clients, over_clients
 from fedsim.learning.compression.compressors import Compressor, NoCompression
 from fedsim.learning.computing import ExecutorUsed, Work
+from fedsim.learning.data.partitions.local_tests import LocalTests
 from fedsim.learning.data.partitions.statistics import label_counts
 from fedsim.learning.drawn_samples import Drawn
-from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.lineage.behaviour import OF_FEDSIM, Behaviour, behaviour_of_rule, identity_of_rule, is_own
 from fedsim.learning.lineage.computation import Computation
@@ -74,6 +75,7 @@ class SupervisedLearner:
         setup: TrainingSetup,
         *,
         rows: Sequence[IntArray],
+        tests: Callable[[], LocalTests] | None = None,
         layout: ModelLayout,
         executor: Executor,
         server: ServerOptimizer,
@@ -94,6 +96,7 @@ class SupervisedLearner:
     ) -> None:
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self._rows = rows
+        self._find_tests = tests or (lambda: LocalTests(rows, held_out=False))
         self.store: Store = NoStore() if store is None else store
         self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
         self.steps = Steps(layout, streams, mechanism, compressor or NoCompression())
@@ -146,6 +149,10 @@ class SupervisedLearner:
     @property
     def data_digest(self) -> str:
         return self._made_of
+
+    @cached_property
+    def _tests(self) -> LocalTests:
+        return self._find_tests()
 
     @cached_property
     def label_counts(self) -> IntArray | None:
@@ -283,11 +290,13 @@ class SupervisedLearner:
         return self.start_evaluation(model).result()
 
     def start_evaluation(self, model: Model) -> PendingEvaluation:
+        if self._algorithm.algorithm.personal:
+            return KnownEvaluation(over_clients(self.evaluate_clients(model)))
         return self._results.start_evaluation(cast(ModelHandle, model))
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations:
         return evaluate_clients(
-            self._results, cast(ModelHandle, model), self.samples, self._algorithm, self._updates.states
+            self._results, cast(ModelHandle, model), self._tests, self._algorithm, self._updates.states
         )
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:

@@ -153,7 +153,7 @@ def _shares(values: Sequence[float]) -> list[float]:
 
 
 def _fairness(history: History, by: str) -> Page:
-    """Return the spread over the clients, in each evaluation on their own samples, of accuracy or of a metric."""
+    """Return the spread over the clients, in each evaluation on local test samples, of accuracy or of a metric."""
     tenths, form = (("worst", "best"), "{:.1%}") if by == "accuracy" else (("lowest", "highest"), "{:.4g}")
     header = ("round", "clients", "mean", "deviation", *(f"{one} tenth" for one in tenths), "Jain's index")
     names = ("mean", "std", "worst_decile", "best_decile")
@@ -161,7 +161,7 @@ def _fairness(history: History, by: str) -> Page:
         (str(row["round"]), f"{row['clients']:,}", *(form.format(row[name]) for name in names), f"{row['jain']:.4f}")
         for row in history.fairness(by).to_pylist()
     ]
-    return Page(f"{by} of the model on each client's own samples", header, lines)
+    return Page(f"{by} of the model on local test samples", header, lines)
 
 
 def _causes(title: str, critical: pa.Table, column: str) -> Page:

@@ -148,10 +148,11 @@ class Results(Settings):
 
     Attributes
     ----------
-    evaluate_every : rounds between evaluations of the global model on the whole test set
+    evaluate_every : rounds between evaluations of the global model on the whole test set, or, where an algorithm
+        gives clients models of their own, of these on local test samples
     evaluate_start : whether the first model is evaluated at time 0 too, so that curves begin there
-    evaluate_clients : which evaluations are also made on the samples of each client: ``"never"``, ``"last"``, or a
-        number n for the first one, each n-th after it, and the last one. The history then has the table
+    evaluate_clients : which evaluations are also made on the local test samples of each client: ``"never"``,
+        ``"last"``, or a number n for the first one, each n-th after it, and the last one. The history then has the table
         ``client_evaluations``
     smoothing : window of the causal mean over evaluations in figures, whose axes say so; 1 for none. No number is
         smoothed. With a window the summary also has the time from which on as many evaluations reach the target

@@ -95,7 +95,7 @@ def test_what_ifs_and_other_selectors_find_the_first_evaluation():
 
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("algorithm", ["plain", "fedper"])
-def test_losses_of_clients_are_those_that_a_selector_is_told_and_fall(server, algorithm):
+def test_losses_of_clients_are_those_of_the_test_set_and_fall(server, algorithm):
     """At time 0 all clients have the server's model, also those that will have layers of their own."""
     changes = {"learning.algorithm": algorithm, "results.evaluate_clients": 2, **SERVERS[server]}
     run_of = Simulation(SCENARIO.replace(changes))
@@ -104,9 +104,11 @@ def test_losses_of_clients_are_those_that_a_selector_is_told_and_fall(server, al
         history.column("client_evaluations", name) for name in ("round", "samples", "accuracy", "loss")
     )
     assert sorted(set(number.tolist())) == [0, 2, 4]
-    assert samples[number == 0].sum() == 240
-    told = learner.probe_losses(learner.initial(), np.arange(8), None, 1)
-    np.testing.assert_allclose(loss[number == 0], told, rtol=1e-6)
+    assert samples[number == 0].sum() == 360
+    first = loss[number == 0] @ samples[number == 0] / 360
+    assert first == pytest.approx(Simulation(SCENARIO).context.learner.evaluate(learner.initial()).loss, rel=1e-6)
+    models = set(history.client_evaluations.column("model").to_pylist())
+    assert models == {"server" if algorithm == "plain" else "own"}
     assert loss[number == 4].mean() < loss[number == 0].mean()
     assert ((accuracy >= 0) & (accuracy <= 1)).all()
 
@@ -162,7 +164,7 @@ def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it
     assert history.explain(metric="mean-absolute-error", below=errors[1]).column("rounds").to_pylist() == [1]
     assert history.fairness("mean-absolute-error").column("clients").to_pylist() == [8]
     pages = {page.title: page.lines for page in report(history)}
-    assert "accuracy of the model on each client's own samples" not in pages
+    assert "accuracy of the model on local test samples" not in pages
     errors = history.metric("mean-absolute-error", "client_evaluations")
     told = summary["client_metric"]
     assert told["name"] == "mean-absolute-error"
@@ -171,7 +173,7 @@ def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it
     assert (told["worst_decile"], told["best_decile"]) == (errors.min(), errors.max())
     line = dict(rows(summary))["mean-absolute-error of clients"]
     assert line.startswith(f"mean {errors.mean():.4g}, deviation {errors.std():.4g}, lowest tenth {errors.min():.4g}")
-    (page,) = pages["mean-absolute-error of the model on each client's own samples"]
+    (page,) = pages["mean-absolute-error of the model on local test samples"]
     assert page[:3] == ("4", "8", f"{errors.mean():.4g}")
 
 

@@ -14,9 +14,10 @@ SHARED = 16 * 5 + 5  # of the perceptron 16-5-3
 
 def answers(learner, vector, client):
     """Return the scores of the perceptron 16-5-3 for a client's samples, by its formula, and the labels."""
-    data, rows = learner._setup.data, learner._rows[client]
-    images = torch.tensor(data.train_x[rows].reshape(rows.size, 16) / data.pixel_max * 2 - 1)
-    weights, labels = torch.tensor(vector, dtype=torch.float64), torch.tensor(data.train_y[rows])
+    data, rows = learner._setup.data, learner._tests.rows[client]
+    samples, targets = data.taken(rows)
+    images = torch.tensor(samples.reshape(rows.size, 16) / data.pixel_max * 2 - 1)
+    weights, labels = torch.tensor(vector, dtype=torch.float64), torch.tensor(targets)
     hidden = torch.relu(images @ weights[:80].view(5, 16).T + weights[80:85])
     return hidden @ weights[85:100].view(3, 5).T + weights[100:], labels
 
@@ -66,6 +67,18 @@ def test_clients_without_samples_have_no_scores(make_learner):
     learner = make_learner(clients=3, split=split, local=LOCAL, allow_empty=True)
     found = learner.evaluate_clients(learner.initial())
     assert np.isnan(found.accuracy).tolist() == np.isnan(found.loss).tolist() == [False, True, False]
+
+
+def test_a_personal_model_is_judged_by_its_clients_mean(make_learner):
+    """Headline and quantiles are those of the clients' own models, each client counted once."""
+    learner = make_learner(algorithm="fedper", local=LOCAL)
+    model = next_model(learner, learner.initial(), [0, 1, 2])
+    of_clients, headline = learner.evaluate_clients(model), learner.evaluate(model)
+    assert (of_clients.own, headline.own) == (True, True)
+    assert headline.accuracy == pytest.approx(of_clients.accuracy.mean())
+    assert headline.loss == pytest.approx(of_clients.loss.mean())
+    assert headline.metrics["accuracy-p50"] == pytest.approx(np.median(of_clients.accuracy))
+    assert headline.metrics["accuracy-worst-tenth"] == of_clients.accuracy.min()  # a tenth of six clients is one
 
 
 def personal_models(learner, cohorts):

@@ -182,7 +182,7 @@ def test_energy_mean_leakage_and_the_spread_over_clients_are_told_where_a_run_ha
     fates = {line[0]: line[1:] for line in pages["time and bits of the clients by fate"]}
     assert fates["share of work"] == ("50.0%", "50.0%"), "of what was used, and of what was late"
     assert fates["share of energy"] == ("54.5%", "45.5%")
-    spread = pages["accuracy of the model on each client's own samples"]
+    spread = pages["accuracy of the model on local test samples"]
     assert spread == [("1", "2", "25.0%", "25.0%", "0.0%", "50.0%", "0.5000")]
 
 

@@ -223,7 +223,9 @@ class CountingLearner:
 
     def evaluate_clients(self, model):
         self.evaluated_clients.append(model.version)
-        return ClientEvaluations(np.arange(self.samples.size) / self.samples.size, np.ones(self.samples.size), {})
+        return ClientEvaluations(
+            np.arange(self.samples.size) / self.samples.size, np.ones(self.samples.size), {}, self.samples, False, False
+        )
 
     def export(self, model):
         return {"version": np.array(model.version)}

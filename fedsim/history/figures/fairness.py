@@ -22,7 +22,7 @@ def draw_clients(
     """Return a figure with the accuracies of all clients in ascending order, a curve for each run.
 
     The abscissa is the share of clients: where a curve is at 0.1, a tenth of the clients have that accuracy or less.
-    The accuracies are those of the last evaluation that was made on the clients' own samples.
+    The accuracies are those of the last evaluation that was made on local test samples.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -50,7 +50,7 @@ def draw_clients(
         )
         shown.append(f"{label}, round {number}")
     axes.set_xlabel("share of the clients, ascending by accuracy")
-    axes.set_ylabel("accuracy on the client's own samples")
+    axes.set_ylabel("accuracy on the client's test samples")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.02)
     axes.grid(visible=True, alpha=0.3)

@@ -15,8 +15,7 @@ class FedPer(PersonalPart):
     """Personal last layers (Arivazhagan et al., "Federated learning with personalization layers", 2019, section 3).
 
     A client receives and sends all but its last layers, which it keeps from one training to its next. They start from
-    those of the first model of the run. The server's own evaluation is that of the shared layers with these, which were
-    never trained. The paper evaluates each client's own model on the client's data: see `results.evaluate_clients`.
+    those of the first model of the run. As in the paper each client's own model is evaluated, on local test samples.
 
     Attributes
     ----------

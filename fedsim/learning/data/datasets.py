@@ -128,6 +128,12 @@ class Dataset:
         """Whether the last token is none of the texts, and fills them up since token 0 is one of them."""
         return bool(self.token_fill) and self.vocabulary is not None and self.token_fill == self.vocabulary - 1
 
+    def taken(self, rows: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return samples and targets: those of rows from 0 on of the training set, of ``~row`` of the test set."""
+        if rows.size and rows[0] < 0:
+            return self.test_x[~rows], self.test_y[~rows]
+        return self.train_x[rows], self.train_y[rows]
+
     @functools.cached_property
     def digest(self) -> str:
         digest = hashlib.blake2b(f"{self.classes} {self.pixel_max}".encode(), digest_size=16)

@@ -100,7 +100,7 @@ class TrainingResult(NamedTuple):
 
 @dataclass(frozen=True)
 class EvaluationJob:
-    """A model and the samples that it is evaluated on: of the test set without ``rows``, else of the training set."""
+    """A model and the samples that it is evaluated on: the test set without ``rows``, else those of `Dataset.taken`."""
 
     model: Vector
     rows: IntArray | None = None

@@ -188,7 +188,7 @@ class Trainer:
             place = slice(chunk.start, chunk.stop)
             samples, labels = data.test_x[place].copy(), data.test_y[place].copy()
         else:
-            samples, labels = data.train_x[chunk.rows], data.train_y[chunk.rows]
+            samples, labels = data.taken(chunk.rows)
         images = torch.from_numpy(samples).to(self.device)
         return self._inputs.of(images), torch.from_numpy(labels).to(self.device)
 

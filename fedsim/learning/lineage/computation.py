@@ -236,16 +236,17 @@ class Computation:
             losses |= {digest: one.loss for digest, one in zip(new, found, strict=True)}
         return [losses[digest] for digest in digests]
 
-    def start_scores(self, scores: Mapping[str, tuple[Vector, int]]) -> Running:
-        """Begin to evaluate models on all data of clients, beside trainings."""
+    def start_scores(self, scores: Mapping[str, tuple[Vector, int]], rows: Sequence[IntArray] | None = None) -> Running:
+        """Begin to evaluate models on rows of clients, by default all that they train on, beside trainings."""
         self._probed += len(scores)
-        jobs = [EvaluationJob(model, self._rows[client]) for model, client in scores.values()]
+        of = self._rows if rows is None else rows
+        jobs = [EvaluationJob(model, of[client]) for model, client in scores.values()]
         return self._evaluator.start(jobs, self._keep_evaluations(list(scores)))
 
-    def score_together(self, model: Vector, scores: Mapping[str, int]) -> list[Evaluation]:
-        """Evaluate one model on all data of several clients in common batches, where the executor can."""
+    def score_together(self, model: Vector, scores: Mapping[str, int], rows: Sequence[IntArray]) -> list[Evaluation]:
+        """Evaluate one model on rows of several clients in common batches, where the executor can."""
         self._probed += len(scores)
-        parts = [self._rows[client] for client in scores.values()]
+        parts = [rows[client] for client in scores.values()]
         sizes = np.array([part.size for part in parts], dtype=np.int64)
         (whole,) = self._evaluator.run([EvaluationJob(model, np.concatenate(parts), sizes)])
         found = list(whole.parts or self._evaluator.run([EvaluationJob(model, part) for part in parts]))
@@ -256,6 +257,10 @@ class Computation:
         """Return the digest of a model's score on a client's data, or on a mini-batch of it."""
         batch = None if samples is None else self._streams.digest("probe", client, round_)
         return digest_of("score", self.basis, model, self.shards[client], samples, batch, *self._judged)
+
+    def local_digest(self, model: str, rows: str) -> str:
+        """Return the digest of a model's score on local test samples, by the digest of their rows."""
+        return digest_of("local", self.basis, model, rows, *self._judged)
 
     def found_probes(self, count: int) -> None:
         self._probes_found += count

@@ -11,8 +11,9 @@ from simpy import Environment
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import PartError
+from fedsim.history.outcomes import JudgedModel, JudgedSamples
 from fedsim.history.recorder import Recorder
-from fedsim.learning import Learner, Model, PendingEvaluation
+from fedsim.learning import Evaluation, Learner, Model, PendingEvaluation
 
 NEVER: Final = "never"
 LAST: Final = "last"
@@ -92,6 +93,8 @@ class Evaluations:
             "accuracy": None if math.isnan(found.accuracy) else found.accuracy,
             "loss": found.loss if found.has_loss else None,
             "metrics": metrics or None,
+            "model": JudgedModel.OWN if found.own else JudgedModel.SERVER,
+            "judged_on": _samples(found),
         }
 
     def _evaluate_clients(self, model: Model) -> None:
@@ -101,7 +104,7 @@ class Evaluations:
         if found is None:
             return
         metrics = _metrics({name: _nulls(values) for name, values in found.metrics.items()})
-        rows = zip(self._learner.samples.tolist(), _nulls(found.accuracy), _nulls(found.loss), strict=True)
+        rows = zip(found.samples.tolist(), _nulls(found.accuracy), _nulls(found.loss), strict=True)
         for client, (samples, accuracy, loss) in enumerate(rows):
             of_client = {name: values[client] for name, values in metrics.items()} if samples else {}
             self._recorder.add_client_evaluation(
@@ -111,7 +114,15 @@ class Evaluations:
                 accuracy=accuracy,
                 loss=loss,
                 metrics=of_client or None,
+                model=JudgedModel.OWN if found.own else JudgedModel.SERVER,
+                judged_on=JudgedSamples.HELD_OUT if found.held_out else JudgedSamples.PART_OF_TEST_SET,
             )
+
+
+def _samples(found: Evaluation) -> JudgedSamples:
+    if not found.own:
+        return JudgedSamples.TEST_SET
+    return JudgedSamples.HELD_OUT if found.held_out else JudgedSamples.PART_OF_TEST_SET
 
 
 def _metrics(of_task: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,6 +14,8 @@ from tests.support.worlds import CountingLearner, available_in, serve
 
 TIMES_S = [1], [1], [1]
 
+JUDGED = {"model": "server", "judged_on": "part-of-test-set"}
+
 
 def evaluated(history):
     return rows(history.evaluations, "round", "time_s", "model_version")
@@ -93,8 +95,8 @@ def test_a_target_that_ends_the_run_is_followed_by_the_evaluation_on_clients():
     history, *_ = serve(Deadline(deadline_s=4), [1, 1], [1, 1], [1, 1], count=9, **options)
     assert history.rounds.num_rows == 2
     assert history.client_evaluations.to_pylist() == [
-        {"round": 2, "client": 0, "samples": 1, "accuracy": 0.0, "loss": 1.0, "metrics": None},
-        {"round": 2, "client": 1, "samples": 2, "accuracy": 0.5, "loss": 1.0, "metrics": None},
+        {"round": 2, "client": 0, "samples": 1, "accuracy": 0.0, "loss": 1.0, "metrics": None, **JUDGED},
+        {"round": 2, "client": 1, "samples": 2, "accuracy": 0.5, "loss": 1.0, "metrics": None, **JUDGED},
     ]
 
 

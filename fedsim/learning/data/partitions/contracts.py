@@ -5,16 +5,17 @@ All draws come from the stream ``"split"``; those that round shares to whole num
 """
 
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Annotated, Final, Protocol, cast
 
 import numpy as np
+from pydantic import Field
 
 from fedsim.answers import AnswerError, Contract, Given, Numbers, in_words
 from fedsim.arrays import IntArray
 from fedsim.capabilities import LABELS, USERS
 from fedsim.errors import ScenarioError
 from fedsim.learning.data.datasets import Dataset
-from fedsim.registry import Registry
+from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 
 
@@ -54,9 +55,23 @@ class Partition(Protocol):
         Returns
         -------
         one array of distinct sample numbers per client; no sample belongs to two clients. A client with an empty array
-        has no samples, which is refused unless the scenario allows it (``learning.allow_empty``).
+        has no samples, which is refused unless the scenario allows it (``learning.allow_empty``). A method
+        ``assign_tests`` of the same arguments, about the test set, says on which samples each client is judged.
         """
         ...
+
+
+class Split(Component):
+    """What all divisions of fedsim's own have in common.
+
+    Attributes
+    ----------
+    test_share : float in [0, 1)
+        Share of each client's samples that it does not train on, and on which its models are judged, at least one of
+        two. With 0 clients are judged on a part of the test set, which is divided like the training set.
+    """
+
+    test_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
 class UserPartition(Protocol):
@@ -92,7 +107,15 @@ class _Parts:
         return parts
 
 
-PARTITION: Final = Contract("split", Partition, {"assign": _Parts()})
+class _Assigning(Partition, Protocol):
+    """All that a division may answer."""
+
+    def assign_tests(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
+        """Return the samples of the test set on which each client is judged."""
+        ...
+
+
+PARTITION: Final = Contract("split", _Assigning, {"assign": _Parts(), "assign_tests": _Parts()})
 
 
 def assigned(split: Partition, data: Dataset, clients: int, streams: Streams) -> list[IntArray]:

@@ -7,12 +7,12 @@ from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import LABELS
+from fedsim.learning.data.partitions.contracts import Split
 from fedsim.learning.data.partitions.shares import OR_FEWER, drawn_counts, pools_of, require, take, topped_up
-from fedsim.registry import Component
 from fedsim.streams import Streams
 
 
-class DirichletPartition(Component):
+class DirichletPartition(Split):
     """Label skew: every client has its own mixture of classes, the more uneven the smaller alpha.
 
     Attributes

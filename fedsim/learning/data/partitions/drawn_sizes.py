@@ -6,13 +6,13 @@ import numpy as np
 from pydantic import Field
 
 from fedsim.arrays import IntArray
+from fedsim.learning.data.partitions.contracts import Split
 from fedsim.learning.data.partitions.shares import OR_FEWER, require, shared, slices
-from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.units import Exponent
 
 
-class LogNormalPartition(Component):
+class LogNormalPartition(Split):
     """Log-normal sizes, ``log r ~ Normal(0, sigma^2)``: the greater sigma, the more a few clients have.
 
     Without ``mean_samples`` all samples are divided in proportion to r. With it, sizes are those of the code of
@@ -48,7 +48,7 @@ class LogNormalPartition(Component):
         return slices(rng.permutation(labels.size), sizes)
 
 
-class ZipfPartition(Component):
+class ZipfPartition(Split):
     """Zipf sizes: the client of rank i has a share of the samples in proportion to ``i^-exponent``.
 
     Ranks are drawn at random, sizes are not: they are whole numbers by largest remainders, and sum to all samples.

@@ -1,12 +1,12 @@
 """As many independent and identically distributed samples for each client."""
 
 from fedsim.arrays import IntArray
+from fedsim.learning.data.partitions.contracts import Split
 from fedsim.learning.data.partitions.shares import require
-from fedsim.registry import Component
 from fedsim.streams import Streams
 
 
-class EqualPartition(Component):
+class EqualPartition(Split):
     """Independent and identically distributed: a random permutation in equal slices of floor(N/K) samples.
 
     Examples

@@ -7,13 +7,13 @@ import numpy as np
 from fedsim.arrays import IntArray
 from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import IDS, Table, clients_of
-from fedsim.registry import Component
+from fedsim.learning.data.partitions.contracts import Split
 from fedsim.streams import Streams
 
 _NONE: Final = -1
 
 
-class FilePartition(Component):
+class FilePartition(Split):
     """The client of each training sample stands in a table: CSV with a header, Parquet or NPZ; nothing is unpickled.
 
     The table has a column ``client`` of whole numbers, -1 for a sample of no client, or of names. With a column

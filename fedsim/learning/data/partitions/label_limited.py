@@ -7,13 +7,13 @@ from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import LABELS
+from fedsim.learning.data.partitions.contracts import Split
 from fedsim.learning.data.partitions.shares import pools_of, shared
-from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.units import Exponent
 
 
-class LabelLimitedPartition(Component):
+class LabelLimitedPartition(Split):
     """Each client has samples of a few labels only, drawn at random without replacement.
 
     REFL's label-limited mappings (Abdelmoniem et al., "REFL: Resource-efficient federated learning", EuroSys 2023,

@@ -8,11 +8,11 @@ from pydantic import Field
 from fedsim.arrays import IntArray
 from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
-from fedsim.registry import Component
+from fedsim.learning.data.partitions.contracts import Split
 from fedsim.streams import Streams
 
 
-class NaturalPartition(Component):
+class NaturalPartition(Split):
     """Each client is a user of the data set, such as a writer or a speaker, and has all samples of this user.
 
     Where there are more users than clients, some of them become clients; samples of the others are left over. Where

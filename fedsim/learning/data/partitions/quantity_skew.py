@@ -7,12 +7,12 @@ from pydantic import Field
 
 from fedsim.arrays import IntArray
 from fedsim.capabilities import LABELS
+from fedsim.learning.data.partitions.contracts import Split
 from fedsim.learning.data.partitions.shares import pools_of, take
-from fedsim.registry import Component
 from fedsim.streams import Streams
 
 
-class QuantitySkewPartition(Component):
+class QuantitySkewPartition(Split):
     """Quantity skew with a dominant label, as in the PAUSE code: sizes differ more than mixtures of labels.
 
     Client k's share p_k of the data comes from a symmetric Dirichlet distribution over the clients; its size is

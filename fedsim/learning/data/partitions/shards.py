@@ -7,11 +7,11 @@ from pydantic import Field
 
 from fedsim.arrays import IntArray
 from fedsim.capabilities import LABELS
-from fedsim.registry import Component
+from fedsim.learning.data.partitions.contracts import Split
 from fedsim.streams import Streams
 
 
-class ShardsPartition(Component):
+class ShardsPartition(Split):
     """Pathological label skew: samples sorted by label are cut into shards, and each client gets a few at random.
 
     McMahan et al., "Communication-efficient learning of deep networks from decentralized data", AISTATS 2017, section

@@ -6,13 +6,13 @@ import numpy as np
 
 from fedsim.arrays import IntArray
 from fedsim.errors import ScenarioError
+from fedsim.learning.data.partitions.contracts import Split
 from fedsim.learning.data.partitions.shares import slices
 from fedsim.per_client import ClientValues, PerClient, values_of
-from fedsim.registry import Component
 from fedsim.streams import Streams
 
 
-class SizesPartition(Component):
+class SizesPartition(Split):
     """A random permutation in slices of given sizes; what is left over belongs to no client.
 
     Attributes

@@ -8,7 +8,8 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.data.datasets import DATASET_PART, Dataset, DatasetPart
-from fedsim.learning.data.partitions.contracts import Partition, assigned
+from fedsim.learning.data.partitions.contracts import Partition
+from fedsim.learning.data.partitions.local_tests import Divided
 from fedsim.streams import Streams
 
 
@@ -72,7 +73,7 @@ def division_of(
 ) -> Division:
     """Return the division of a run, without training."""
     read = DATASET_PART.checked(data).load(data_dir)
-    parts = assigned(split, read, clients, streams)
+    parts = Divided(split, read, clients, streams).rows
     counts = label_counts(read, parts)
     users = None if read.train_users is None else np.unique(read.train_users).size
     if counts is None:

@@ -43,11 +43,13 @@ class SlotEvaluation:
         pieces: dict[tuple[bool, int], list[tuple[int, int, IntArray]]] = {}
         for number, job in enumerate(jobs):
             rows = self._samples.test_rows if job.rows is None else job.rows
+            of_test = job.rows is None or bool(rows.size and rows[0] < 0)
+            rows = ~rows if of_test and job.rows is not None else rows
             counts[number] = rows.size
             for first in range(0, rows.size, _LARGEST):
                 part = rows[first : first + _LARGEST]
                 width = max(_SMALLEST, 1 << (part.size - 1).bit_length())
-                pieces.setdefault((job.rows is None, width), []).append((number, first, part))
+                pieces.setdefault((of_test, width), []).append((number, first, part))
         for (of_test, width), asked in pieces.items():
             for first in range(0, len(asked), self._module.slots):
                 now = asked[first : first + self._module.slots]
