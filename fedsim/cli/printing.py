@@ -7,11 +7,15 @@ def print_table(
     title: str, lines: Iterable[tuple[str, ...]], header: tuple[str, ...] = (), *, markup: bool = False
 ) -> None:
     """Print a table; a narrow terminal wraps all columns but the first."""
+    from rich.box import HEAVY_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*header, show_header=bool(header), show_lines=markup)
+    # Few lines, so that a report of sentences and tables is seen at once.
+    table = Table(
+        *header, show_header=bool(header), show_lines=markup, box=None if header and not markup else HEAVY_HEAD
+    )
     if table.columns:
         table.columns[0].no_wrap = True
     for line in lines:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from fedsim.history import History
 from fedsim.history.fairness import judged_by, last_spread
 from fedsim.history.what_if import arrivals_s
-from fedsim.results.sentences import spent_table
+from fedsim.results.sentences import in_seconds, spent_table
 
 _QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
 _NAMED_CLIENTS: Final = 5
@@ -109,7 +109,7 @@ def _lost(history: History) -> Page:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else in_seconds(value)
 
 
 def _unfinished(what: str) -> Page:

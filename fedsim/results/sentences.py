@@ -19,6 +19,8 @@ PART_NAMES: Final = dict(
     )
 )
 _WORDS: Final = {"downlink": "downlink", "compute": "work", "uplink": "uplink"}
+_OFTEN: Final = 2
+"""Rounds of one client below which it is no cause of their lengths."""
 
 
 class RunAgain(Protocol):
@@ -61,11 +63,11 @@ def _to_target(history: History, row: Mapping[str, Any]) -> str:
     goal, rounds, seconds = history.goal, row["rounds"], row["seconds"]
     if not rounds:
         return f"The first model has {goal} already, at 0 s." if row["reached"] else "No round was over."
-    each = f"{_count(rounds, 'round')} of {row['round_s']:.3g} s"
+    each = f"{_count(rounds, 'round')} of {in_seconds(row['round_s'])} s"
     said = {
-        None: f"{each} took {seconds:,.6g} s{_without(history)}.",
-        True: f"{goal} is first reached at {seconds:,.4g} s: {each}.",
-        False: f"{goal} is never reached: {each}, {seconds:,.6g} s in all.",
+        None: f"{each} took {in_seconds(seconds, 6)} s{_without(history)}.",
+        True: f"{goal} is first reached at {in_seconds(seconds, 4)} s: {each}.",
+        False: f"{goal} is never reached: {each}, {in_seconds(seconds, 6)} s in all.",
     }[row["reached"]]
     parts = sorted(((row[part] or 0.0, name) for part, name in PART_NAMES.items()), reverse=True)
     spent = [f"{name} {seconds / row['round_s']:.0%}" for seconds, name in parts if seconds > 0.005 * row["round_s"]]
@@ -80,7 +82,7 @@ def _not_evaluated(history: History, again: RunAgain) -> str:
     if first_s is None or after_s is None or after_s >= first_s:
         return ""
     return (
-        f"It may be sooner: models from {after_s:,.4g} s on were not evaluated; to see it: "
+        f"It may be sooner: models from {in_seconds(after_s, 4)} s on were not evaluated; to see it: "
         f"{again({'results.evaluate_every': 1}, 'every')}"
     )
 
@@ -129,9 +131,9 @@ def _ended(history: History) -> str:
     by = what.get(cause, f"the {_WORDS.get(cause, cause)} of the last client")
     said = f"Of {_count(len(rows), 'round')} {count:,} ended with {by}, {lasted_s / total_s:.0%} of the time"
     named = Counter(row["client"] for row in rows if row["phase"] == cause)
-    if not named:
+    client, often = named.most_common(1)[0] if named else (None, 0)
+    if often < _OFTEN:
         return f"{said}."
-    client, often = named.most_common(1)[0]
     return f"{said}; most often by client {client} ({often:,})."
 
 
@@ -182,7 +184,7 @@ def _count(number: int, what: str) -> str:
 
 def _shares(rows: Sequence[Mapping[str, Any]], about: str) -> str:
     """Return deadlines and the shares of late clients that each would have kept, in words."""
-    first, *rest = (f"{about}{row['about_s']:.3g} s{{}} {row['share']:.0%}" for row in rows)
+    first, *rest = (f"{about}{in_seconds(row['about_s'])} s{{}} {row['share']:.0%}" for row in rows)
     return ", ".join([first.format(" would have kept"), *(one.format("") for one in rest)])
 
 
@@ -196,8 +198,8 @@ def _deadline(row: Mapping[str, Any], again: RunAgain) -> str:
             f"it: {again(values, f'deadline-{deadline_s:g}')}"
         )
     return (
-        f"A deadline of {deadline_s:g} s would have saved {row['saved_s']:,.4g} s ({row['saved_share']:.1%}) and lost "
-        f"{_count(row['lost'], 'used update')} ({row['lost_share']:.1%}), every round taken as it was."
+        f"A deadline of {deadline_s:g} s would have saved {in_seconds(row['saved_s'], 4)} s ({row['saved_share']:.1%}) "
+        f"and lost {_count(row['lost'], 'used update')} ({row['lost_share']:.1%}), every round taken as it was."
     )
 
 
@@ -208,11 +210,17 @@ def spent_table(rows: pa.Table, names: Sequence[str]) -> tuple[tuple[str, ...], 
     lines = [
         (
             name,
-            f"{row['seconds']:,.4g}" if row["reached"] else "-" if row["reached"] is None else "never",
+            in_seconds(row["seconds"], 4) if row["reached"] else "-" if row["reached"] is None else "never",
             f"{row['rounds']:,}",
-            "-" if row["round_s"] is None else f"{row['round_s']:.3g}",
-            *("-" if row[part] is None else f"{row[part]:.3g}" for part in parts),
+            "-" if row["round_s"] is None else in_seconds(row["round_s"]),
+            *("-" if row[part] is None else in_seconds(row[part]) for part in parts),
         )
         for name, row in zip(names, rows.to_pylist(), strict=True)
     ]
     return header, lines
+
+
+def in_seconds(seconds: float, digits: int = 3) -> str:
+    """Return seconds with some digits, or as a whole number of more: 0.839, 27,000."""
+    whole = abs(seconds) >= 10 ** (digits - 1)
+    return f"{seconds:,.0f}" if whole else f"{seconds:.{digits}g}"

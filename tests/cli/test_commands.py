@@ -166,7 +166,7 @@ def test_list_selectors_says_what_each_needs_and_costs(typed):
 
 def test_data_says_what_is_at_hand(folder, typed):
     done = typed("data", "--data-dir", str(folder / "nothing"))
-    lines = {words[1]: words for line in done.stdout.splitlines() if len(words := line.split()) > 1}
+    lines = {words[0]: words for line in done.stdout.splitlines() if (words := line.split())}
     assert "found" in lines["digits"]
     assert "missing" in lines["cifar-10"]
     assert "cifar-10: fedsim data cifar-10 --download" in done.stdout
