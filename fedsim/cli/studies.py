@@ -59,6 +59,10 @@ def sweep(
     data_dir: DataDir = None,
     executor: Annotated[str | None, typer.Option("--executor", help="What computes trainings.")] = None,
     on: Annotated[str, typer.Option("--on", help="processes, ray or ray:ADDRESS.")] = "processes",
+    until: Annotated[
+        str | None, typer.Option("--until", help="Seeds until it is enough: 'time_to_80% within 5%'.")
+    ] = None,
+    most: Annotated[int, typer.Option("--most", help="Seeds at most, with --until.")] = 200,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be run, in which time and memory.")] = False,
     plot: Annotated[Path | None, typer.Option("--plot", callback=one_path, help="File of a figure.")] = None,
     quiet: Quiet = False,
@@ -94,7 +98,13 @@ def sweep(
 
         print_lines(plan_of(study, folder, engine))
         return
-    result = run_study(study, folder, engine, quiet=quiet)
+    if until is None:
+        result = run_study(study, folder, engine, quiet=quiet)
+    else:
+        from fedsim.studies.questions.enough import Enough, run_until
+
+        result, said = run_until(study, folder, engine, Enough.of(until), most, quiet=quiet)
+        typer.echo(said)
     _finish(study, result, plot, quiet=quiet)
 
 

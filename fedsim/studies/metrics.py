@@ -16,6 +16,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError, suggest
 from fedsim.history import History
 from fedsim.history.fairness import judged_by, last_spread
+from fedsim.history.tables import TableName
 
 UNITS: Final = ("s", "rounds", "bits", "J")
 """Units of what a run spends, in which targets are waited for and budgets are given."""
@@ -53,12 +54,8 @@ class Metric:
     @property
     def spends(self) -> str:
         """The unit in which a run has to be watched far enough; empty where its end is enough."""
-        return self.unit if self.waits else self._budget_unit
-
-    @property
-    def _budget_unit(self) -> str:
         found = _BUDGET.fullmatch(self.name)
-        return found["unit"] if found else ""
+        return self.unit if self.waits else found["unit"] if found else ""
 
 
 def metric(name: str) -> Metric:
@@ -106,7 +103,7 @@ def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:
 
 
 def watched(history: History, unit: str) -> float:
-    """Return how far a run went; without end where it could not go on."""
+    """Return how far a run went."""
     ends_s = history.column("rounds", "end_s")
     return float(spent(history, unit, ends_s[-1:])[0]) if ends_s.size else 0.0
 
@@ -137,21 +134,12 @@ def _at(history: History, quantity: str, limit: float, unit: str) -> Value:
     return Value(float(values[there[-1]]) if there.size else math.nan, reached=far >= limit, watched=far)
 
 
-def _mean_of(name: str) -> Callable[[History], Value]:
-    return lambda h: Value(float(h.column("rounds", name).mean()))
-
-
-def _last(name: str) -> Callable[[History], Value]:
+def _last(name: str, table: TableName = "rounds") -> Callable[[History], Value]:
     def of(history: History) -> Value:
-        values = history.column("rounds", name).astype(np.float64)
+        values = history.column(table, name).astype(np.float64)
         return Value(float(values[-1]) if values.size else math.nan)
 
     return of
-
-
-def _final(history: History) -> Value:
-    values = history.column("evaluations", "accuracy").astype(np.float64)
-    return Value(float(values[-1]) if values.size else math.nan)
 
 
 def _delivered(history: History) -> Value:
@@ -174,11 +162,11 @@ def _total(unit: str) -> Callable[[History], Value]:
 _FIXED: Final = {
     one.name: one
     for one in (
-        Metric("mean_round_s", "s", -1, _mean_of("duration_s")),
+        Metric("mean_round_s", "s", -1, lambda h: Value(float(h.column("rounds", "duration_s").mean()))),
         Metric("simulated_s", "s", 0, _last("end_s")),
         Metric("rounds", "rounds", 0, lambda h: Value(float(h.rounds.num_rows))),
         Metric("delivered_share", "", 1, _delivered),
-        Metric("final_accuracy", "", 1, _final),
+        Metric("final_accuracy", "", 1, _last("accuracy", "evaluations")),
         Metric("largest_leakage", "epsilon", -1, _last("largest_leakage")),
         Metric("mean_leakage", "epsilon", -1, _last("mean_leakage")),
         Metric("worst_decile", "", 1, _spread("worst_decile")),

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.studies.metrics import Metric, Value, metric
 from fedsim.studies.running.records import Records
-from fedsim.studies.study import Point, Study, StudyError, plain
+from fedsim.studies.study import Point, Study, StudyError, at, plain
 from fedsim.whole_files import replace_file
 
 if TYPE_CHECKING:
@@ -262,11 +262,3 @@ class StudyResult:
 
         replace_file(path, write)
         return path
-
-
-def at(tables: Mapping[str, Any], path: str) -> Any:
-    """Return the value at a dotted path of tables; None where there is none."""
-    found: Any = tables
-    for step in path.split("."):
-        found = found.get(step) if isinstance(found, Mapping) else None
-    return found

@@ -5,7 +5,7 @@ import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self
@@ -220,8 +220,7 @@ class Study:
 
     def with_seeds(self, seeds: Sequence[int]) -> "Study":
         """Return the study with other seeds."""
-        names = ("name", "base", "variants", "metrics", "baseline", "horizon", "level")
-        return Study(seeds=tuple(seeds), **{name: vars(self)[name] for name in names})
+        return replace(self, seeds=tuple(seeds))
 
     def to_toml(self) -> str:
         """Return the study as TOML text that `from_toml` reads back.
@@ -336,6 +335,14 @@ def plain(value: Any) -> Any:
         options = [f"{name}={held}" for name, held in value.items() if name != "kind"]
         return " ".join([str(value.get("kind", "")), *options]).strip()
     return value if isinstance(value, int | float | str | bool) or value is None else str(value)
+
+
+def at(tables: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a dotted path of tables; None where there is none."""
+    found: Any = tables
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found
 
 
 def _flat(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +14,9 @@ import pyarrow as pa
 from fedsim.studies.comparing.lines import COLUMNS, Line
 from fedsim.studies.comparing.pairs import Paired, Sample, holm, paired
 from fedsim.studies.comparing.sentences import sentence
+from fedsim.studies.folders import GroupedRuns
 from fedsim.studies.metrics import Metric, Value, metric
-from fedsim.studies.study import StudyError
+from fedsim.studies.study import Study, StudyError
 from fedsim.whole_files import replace_file
 
 
@@ -85,23 +85,7 @@ class Comparison:
         replace_file(file, lambda part: part.write_text(text, encoding="utf-8"))
 
 
-class Family(Protocol):
-    """What is compared: a study, or runs of some folders."""
-
-    @property
-    def arms(self) -> tuple[str, ...]: ...
-    @property
-    def seeds(self) -> tuple[int, ...]: ...
-    @property
-    def metrics(self) -> tuple[str, ...]: ...
-    @property
-    def baseline(self) -> str: ...
-    @property
-    def horizon(self) -> Mapping[str, float]: ...
-    @property
-    def level(self) -> float: ...
-
-
+Family = Study | GroupedRuns
 Values = Mapping[tuple[str, int], Value]
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from fedsim.history import History
 from fedsim.history.analyses.explaining import PARTS
@@ -86,18 +85,6 @@ def _parted(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[float]:
     rounds = (one["rounds"] + other["rounds"]) / 2
     of_rounds = (other["rounds"] - one["rounds"]) * (one["round_s"] + other["round_s"]) / 2
     return [of_rounds, *(rounds * (other[name] - one[name]) for name in PARTS)]
-
-
-def table(found: list[Why]) -> pa.Table:
-    """Return one row for each variant and factor."""
-    return pa.Table.from_pylist(
-        [
-            {"variant": one.variant, "baseline": one.baseline, "pairs": one.pairs, "factor": name}
-            | {"seconds": mean, "low": ends.low, "high": ends.high}
-            for one in found
-            for name, (mean, ends) in one.factors.items()
-        ]
-    )
 
 
 def _signed(value: float) -> str:

@@ -52,6 +52,21 @@ def draw_tornado(
     save(figure, out)
 
 
+def draw_points(
+    points: Sequence[Sequence[float]], front: Sequence[Sequence[float]], names: Sequence[str], out: str | Path
+) -> None:
+    """Write points in two metrics, and in steps those that no other one beats."""
+    figure, axes = _empty(8)
+    axes.lines[0].remove()
+    axes.plot(*zip(*points, strict=True), "o", color=COLOURS[5], label="tried")
+    axes.plot(*zip(*front, strict=True), "o-", color=COLOURS[1], label="beaten by no other", drawstyle="steps-post")
+    as_it_is(axes.xaxis.label, names[0])
+    as_it_is(axes.yaxis.label, names[1])
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(frameon=False, fontsize=8)
+    save(figure, out)
+
+
 def _empty(bars: int) -> "tuple[Figure, Axes]":
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

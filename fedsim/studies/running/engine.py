@@ -4,14 +4,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import BaseModel
+import cloudpickle
 
-from fedsim.code_digest import Code, is_builtin
 from fedsim.errors import FedsimError
-from fedsim.foreign import Foreign
-from fedsim.identity import nested
-from fedsim.learning.executors.workers.channel import by_value
-from fedsim.registry import Recipe
 from fedsim.scenario import Scenario
 from fedsim.studies.running.local import Ended, in_processes, usable_cores
 from fedsim.studies.running.records import Done, Records, Task
@@ -47,7 +42,7 @@ class Engine:
         """Run tasks, and add them to the records; ``after`` is called with what has ended and its share of the work."""
         if not tasks:
             return
-        blobs = {name: by_value(arms[name], *_own_classes(arms[name])) for name in {task.arm for task in tasks}}
+        blobs = {name: cloudpickle.dumps(arms[name]) for name in {task.arm for task in tasks}}
         options = {"store": self.store, "data_dir": self.data_dir, "executor": self.executor, "device": self.device}
         packs = packs_of(tasks, self.jobs or usable_cores())
         effort = {(task.run, task.rounds): task.effort for task in tasks}
@@ -82,14 +77,3 @@ def packs_of(tasks: Sequence[Task], jobs: int) -> list[list[Task]]:
         packs[-1].append(task)
         room -= task.effort
     return packs
-
-
-def _own_classes(value: object) -> list[Code]:
-    """Return the classes and functions of a scenario that are not fedsim's own."""
-    owner: object = value.factory if isinstance(value, Recipe) else type(value)
-    found: list[Code] = list(value.codes()) if isinstance(value, Foreign) else []
-    if isinstance(value, BaseModel | Recipe) and isinstance(owner, Code) and not is_builtin(owner):
-        found.append(owner)
-    for _, inner in nested(value):
-        found += _own_classes(inner)
-    return found

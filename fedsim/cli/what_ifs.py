@@ -1,0 +1,147 @@
+"""The commands ``fedsim whatif`` and ``fedsim best``: other values beside a run, and the values that do best."""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedsim.cli.options import DataDir, one_path
+from fedsim.cli.printing import print_lines, print_table
+from fedsim.cli.scenarios import Assignments, Quiet, load_scenario
+from fedsim.cli.studies import Jobs, Store
+from fedsim.errors import FedsimError
+
+
+def whatif(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", callback=one_path, help="Folder of a finished run.")],
+    assignments: Assignments = None,
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivity", help="Vary each number of network, devices and policy.")
+    ] = False,
+    name: Annotated[
+        str | None, typer.Option("--metric", metavar="NAME", help="Of --sensitivity (default: time to the target).")
+    ] = None,
+    factor: Annotated[
+        float, typer.Option("--factor", help="Of --sensitivity: each number over it, and times it.")
+    ] = 1.25,
+    method: Annotated[
+        str, typer.Option("--method", help="Of --sensitivity: one-at-a-time; morris or sobol with SALib.")
+    ] = "one-at-a-time",
+    rows: Annotated[int, typer.Option("--rows", min=2, help="Trajectories of morris, or samples of sobol.")] = 8,
+    plot: Annotated[Path | None, typer.Option("--plot", callback=one_path, help="File of a tornado figure.")] = None,
+    jobs: Jobs = None,
+    store: Store = None,
+    data_dir: DataDir = None,
+    out: Annotated[Path | None, typer.Option("--out", callback=one_path, help="Folder of the runs made.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run the scenario of a finished run with other values, and say what it changes."""
+    from fedsim.results import read_run
+    from fedsim.scenario import Scenario, parse_assignment
+
+    history = read_run(folder)
+    values = dict(map(parse_assignment, assignments or ()))
+    if not sensitivity:
+        from fedsim.studies.questions.whatif import what_if
+
+        print_lines(what_if(history, values, store=store, data_dir=data_dir).sentences)
+        return
+    from fedsim.studies.figures.bars import draw_tornado
+    from fedsim.studies.questions.sensitivity import sensitivity as ranked
+    from fedsim.studies.running.engine import Engine
+
+    scenario = Scenario.of(history.scenario.describe()).replace(values)
+    usual = f"time_to_{100 * history.target_accuracy:g}%" if history.evaluations.num_rows else "simulated_s"
+    engine = Engine(jobs=jobs, store=store, data_dir=data_dir)
+    place = out or Path(f"{folder}-sensitivity")
+    found = ranked(scenario, place, engine, name=name or usual, factor=factor, method=method, rows=rows, quiet=quiet)
+    lines = [
+        (row["field"], f"{row['value']:.4g}", *map(_change, (row["low"], row["high"], row["effect"])))
+        for row in found.table.to_pylist()
+    ]
+    head = {"morris": ("- conf.", "+ conf.", "mu*"), "sobol": ("- conf.", "+ conf.", "total index")}
+    columns = head.get(method, (f"over {factor:g}", f"times {factor:g}", "effect"))
+    print_table(f"{found.metric}: {found.base:.4g}; change of it", lines, ("field", "value", *columns))
+    for path, why in found.refused.items():
+        typer.echo(f"fedsim: {path} is not varied: {why}", err=True)
+    if plot is not None:
+        rows_ = found.table.to_pylist()
+        low, high = ([row[end] if row[end] is not None else math.nan for row in rows_] for end in ("low", "high"))
+        draw_tornado([row["field"] for row in rows_], low, high, f"change of {found.metric}", plot)
+        typer.echo(str(plot))
+
+
+def best(
+    file: Annotated[Path, typer.Argument(metavar="FILE", callback=one_path, help="A scenario in TOML.")],
+    over: Annotated[list[str], typer.Option("--over", metavar="A.B=LOW..HIGH", help="A field: a range, or values.")],
+    goals: Annotated[str, typer.Option("--for", metavar="METRIC[,METRIC]", help="What is to be best.")],
+    assignments: Assignments = None,
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Values that are tried.")] = 20,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of each.")] = 3,
+    plot: Annotated[Path | None, typer.Option("--plot", callback=one_path, help="File of a Pareto figure.")] = None,
+    jobs: Jobs = None,
+    store: Store = None,
+    data_dir: DataDir = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", callback=one_path, help="Folder (default: studies/NAME-best).")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Search for the values that do best, by optuna where it is installed and by SciPy else."""
+    from fedsim.cli.studies import _values
+    from fedsim.studies.figures.bars import draw_points
+    from fedsim.studies.questions.best import Over, Trial
+    from fedsim.studies.questions.best import best as search
+    from fedsim.studies.running.engine import Engine
+
+    scenario = load_scenario(file, assignments, plugins=True)
+    fields = []
+    for text in over:
+        path, _, values = text.partition("=")
+        fields.append(Over.of(scenario, path.strip(), values if ".." in values else _values(text)[1]))
+    # time-to-80%,joules as on paper
+    short = {"joules": "energy_j"}
+    metrics = [short.get(one.strip(), one.strip().replace("-to-", "_to_")) for one in goals.split(",")]
+
+    def tell(trial: Trial) -> None:
+        if not quiet:
+            typer.echo(f"{_shown(trial)}", err=True)
+
+    def _shown(trial: Trial) -> str:
+        values = ", ".join(f"{path} = {_plain(value)}" for path, value in trial.values.items())
+        means = [
+            f"{name} {'not reached' if math.isinf(m) else f'{m:.4g}'}"
+            for name, m in zip(metrics, trial.means, strict=True)
+        ]
+        return f"{values}: {', '.join(means)}"
+
+    place = out or Path("studies") / f"{scenario.name}-best"
+    found = search(
+        scenario,
+        fields,
+        metrics,
+        place,
+        Engine(jobs=jobs, store=store, data_dir=data_dir),
+        trials=trials,
+        seeds=seeds,
+        tell=tell,
+    )
+    if not found.front:
+        raise FedsimError(f"best: none of {len(found.trials)} trials reaches {', '.join(metrics)}")
+    for trial in found.front:
+        typer.echo(f"best of {len(found.trials)}, mean of {seeds} seeds: {_shown(trial)}")
+    if plot is not None:
+        if len(metrics) != 2:
+            raise FedsimError("best: a Pareto figure needs two metrics")
+        reached = [trial.means for trial in found.trials if all(map(math.isfinite, trial.means))]
+        draw_points(reached, sorted(trial.means for trial in found.front), metrics, plot)
+        typer.echo(str(plot))
+
+
+def _change(value: float | None) -> str:
+    return "not reached" if value is None or math.isinf(value) else f"{value:+.3g}"
+
+
+def _plain(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

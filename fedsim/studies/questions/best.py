@@ -1,0 +1,166 @@
+"""Which values do best: a search over fields of a scenario, for one metric or several (optuna; SciPy without)."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+from fedsim.scenario import Scenario
+from fedsim.studies.metrics import metric
+from fedsim.studies.running.engine import Engine
+from fedsim.studies.study import Study, StudyError, Variant, at
+from fedsim.studies.sweeping import run_study
+
+_RANGE = re.compile(r"(-?[\d.]+(?:e[+-]?\d+)?)\.\.(-?[\d.]+(?:e[+-]?\d+)?)")
+_TOGETHER = 4
+"""Trials that are run side by side; each search step knows those before."""
+_NEVER = 1e30
+"""What a run that does not get there counts for the search."""
+Evaluate = Callable[[Sequence[Mapping[str, Any]]], list[tuple[float, ...]]]
+
+
+@dataclass(frozen=True)
+class Over:
+    """A field of a scenario, and the range or the list of its values; a whole number where the scenario's is one."""
+
+    path: str
+    low: float = 0.0
+    high: float = 0.0
+    choices: tuple[Any, ...] = ()
+    whole: bool = False
+
+    @classmethod
+    def of(cls, scenario: Scenario, path: str, values: str | Sequence[Any]) -> "Over":
+        """Return what ``2..20``, or a list of values, means for a field."""
+        if not isinstance(values, str):
+            return cls(path, choices=tuple(values))
+        found = _RANGE.fullmatch(values)
+        if not found or not float(found[1]) < float(found[2]):
+            raise StudyError(f"over {path}: {values!r} is not allowed; allowed: LOW..HIGH, or a list of values")
+        now = at(scenario.describe(), path)
+        whole = isinstance(now, int) if now is not None else "." not in found[1].replace("..", "")
+        return cls(path, float(found[1]), float(found[2]), whole=whole)
+
+    def at(self, share: float) -> Any:
+        """Return the value at a share from 0 to 1 of the range or the list."""
+        if self.choices:
+            return self.choices[min(len(self.choices) - 1, int(share * len(self.choices)))]
+        value = self.low + share * (self.high - self.low)
+        return round(value) if self.whole else value
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Values that were tried, and the mean of each metric over the seeds; infinite where a run does not get there."""
+
+    values: Mapping[str, Any]
+    means: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Best:
+    """Trials in their order, and those that no other one beats in all metrics."""
+
+    metrics: tuple[str, ...]
+    trials: tuple[Trial, ...]
+    front: tuple[Trial, ...]
+
+
+def best(
+    scenario: Scenario,
+    over: Sequence[Over],
+    metrics: Sequence[str],
+    folder: Path,
+    engine: Engine,
+    *,
+    trials: int = 20,
+    seeds: int = 3,
+    tell: Callable[[Trial], None] = lambda _: None,
+) -> Best:
+    """Search; runs that are not watched to a target count as those that never get there."""
+    names = tuple(metric(name).name for name in metrics)
+    signs = [-1.0 if metric(name).better > 0 else 1.0 for name in names]
+    if not over or not names:
+        raise StudyError("best: a field to search over and a metric are needed")
+    numbers = tuple(range(scenario.seed, scenario.seed + seeds))
+    done: dict[str, Trial] = {}
+
+    def evaluate(some: Sequence[Mapping[str, Any]]) -> list[tuple[float, ...]]:
+        """Run values side by side, and return the means of each that are to become small."""
+        new = {str(dict(values)): dict(values) for values in some if str(dict(values)) not in done}
+        if new:
+            variants = tuple(Variant(key, values) for key, values in new.items())
+            result = run_study(Study("best", scenario, variants, numbers, names), folder, engine, quiet=True)
+            if result.failures:
+                (name, _), why = next(iter(result.failures.items()))
+                raise StudyError(f"best: {name}: {why}")
+            for key, values in new.items():
+                found = [[result.values(name)[key, seed] for seed in numbers] for name in names]
+                means = (np.mean([v.value for v in of]) if all(v.reached for v in of) else math.inf for of in found)
+                done[key] = Trial(values, tuple(map(float, means)))
+                tell(done[key])
+        return [_small(done[str(dict(values))].means, signs) for values in some]
+
+    _search(over, evaluate, trials, len(names), scenario.seed)
+    tried = tuple(done.values())
+    return Best(names, tried, tuple(_front(tried, signs)))
+
+
+def _small(means: Sequence[float], signs: Sequence[float]) -> tuple[float, ...]:
+    return tuple(sign * mean if math.isfinite(mean) else _NEVER for sign, mean in zip(signs, means, strict=True))
+
+
+def _search(over: Sequence[Over], evaluate: Evaluate, trials: int, metrics: int, seed: int) -> None:
+    try:
+        import optuna
+    except ImportError:
+        _by_scipy(over, evaluate, trials, metrics, seed)
+        return
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    sampler = optuna.samplers.TPESampler(seed=seed)
+    study = optuna.create_study(sampler=sampler, directions=["minimize"] * metrics)
+    for begin in range(0, trials, _TOGETHER):
+        asked = [study.ask() for _ in range(min(_TOGETHER, trials - begin))]
+        found = evaluate([{one.path: _suggested(trial, one) for one in over} for trial in asked])
+        for trial, means in zip(asked, found, strict=True):
+            study.tell(trial, means)
+
+
+def _suggested(trial: Any, one: Over) -> Any:
+    if one.choices:
+        return one.choices[trial.suggest_categorical(one.path, list(range(len(one.choices))))]
+    if one.whole:
+        return trial.suggest_int(one.path, math.ceil(one.low), math.floor(one.high))
+    return trial.suggest_float(one.path, one.low, one.high, log=one.low > 0 and one.high / one.low >= 100)
+
+
+def _by_scipy(over: Sequence[Over], evaluate: Evaluate, trials: int, metrics: int, seed: int) -> None:
+    """Search by rectangles for one metric (DIRECT); spread points evenly for several (Halton)."""
+    from scipy import optimize
+    from scipy.stats import qmc
+
+    def values(shares: FloatArray) -> dict[str, Any]:
+        return {one.path: one.at(float(share)) for one, share in zip(over, shares, strict=True)}
+
+    def single(shares: FloatArray) -> float:
+        return evaluate([values(shares)])[0][0]
+
+    if metrics == 1:
+        zeros, ones = [0.0] * len(over), [1.0] * len(over)
+        optimize.direct(single, optimize.Bounds(zeros, ones), maxfun=trials)
+    else:
+        evaluate([values(shares) for shares in qmc.Halton(len(over), seed=seed).random(trials)])
+
+
+def _front(trials: Sequence[Trial], signs: Sequence[float]) -> Iterator[Trial]:
+    """Yield the trials that no other one beats."""
+    points = np.array([np.multiply(signs, trial.means) for trial in trials])
+    for trial, point in zip(trials, points, strict=True):
+        better = np.all(points <= point, axis=1) & np.any(points < point, axis=1)
+        if np.isfinite(point).all() and not better.any():
+            yield trial

@@ -1,0 +1,71 @@
+"""Round times in the long run, by batch means, after a warm-up that is found by the rule of MSER-5."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+from fedsim.history import History
+from fedsim.studies.comparing.pairs import Interval, t_interval
+from fedsim.studies.study import StudyError
+
+_BATCHES = 20
+_FEWEST = 200
+"""Rounds that batches of ten need."""
+
+
+@dataclass(frozen=True)
+class Steady:
+    """Mean and quantiles of the round time with their intervals; ``warm_up`` rounds at the beginning do not count."""
+
+    rounds: int
+    warm_up: int
+    mean: float
+    interval: Interval
+    quantiles: dict[float, tuple[float, Interval]]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The mean and the quantiles, in words."""
+        by = f"{_BATCHES} batches of {(self.rounds - self.warm_up) // _BATCHES} rounds"
+        first = (
+            f"mean round {self.mean:.4g} s +- {self.interval.half:.2g} ({by}, after {self.warm_up} rounds of warm-up)"
+        )
+        shown = [
+            f"{100 * share:g} % below {value:.4g} s +- {ends.half:.2g}"
+            for share, (value, ends) in self.quantiles.items()
+        ]
+        return [first, ", ".join(shown)]
+
+
+def steady(run: History, shares: Sequence[float] = (0.5, 0.95, 0.99), level: float = 0.95) -> Steady:
+    """Return the round times of a run in the long run."""
+    times = run.column("rounds", "duration_s").astype(np.float64)
+    warm = warm_up(times)
+    if times.size - warm < _FEWEST:
+        raise StudyError(
+            f"{run.name}: {times.size} rounds, {warm} of them warm-up, are too few; allowed: {_FEWEST} more"
+        )
+    batches = np.array_split(times[warm:], _BATCHES)
+    means = np.array([batch.mean() for batch in batches])
+    quantiles = {
+        share: (
+            float(np.quantile(times[warm:], share)),
+            t_interval(np.array([np.quantile(batch, share) for batch in batches]), level),
+        )
+        for share in shares
+    }
+    return Steady(times.size, warm, float(times[warm:].mean()), t_interval(means, level), quantiles)
+
+
+def warm_up(times: FloatArray) -> int:
+    """Return how many values to leave out: the cut whose rest has the least error of its mean (MSER-5)."""
+    fives = times[: times.size // 5 * 5].reshape(-1, 5).mean(axis=1)
+    if fives.size < 4:
+        return 0
+    sizes = np.arange(fives.size, 0, -1)
+    sums, squares = (np.cumsum(of[::-1])[::-1] for of in (fives, fives**2))
+    errors = np.maximum(squares - sums**2 / sizes, 0.0) / sizes**2.0
+    return 5 * int(np.argmin(errors[: math.ceil(fives.size / 2)]))

@@ -1,0 +1,90 @@
+"""The counterfactual beside a run: what changed, when the two part, what was re-used, and what it cost."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedsim.history import History
+from fedsim.scenario import Scenario
+from fedsim.simulation import Simulation
+from fedsim.studies.comparing.why import Why, why
+from fedsim.studies.study import StudyError, at, plain
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A run, and the same one with other values."""
+
+    before: History
+    after: History
+    changes: Mapping[str, tuple[Any, Any]]
+    parts_in_round: int | None
+    trained: int
+    found: int
+    cpu_s: float
+
+    @property
+    def why(self) -> Why:
+        """What makes the difference in seconds."""
+        return why({"before": {0: self.before}, "after": {0: self.after}}, "before")[0]
+
+    @property
+    def sentences(self) -> list[str]:
+        """What changed, when the runs part, what it did to time and target, and what it cost."""
+        changed = ", ".join(f"{path} {plain(old)} -> {plain(new)}" for path, (old, new) in self.changes.items())
+        if self.parts_in_round is None:
+            parted = "All rounds have the same cohorts and outcomes."
+        else:
+            start_s = self.after.column("rounds", "start_s")[self.parts_in_round - 1 : self.parts_in_round]
+            when = f" (second {start_s[0]:.4g})" if start_s.size else ""
+            parted = f"The runs part in round {self.parts_in_round}{when}: its cohort or an outcome is another."
+        lines = [f"Changed: {changed}.", parted]
+        goal = self.before.goal
+        if self.before.evaluations.num_rows:
+            shown = [run.time_to(**goal.asked) for run in (self.before, self.after)]
+            words = ["never" if at_s is None else f"{at_s:.4g} s" for at_s in shown]
+            lines.append(f"{goal}: {words[0]} before, {words[1]} after.")
+        means = [float(run.column("rounds", "duration_s").mean()) for run in (self.before, self.after)]
+        lines.append(f"Mean round: {means[0]:.4g} s before, {means[1]:.4g} s after.")
+        if self.why.pairs:
+            lines.append(self.why.sentence)
+        cost = f"It took {self.cpu_s:.2g} s of processor"
+        if self.trained or self.found:
+            cost += f"; {self.found} of {self.trained + self.found} trainings were found in the store"
+        return [*lines, f"{cost}. One pair tells what happened, not how often: fedsim sweep has more seeds."]
+
+
+def what_if(run: History, values: Mapping[str, Any], **options: Any) -> WhatIf:
+    """Run the scenario of a finished run with other values; options are those of `Simulation`."""
+    if run.unfinished is not None:
+        raise StudyError(f"{run.name}: the run is not whole: {run.unfinished}")
+    scenario = Scenario.of(run.scenario.describe())
+    changed = scenario.replace(values)
+    if changed == scenario:
+        raise StudyError(f"{run.name}: {', '.join(values) or 'nothing'} changes nothing; allowed: another value")
+    begun = time.process_time()
+    simulation = Simulation(changed, **options)
+    after = simulation.run()
+    work = simulation.context.learner.work
+    cpu_s = time.process_time() - begun
+    old, new = scenario.describe(), changed.describe()
+    changes = {path: (at(old, path), at(new, path)) for path in values}
+    return WhatIf(run, after, changes, first_apart(run, after), work.trained, work.trainings_found, cpu_s)
+
+
+def first_apart(one: History, other: History) -> int | None:
+    """Return the first round whose cohort or outcomes differ; None where all are the same."""
+    sides = [_outcomes(run) for run in (one, other)]
+    for number in sorted(set(sides[0]) | set(sides[1])):
+        if sides[0].get(number) != sides[1].get(number):
+            return number
+    return None
+
+
+def _outcomes(run: History) -> dict[int, set[tuple[Any, ...]]]:
+    found: dict[int, set[tuple[Any, ...]]] = {}
+    columns = ("round", "edge", "client", "draws", "work", "outcome")
+    for number, *rest in zip(*(run.participations[name].to_pylist() for name in columns), strict=True):
+        found.setdefault(number, set()).add(tuple(rest))
+    return found

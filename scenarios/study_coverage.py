@@ -1,0 +1,106 @@
+"""How often the intervals of a study hold the truth: simulated studies whose difference is known.
+
+    python scenarios/study_coverage.py [--studies N]
+
+Times to a target are log-normal, with medians of 30 s and 24 s and a correlation of 0.8 within a pair. A horizon of
+34 s leaves 35 % and 14 % of the runs without a target.
+"""
+
+import argparse
+
+import numpy as np
+from scipy import stats
+
+from fedsim.studies.comparing.pairs import Sample, paired
+from fedsim.studies.questions.enough import pairs_needed
+
+MEDIANS_S, SIGMA, CORRELATION = (30.0, 24.0), 0.325, 0.8
+LEVEL = 0.95
+HORIZONS_S = {"all reached": None, "34 s": 34.0, "26 s": 26.0, "14 s": 14.0}
+
+
+def times(rng: np.random.Generator, pairs: int) -> np.ndarray:
+    """Return the seconds of both variants, shape (2, pairs)."""
+    shared, own = rng.normal(size=pairs), rng.normal(size=(2, pairs))
+    logs = np.sqrt(CORRELATION) * shared + np.sqrt(1 - CORRELATION) * own
+    return np.asarray(np.array(MEDIANS_S)[:, None] * np.exp(SIGMA * logs))
+
+
+def mean_up_to(median_s: float, horizon_s: float | None) -> float:
+    """Return the mean of min(time, horizon) in closed form."""
+    whole = median_s * np.exp(SIGMA**2 / 2)
+    if horizon_s is None:
+        return float(whole)
+    at = np.log(horizon_s / median_s) / SIGMA
+    return float(whole * stats.norm.cdf(at - SIGMA) + horizon_s * stats.norm.sf(at))
+
+
+def fixed(rng: np.random.Generator, studies: int, pairs: int, horizon_s: float | None) -> tuple[float, float, float]:
+    """Return how often the interval holds, that of the ratio does, and how often it is refused."""
+    truth = mean_up_to(MEDIANS_S[1], horizon_s) - mean_up_to(MEDIANS_S[0], horizon_s)
+    held: list[float] = []
+    ratios: list[float] = []
+    refused = 0
+    for _ in range(studies):
+        value = times(rng, pairs)
+        reached = value <= (horizon_s or np.inf)
+        found = paired(
+            Sample(np.minimum(value, horizon_s or np.inf), reached, np.full(value.shape, horizon_s or np.inf)),
+            LEVEL,
+            horizon_s,
+            "s",
+        )
+        if found.refused:
+            refused += 1
+            continue
+        held.append(found.interval.low <= truth <= found.interval.high)
+        ratios.append(found.ratio_interval.low <= MEDIANS_S[1] / MEDIANS_S[0] <= found.ratio_interval.high)
+    return float(np.mean(held or [np.nan])), float(np.mean(ratios or [np.nan])), refused / studies
+
+
+def until(rng: np.random.Generator, studies: int, first: int, share: float) -> tuple[float, float, float]:
+    """Return how often the interval holds after the spread of a first block, and after a narrow one; mean pairs."""
+    truth = mean_up_to(MEDIANS_S[1], None) - mean_up_to(MEDIANS_S[0], None)
+    held, lucky, counts = [], [], []
+    for _ in range(studies):
+        value = times(rng, 400)
+        width = share * value[0, :first].mean()
+        differences = value[1] - value[0]
+        count = min(400, max(2 * first, pairs_needed(differences[:first], width, LEVEL)))
+        counts.append(count)
+        held.append(_holds(differences[:count], truth))
+        n = np.arange(1, 401)
+        squares = np.cumsum(differences**2) - np.cumsum(differences) ** 2 / n
+        half = stats.t.ppf((1 + LEVEL) / 2, n[1:] - 1) * np.sqrt(squares[1:] / (n[1:] - 1) / n[1:])
+        narrow = np.flatnonzero(half[first - 2 :] <= width)
+        lucky.append(_holds(differences[: first + narrow[0] if narrow.size else 400], truth))
+    return float(np.mean(held)), float(np.mean(lucky)), float(np.mean(counts))
+
+
+def _half(values: np.ndarray) -> float:
+    return float(stats.t.ppf((1 + LEVEL) / 2, values.size - 1) * stats.sem(values))
+
+
+def _holds(values: np.ndarray, truth: float) -> bool:
+    return bool(abs(values.mean() - truth) <= _half(values))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Coverage of the intervals of studies.")
+    parser.add_argument("--studies", type=int, default=1000)
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(1)
+    print(f"{'horizon':<14}{'pairs':>6}{'holds':>9}{'ratio':>9}{'refused':>9}")
+    for name, horizon_s in HORIZONS_S.items():
+        for pairs in (5, 10, 20):
+            held, ratio, refused = fixed(rng, arguments.studies, pairs, horizon_s)
+            print(f"{name:<14}{pairs:>6}{held:>9.1%}{'-' if horizon_s else f'{ratio:.1%}':>9}{refused:>9.1%}")
+    print(f"\n{'until within':<14}{'first':>6}{'holds':>9}{'narrow':>9}{'pairs':>9}")
+    for share in (0.05, 0.1):
+        for first in (5, 10, 20):
+            held, lucky, count = until(rng, arguments.studies, first, share)
+            print(f"{share:<14.0%}{first:>6}{held:>9.1%}{lucky:>9.1%}{count:>9.1f}")
+
+
+if __name__ == "__main__":
+    main()
