@@ -199,7 +199,9 @@ class Supervised(Component):
             data = DATASET_PART.checked(self.data).load(data_dir)
         if isinstance(self.model, HandedModel):
             data = data.filled_with_zeros()
-        rows = assigned(self.split, data, clients, streams)
+        rows, notes = assigned(self.split, data, clients, streams), notes_of(data, self.task)
+        if isinstance(self.task, Classification):
+            data, rows = self.task.samples(data, rows)
         users = data.train_users
         if isinstance(self.split, NaturalPartition) and users is not None and not self.allow_empty:
             _check_users(self.split, self.split.count(users), clients)
@@ -217,7 +219,7 @@ class Supervised(Component):
             server=self.server,
             aggregator=self.aggregation,
             allow_empty=self.allow_empty,
-            notes=notes_of(data, self.task),
+            notes=notes,
             streams=streams,
             mechanism=mechanism,
             compressor=self.compression,
