@@ -208,7 +208,9 @@ class Supervised(Component):
             data = DATASET_PART.checked(self.data).load(data_dir)
         if isinstance(self.model, HandedModel):
             data = data.filled_with_zeros()
-        divided = Divided(self.split, data, clients, streams)
+        divided, notes = Divided(self.split, data, clients, streams), notes_of(data, self.task)
+        if isinstance(self.task, Classification):
+            data = divided.restricted(self.task.samples)
         rows = divided.rows
         users = data.train_users
         if isinstance(self.split, NaturalPartition) and users is not None and not self.allow_empty:
@@ -233,7 +235,7 @@ class Supervised(Component):
             server=self.server,
             aggregator=self.aggregation,
             allow_empty=self.allow_empty,
-            notes=(*notes_of(data, self.task), *filter(None, [clear, untested])),
+            notes=(*notes, *filter(None, [clear, untested])),
             streams=streams,
             mechanism=mechanism,
             compressor=self.compression,

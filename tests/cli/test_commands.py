@@ -180,18 +180,13 @@ def imported(code):
     ).stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import fedsim",
-        "from fedsim import Scenario, simulate",
-        f"from fedsim import Scenario; Scenario.from_toml({SCENARIO!r})",
-        "from fedsim import Scenario, simulate; simulate(Scenario(name='t', crowd={'clients': 4}, learning='none', "
-        "network='pause-two-speed', devices={'compute': 'zero'}, rounds={'count': 2}, selector='all'))",
-        "import fedsim.cli",
-    ],
-)
-def test_neither_torch_nor_matplotlib_is_loaded_before_it_is_used(code):
+def test_neither_torch_nor_matplotlib_is_loaded_before_it_is_used():
+    """The command line, a scenario that is read and checked, and a run about timing need neither."""
+    code = (
+        f"import fedsim.cli; from fedsim import Scenario, simulate; Scenario.from_toml({SCENARIO!r}); "
+        "simulate(Scenario(name='t', crowd={'clients': 4}, learning='none', network='pause-two-speed', "
+        "devices={'compute': 'zero'}, rounds={'count': 2}, selector='all'))"
+    )
     assert imported(code) == "[]"
 
 
@@ -266,7 +261,7 @@ class Selector:
 """
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), pytest.param("SIGTERM", 143, marks=pytest.mark.slow)])
 def test_an_interrupt_that_is_lost_ends_the_run_after_its_round(name, code, folder):
     """Python ignores what is raised while an object is freed, NumPy what is raised while it looks for attributes."""
     (folder / "parts.py").write_text(INTERRUPTED_WHILE_AN_OBJECT_IS_FREED.format(name=name))

@@ -1,15 +1,17 @@
 """Classification: each sample has one of several labels."""
 
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import LABELS
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.tasks.contracts import Metric, Metrics, Task
+from fedsim.learning.tasks.contracts import Metric, Metrics
+from fedsim.learning.tasks.ignored import Ignored, IgnoringTask, counted
 
 
 class Accuracy(Metric):
@@ -74,7 +76,7 @@ def macro_f1(sums: FloatArray) -> float:
     return float(np.mean(2 * right[met] / (said + true)[met])) if met.any() else float("nan")
 
 
-class Classification(Task):
+class Classification(IgnoringTask):
     """One label for each sample, in 0..classes-1; cross-entropy.
 
     Attributes
@@ -84,6 +86,8 @@ class Classification(Task):
         Whether each image of a training batch is mirrored with a chance of one half.
     shift : int >= 0
         Most pixels by which each image of a training batch is moved up or down, and to a side; what comes in is grey.
+    ignore : int or several
+        Labels whose samples are left out of training and tests, such as one for "unknown"; the run's notes count them.
 
     Examples
     --------
@@ -100,6 +104,7 @@ class Classification(Task):
     metrics: Metrics = (Accuracy(),)
     flip: bool = False
     shift: Annotated[int, Field(ge=0)] = 0
+    ignore: Ignored[int] = ()
 
     @property
     def provides(self) -> frozenset[str]:
@@ -123,7 +128,23 @@ class Classification(Task):
                 f"learning.task: flip and shift move images, and these samples are {data.form}; allowed: "
                 "flip = false and shift = 0"
             )
-        return data.classes
+        if not self.ignore:
+            return data.classes
+        labels = np.concatenate([one[counted(one, self.ignore)] for one in (data.train_y, data.test_y)])
+        return 1 + int(labels.max(initial=0))
+
+    def samples(self, data: Dataset, rows: list[IntArray]) -> tuple[Dataset, list[IntArray]]:
+        """Return the data and the training samples of each client without those whose labels are ignored."""
+        if not self.ignore or data.classes is None:
+            return data, rows
+        train, test = (counted(labels, self.ignore) for labels in (data.train_y, data.test_y))
+        if not test.any() or not train.any():
+            where = "test" if train.any() else "training"
+            raise DataError(
+                f"learning.task.ignore: {list(self.ignore)} leaves no {where} sample; allowed: fewer labels"
+            )
+        tested = replace(data, test_x=data.test_x[test], test_y=data.test_y[test])
+        return tested, [part[train[part]] for part in rows]
 
     def losses(self, scores: Any, targets: Any) -> Any:
         from fedsim.learning.models.scoring import cross_entropy

@@ -168,7 +168,7 @@ class Server:
         """Refuse a policy without a time limit that waits, with nobody in flight, at twice the end of the run."""
         yield from wait_until(self.env, 2.0 * until_s)
         yield from rest_of_instant(self.env)
-        if isinstance(waiting := self._runner.waits_in_vain(), PartError):
+        if (waiting := self._runner.waits_in_vain()) is not None:
             raise waiting
 
     def _refuse_to_go_on(self, _: Event) -> None:

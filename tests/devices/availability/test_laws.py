@@ -94,7 +94,7 @@ def test_markov_sojourns_are_exponential_and_the_start_is_stationary():
 
 
 @given(st.lists(st.floats(0, 2000), min_size=2, max_size=5), st.integers(0, 5))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 def test_answers_do_not_depend_on_what_was_asked_before(times_s, seed):
     for law in (Markov(mean_on_s=7.0, mean_off_s=11.0), Diurnal(), Flash()):
         wandering = law.build(6, Streams(seed))
@@ -106,7 +106,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(times_s, seed):
 
 
 @given(st.floats(0, 1e5), st.integers(0, 30))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_the_first_arrival_is_the_first_arrival(time_s, seed):
     availability = Markov(mean_on_s=1.0, mean_off_s=200.0).build(3, Streams(seed))
     opens_s = availability.next_s(time_s, 1)[0]

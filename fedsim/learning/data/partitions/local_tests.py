@@ -5,7 +5,7 @@ of the user's own says, or are a part of the test set, which is divided as the t
 one. Streams: ``("client-test", client)`` what is held out; ``("client-test",)`` the division of the test set.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -63,6 +63,14 @@ class Divided:
         if isinstance(split, Split) and split.test_share:
             parts = [self._parted(client, part, split.test_share) for client, part in enumerate(self.rows)]
             self.rows, self._held = [kept for kept, _ in parts], [held for _, held in parts]
+
+    def restricted(self, leave_out: Callable[[Dataset, list[IntArray]], tuple[Dataset, list[IntArray]]]) -> Dataset:
+        """Leave out samples that a task does not count, and return the data without them in the test set."""
+        whole = self._data
+        self._data, self.rows = leave_out(whole, self.rows)
+        if self._held is not None:
+            _, self._held = leave_out(whole, self._held)
+        return self._data
 
     @cached_property
     def tests(self) -> LocalTests:
