@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import annealing_figures
 import numpy as np
@@ -33,6 +34,7 @@ from fedsim.selectors.pause.sa_pause import SaPause
 
 Weights = tuple[float, float, float, float]
 
+STARTS: tuple[Literal["random", "last"], ...] = ("random", "last")
 KAPPAS = (1.0, 10.0, 30.0, 70.0)
 OMEGA = SaPause.omega
 WEIGHTS: dict[int, Weights] = {
@@ -137,9 +139,9 @@ def study_own_run(rounds: int) -> None:
     print(f"\nEnergy gap of SA-PAUSE's sets in its own run of {rounds} rounds, in % of a random set's")
     for clients, m, iterations in ((30, 5, 1000), (300, 15, 3000)):
         for kappa in (30.0, 70.0):
-            for start in ("random", "last"):
-                options = {"iterations": iterations, "kappa": kappa, "start": start}
-                selector, gaps, missed = SaPause(m, TAU_MIN_S, *WEIGHTS[clients], **options), [], 0
+            for start in STARTS:
+                make = partial(SaPause, m, TAU_MIN_S, *WEIGHTS[clients], iterations=iterations, kappa=kappa)
+                selector, gaps, missed = make(start=start), list[float](), 0
                 for played in play(selector, two_speed(clients), rounds, 0):
                     terms = selector.terms(played.view)
                     if terms.untried:

@@ -13,6 +13,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from annealing import WEIGHTS, Search, State, states
@@ -75,7 +76,7 @@ def row(clients: int, sets: int) -> list[float]:
     ended, walked = [], []
     for search in (Search(KAPPA), Search(KAPPA, vanilla=True)):
         walk = search.walk(state, np.random.default_rng(1))
-        walked.append(milliseconds(lambda walk=walk: walk.run(1000)))
+        walked.append(milliseconds(partial(walk.run, 1000)))
         if not search.vanilla:
             walk.run(2000)
             ended.append(np.asarray(walk.best))
