@@ -6,11 +6,12 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar, final
 import numpy as np
 from simpy import Environment, Event
 
-from fedsim.answers import Contract, Flag, Free, Numbers, OptionalOf, same_shape
+from fedsim.answers import Contract, Flag, Free, InstanceOf, Numbers, OptionalOf, same_shape
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
 from fedsim.learning import Model
 from fedsim.per_client import Values
+from fedsim.rounds.effects.steps import PartOfCohort, SomeMembers, Steps
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 from fedsim.selectors import Answers, Cohort, RoundView
@@ -270,9 +271,9 @@ EFFECT: Final = Contract(
         "limit": Free(),
         "passed": Free(),
         "settle": Free(),
-        "before_selection": Free(),
-        "before_dispatch": Free(),
-        "before_aggregation": Free(),
+        "before_selection": Steps(OptionalOf(InstanceOf(Answers))),
+        "before_dispatch": Steps(PartOfCohort()),
+        "before_aggregation": Steps(SomeMembers()),
     },
 )
 

@@ -24,18 +24,17 @@ from fedsim.answers import (
     Kind,
     Number,
     PartOf,
-    failed,
     in_words,
 )
 from fedsim.arrays import Whole
 from fedsim.capabilities import NO_LOSSES, TIME_LIMIT
 from fedsim.clock import first_of, rest_of_instant
-from fedsim.errors import FedsimError, PartError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Learner
 from fedsim.registry import Component, Registry, Slot, refusal
 from fedsim.rounds.aggregation.rules import AGGREGATION_RULE, AggregationRule
 from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
+from fedsim.rounds.effects.steps import stepped
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
 from fedsim.units import LONGEST_S, Bound, Positive, Seconds
@@ -188,39 +187,22 @@ class _Traits:
 
 
 @dataclass(frozen=True)
-class _Running:
-    """A policy's wait: it yields events, and its value is a `RoundEnd`."""
+class _End:
+    """What has ended a round."""
+
+    def __call__(self, answer: object, given: Given) -> RoundEnd:
+        if type(answer) is not RoundEnd:
+            raise AnswerError(in_words(answer), ", ".join(map(str, RoundEnd)))
+        return answer
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """A policy's wait, whose failure names the policy and not the class in which it stands."""
 
     def __call__(self, answer: object, given: Given) -> Running:
-        """Return a wait in which each of them is checked, and a failure names the policy."""
-        return _run_checked(InstanceOf(Generator)(answer, given), given["policy"])
-
-
-def _run_checked(running: Running, policy: str) -> Running:
-    """Run a policy's wait; what the server throws into it passes through, what it raises itself does not."""
-    value: Any = None
-    thrown: BaseException | None = None
-    while True:
-        try:
-            event = running.send(value) if thrown is None else running.throw(thrown)
-        except StopIteration as stop:
-            if type(stop.value) is not RoundEnd:
-                allowed = ", ".join(map(str, RoundEnd))
-                raise PartError(f"{policy}.wait returned {in_words(stop.value)}", f"allowed: {allowed}") from None
-            return stop.value
-        except (FedsimError, KeyboardInterrupt):
-            raise
-        except BaseException as failure:
-            if failure is thrown:
-                raise
-            raise failed(policy, "wait", failure) from failure
-        if type(event) is not Event and not issubclass(type(event), Event):
-            raise PartError(f"{policy}.wait yielded {in_words(event)}", "allowed: an event of the clock")
-        value, thrown = None, None
-        try:
-            value = yield event
-        except BaseException as error:
-            thrown = error
+        steps: Running = InstanceOf(Generator)(answer, given)
+        return stepped(steps, given["policy"], "wait", lambda end: _End()(end, given))
 
 
 _COUNT: Final = Number(least=1, whole=True, none=True)
@@ -243,7 +225,7 @@ POLICY: Final = Contract(
         "time_limit_s": Number(least=0, infinite=True),
         "aggregation": PartOf(AggregationRule, AGGREGATION_RULE, none=True),
         "enough": InstanceOf(Event),
-        "wait": _Running(),
+        "wait": _Wait(),
     },
     inherited=("wait",),
 )

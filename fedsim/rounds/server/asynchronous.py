@@ -107,7 +107,7 @@ class AsynchronousServer(SynchronousServer):
         """Send clients one by one, each with the draw of its own next participation."""
         participations = self.context.knowledge.participations
         for i in range(cohort.client.size):
-            one = cohort.part(np.array([i]))
+            one = cohort if cohort.client.size == 1 else cohort.part(np.array([i]))
             run = self._send(one, int(participations[one.client[0]]) + 1)
             if self.traits.give_up_after_s < math.inf:
                 self.crowd.wait_for(run)

@@ -8,6 +8,8 @@ from fedsim.arrays import BoolArray, IntArray
 
 BLOCK: Final = 1024
 _FEW: Final = 64
+_SINGLE: Final = 3
+"""Up to this number of clients are taken one by one, which is faster than arrays."""
 
 
 class CandidateSet:
@@ -32,6 +34,10 @@ class CandidateSet:
 
     def put(self, position: IntArray, candidate: BoolArray) -> None:
         """Take the present state of clients at distinct positions."""
+        if position.size <= _SINGLE:
+            for one, is_one in zip(position.tolist(), candidate.tolist(), strict=True):
+                self._put_one(one, is_one)
+            return
         changed = self._in[position] != candidate
         if not changed.any():
             return
@@ -40,6 +46,14 @@ class CandidateSet:
         np.add.at(self._counts, position // BLOCK, np.where(candidate, 1, -1))
         self.count += 2 * int(np.count_nonzero(candidate)) - position.size
         self._ends = self._places = None
+
+    def _put_one(self, position: int, candidate: bool) -> None:
+        if self._in[position] != candidate:
+            self._in[position] = candidate
+            change = 1 if candidate else -1
+            self._counts[position // BLOCK] += change
+            self.count += change
+            self._ends = self._places = None
 
     def everyone(self) -> IntArray:
         return self._member[self._all_places()]

@@ -100,12 +100,25 @@ class Crowd:
     def sent(self, run: CohortRun) -> None:
         """Record a cohort in flight, whose clients stay busy beyond the round."""
         client = run.cohort.client
+        if client.size == 1:
+            self._sent_one(client.item(), run.order)
+            return
         turned = client[~self._busy[client]]
         self._busy[turned] = True
         self._busy_count += turned.size
         self._turned.extend(turned.tolist())
         self.in_flight += (self._cohort[client] < 0).tobytes().count(True)
         self._cohort[client] = run.order
+
+    def _sent_one(self, client: int, order: int) -> None:
+        """Do as `sent` without arrays: an asynchronous server sends one client at a time."""
+        if not self._busy[client]:
+            self._busy[client] = True
+            self._busy_count += 1
+            self._turned.append(client)
+        if self._cohort[client] < 0:
+            self.in_flight += 1
+        self._cohort[client] = order
 
     def delivered(self, client: int, run: CohortRun) -> None:
         """Record the delivery of a client that was sent with a cohort."""

@@ -269,15 +269,15 @@ class SynchronousServer:
 
     def _client_ended(self, run: CohortRun, i: int, delivered: bool) -> None:
         """Record that a member of a cohort has delivered, or that it is lost, which the server does not see."""
-        client = int(run.cohort.client[i])
-        run.participations.settle(np.array([i]))
+        client, member = int(run.cohort.client[i]), np.array([i])
+        run.participations.settle(member)
         self._ended[run] = None
         # An asynchronous server waits for a lost client; a synchronous one finds it among the next candidates.
         if delivered or not self.asynchronous:
             self.crowd.mark_idle(client)
         if delivered:
             self.crowd.delivered(client, run)
-            self.buffer.take(run, np.array([i]))
+            self.buffer.take(run, member)
             self.crowd.notify()
 
     def _cancel(self, runs: Iterable[CohortRun]) -> Waiting:

@@ -1,9 +1,12 @@
 """Messages of an effect of the user's own before the selection, the dispatch and the aggregation, by hand."""
 
 import numpy as np
+import pytest
 
-from fedsim.rounds import Deadline, Effect
-from fedsim.selectors import Answers
+from fedsim import Scenario, simulate
+from fedsim.errors import PartError
+from fedsim.rounds import Deadline, Effect, EffectSettings
+from fedsim.selectors import Answers, Cohort
 from tests.support.worlds import Everybody, serve
 
 DRAW = 2**60
@@ -60,3 +63,43 @@ def test_a_selector_sees_what_an_effect_has_asked():
     _, selector, *_ = serve(Deadline(deadline_s=5.0), *WORLD, effects=[Losses()], selector=Everybody())
     (view,) = selector.views
     assert (view.time_s, view.answers.loss.tolist()) == (6.0, [0.5] * 3)
+
+
+def steps(yielded, value):
+    """Return a member that yields what is given, if anything, and returns a value."""
+
+    def member(self, server, *_):
+        yield server.env.timeout(0.1) if yielded is None else yielded
+        return value
+
+    return member
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "complaint"),
+    [
+        ("before_selection", steps(None, 0.5), r"member returned 0\.5\n  allowed: .*Answers, or None"),
+        ("before_dispatch", steps(3, None), "member yielded 3\n  allowed: an event of the clock"),
+        ("before_dispatch", steps(None, Cohort(np.array([9]))), "allowed: clients of the cohort that was given"),
+        ("before_dispatch", lambda *given: given[-1], "Own.before_dispatch returned .*allowed: .*generator"),
+        ("before_aggregation", steps(None, [7]), r"member returned \[7\]\n  allowed: an array of positions"),
+    ],
+)
+def test_steps_that_no_server_can_take_are_refused(name, member, complaint):
+    own = type("Own", (Effect,), {name: member, "phases": frozenset(), "may_end": False, "__module__": __name__})
+
+    class Settings(EffectSettings):
+        def build(self, clients, streams):
+            return own()
+
+    scenario = Scenario(
+        name="lies",
+        crowd={"clients": 3},
+        learning="none",
+        network={"kind": "pause-two-speed"},
+        devices={"compute": "zero"},
+        rounds={"count": 1, "policy": "wait-for-all", "effects": [Settings()]},
+        selector="all",
+    )
+    with pytest.raises(PartError, match=f"(?s){complaint}"):
+        simulate(scenario)
