@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from fedsim import Scenario, simulate
 from fedsim.history import History, save
-from fedsim.rounds import ExpectedTimes
 from fedsim.simulation import Simulation
 
 WAYS: dict[str, tuple[str, float]] = {
@@ -79,8 +78,7 @@ def scenario(algorithm: str, seed: int, rounds: int, policy: dict[str, Any], alp
 
 def median_s(of: Scenario) -> float:
     """Return the median over the clients of the mean duration of a participation with the whole model."""
-    clients = Simulation(of, store=False).context.clients
-    return float(np.median(ExpectedTimes.of(clients.links, clients.compute, clients.workload).duration_s))
+    return float(np.median(Simulation(of, store=False).context.clients.expected_s.sum(axis=0)))
 
 
 def curve(history: History) -> Curve:
