@@ -22,11 +22,11 @@ from fedsim.rounds.clients.description import described
 from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.probing import why_no_norms
 from fedsim.scenario import Scenario
+from fedsim.scenario.building import build_context, build_hierarchy, build_server
 from fedsim.scenario.disclosure import remarks_of
 from fedsim.scenario.doubts import doubts_of
 from fedsim.scenario.reach import too_late
 from fedsim.watchdog import watched
-from fedsim.wiring import build_context, build_hierarchy, build_server
 
 _LOG: Final = logging.getLogger("fedsim")
 _SAID: Final[set[str]] = set()
