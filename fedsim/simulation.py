@@ -22,13 +22,13 @@ from fedsim.rounds.clients.description import described
 from fedsim.rounds.server.outside import Decisions
 from fedsim.rounds.server.questions import why_no_norms
 from fedsim.scenario import Scenario
+from fedsim.scenario.building import build_context, build_hierarchy, build_server
 from fedsim.scenario.disclosure import remarks_of
 from fedsim.scenario.doubts import doubts_of
 from fedsim.scenario.noise import drowned
 from fedsim.scenario.presence import with_presence
 from fedsim.scenario.reach import too_late
 from fedsim.watchdog import watched
-from fedsim.wiring import build_context, build_hierarchy, build_server
 
 _LOG: Final = logging.getLogger("fedsim")
 _SAID: Final[set[str]] = set()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fedsim import History, Scenario, simulate
 from fedsim.history import save
-from fedsim.wiring import build_context
+from fedsim.scenario.building import build_context
 
 COHORTS = (1, 2, 5, 10, 20, 50, 100)
 RULES = {"dedicated": "o-", "equal": "s--", "first-come": "^-."}  # rule of sharing: how it is drawn

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fedsim import Scenario, simulate
 from fedsim.history import save
 from fedsim.results import summarise
-from fedsim.wiring import build_context
+from fedsim.scenario.building import build_context
 
 CROWDS_M = {  # preset: nearest and farthest clients
     "urban-macro": (35.0, 289.0),

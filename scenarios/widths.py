@@ -78,8 +78,7 @@ def scenario(algorithm: str, seed: int, rounds: int, policy: dict[str, Any], alp
 
 def median_s(of: Scenario) -> float:
     """Return the median over the clients of the mean duration of a participation with the whole model."""
-    clients = Simulation(of, store=False).context.clients
-    return float(np.median(clients.expected_s.sum(axis=0)))
+    return float(np.median(Simulation(of, store=False).context.clients.expected_s.sum(axis=0)))
 
 
 def curve(history: History) -> Curve:

@@ -23,7 +23,7 @@ from shares import Shares
 from fedsim import Scenario
 from fedsim.history import Recorder
 from fedsim.rounds import Progress, StoppingCriteria
-from fedsim.wiring import build_context, build_server
+from fedsim.scenario.building import build_context, build_server
 
 NETWORKS = {"two-speed": {"kind": "pause-two-speed"}, "cell": cell("dedicated", "dedicated")}
 

@@ -18,7 +18,7 @@ from fedsim.learning.data.datasets import DATASETS
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.privacy.mechanisms import MECHANISMS
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
-from fedsim.wiring import build_context, build_hierarchy
+from fedsim.scenario.building import build_context, build_hierarchy
 from tests.support.data_files import write_data_sets
 from tests.support.digest_moves import BELOW, DIGESTS, MOVES, moves_of
 from tests.support.field_values import ONE_VALUE, TABLES, write_files

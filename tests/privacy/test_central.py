@@ -13,8 +13,8 @@ from fedsim.errors import ScenarioError
 from fedsim.privacy import CoordinateClampLaplace, L1ClippedLaplace, L2ClippedGaussian, NoiseAtServer
 from fedsim.privacy.central import largest_weight
 from fedsim.privacy.gaussian import noise_multiplier
+from fedsim.scenario.building import build_context
 from fedsim.simulation import Simulation
-from fedsim.wiring import build_context
 from tests.support.bounds import dkw
 
 CLIP, EPSILON, DELTA = 0.3, 2.0, 1e-5

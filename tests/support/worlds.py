@@ -34,9 +34,9 @@ from fedsim.rounds.effects.leaving import Crashes, Offline
 from fedsim.rounds.effects.of_parts import of_dropout
 from fedsim.rounds.effects.outages import Outages
 from fedsim.rounds.effects.privacy_budget import PrivacyBudget
+from fedsim.scenario.building import build_server
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
-from fedsim.wiring import build_server
 
 
 def opened(env, rule, bandwidth_hz=1.0):

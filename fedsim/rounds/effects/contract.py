@@ -300,7 +300,7 @@ class Effects(tuple[Effect, ...]):
 
     def of(self, kind: type[E]) -> E | None:
         """Return the effect of a kind; None if there is none."""
-        return next((effect for effect in self if type(effect) is kind), None)  # type: ignore[misc]
+        return next((effect for effect in self if type(effect) is kind), None)
 
     def asked(self, phase: int) -> Asked:
         """Return the effects that are asked about a phase."""
