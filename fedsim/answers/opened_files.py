@@ -32,11 +32,15 @@ class OpenedFiles:
 
     def __init__(self) -> None:
         self.paths: dict[str, None] = {}
+        self.written: set[str] = set()
         self.outside: str = ""
 
     def contents(self) -> dict[str, str]:
-        """Return the SHA-256 of each file as it is now, by the path with which it was opened."""
-        return {path: content_of(path) for path in sorted(self.paths)}
+        """Return the SHA-256 of each file as it is now, by the path with which it was opened.
+
+        A file that has been written meanwhile is no input.
+        """
+        return {path: content_of(path) for path in sorted(self.paths) if os.path.realpath(path) not in self.written}
 
 
 @contextmanager
@@ -49,6 +53,17 @@ def opened_files() -> Iterator[OpenedFiles]:
     _noting.all = (*before, noted)
     try:
         yield noted
+    finally:
+        _noting.all = before
+
+
+@contextmanager
+def nothing_noted() -> Iterator[None]:
+    """Leave out what is opened in this thread meanwhile, as by a callback, which is no part of a run."""
+    before = getattr(_noting, "all", ())
+    _noting.all = ()
+    try:
+        yield
     finally:
         _noting.all = before
 
@@ -75,22 +90,22 @@ def _note(event: str, given: tuple[Any, ...]) -> None:
     if event != "open":
         for noted in noting:
             noted.outside = noted.outside or event
-    elif (path := _read(*given[:3])) is not None:
-        for noted in noting:
-            noted.paths[path] = None
-
-
-def _read(path: object, mode: object, flags: object) -> str | None:
-    """Return the path of a file that is opened for reading and is data, or None."""
+        return
+    path, mode, flags = given[:3]
     if not isinstance(path, str | bytes | os.PathLike):
-        return None
-    if (isinstance(mode, str) and mode[:1] in "wax") or (isinstance(flags, int) and flags & os.O_WRONLY):
-        return None
+        return
     named = os.fsdecode(path)
+    if (isinstance(mode, str) and mode[:1] in "wax") or (isinstance(flags, int) and flags & os.O_WRONLY):
+        for noted in noting:
+            noted.written.add(os.path.realpath(named))
+    elif _is_data(named):
+        for noted in noting:
+            noted.paths[named] = None
+
+
+def _is_data(named: str) -> bool:
     whole = os.path.realpath(named)
-    if named.endswith(_CODE) or whole.startswith((*_SYSTEM, *_INSTALLED)) or Path(whole).is_dir():
-        return None
-    return named
+    return not (named.endswith(_CODE) or whole.startswith((*_SYSTEM, *_INSTALLED)) or Path(whole).is_dir())
 
 
 def _by_the_user(frame: FrameType | None) -> bool:

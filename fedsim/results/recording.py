@@ -9,7 +9,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from fedsim.answers import ShortTraceback
-from fedsim.answers.opened_files import opened_files
+from fedsim.answers.opened_files import nothing_noted, opened_files
 from fedsim.errors import DistrustError, RunError
 from fedsim.history import History, Recorder, draw, draw_clients, draw_durations
 from fedsim.history.fairness import last_accuracies
@@ -136,7 +136,8 @@ def _record(
         def after_round(progress: Progress) -> None:
             saver.after_round(progress)
             if on_round is not None:
-                on_round(progress)
+                with nothing_noted():
+                    on_round(progress)
 
         used = None if executor is not None else _executor_before(folder)
         recorder = Recorder(scenario.name, folder.spool)

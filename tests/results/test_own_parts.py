@@ -25,6 +25,11 @@ def by_environment():
     x, y = rows("d.csv")
     return x * float(os.environ.get("FEDSIM_TEST_SCALE", "1")), y
 
+def with_a_cache():
+    np.save("cache.npy", np.loadtxt("d.csv", delimiter=","))
+    found = np.load("cache.npy")
+    return found[:, :5], found[:, 5].astype(int)
+
 class Listed(Selector):
     def select(self, view, rng):
         return np.loadtxt("c.csv", dtype=int, ndmin=1)
@@ -74,6 +79,17 @@ def test_an_environment_variable_has_changed(monkeypatch):
     monkeypatch.setenv("FEDSIM_TEST_SCALE", "3")
     with pytest.raises(RunError, match=r"another scenario .*own parts read or compute has changed"):
         run(scenario("by_environment"), out="out", store=False)
+
+
+def test_files_of_callbacks_and_files_that_a_run_writes_are_no_inputs():
+    def told(progress):
+        Path("log.txt").write_text(Path("log.txt").read_text() + str(progress.round))
+
+    Path("log.txt").write_text("")
+    run(scenario("with_a_cache"), out="out", store=False, on_round=told)
+    assert Path("log.txt").read_text() == "1"
+    Path("cache.npy").unlink()
+    run(scenario("with_a_cache"), out="out", store=False, on_round=told)
 
 
 def test_a_file_of_a_selector_has_changed():
