@@ -78,8 +78,8 @@ class ModuleOfSlots:
             trained = [one for one in own if one.requires_grad]
             gradients = iter(_gradients(found, trained, slopes))
             every = [next(gradients) if one.requires_grad else None for one in own]
-            every = [torch.zeros_like(one) if slope is None else slope for one, slope in zip(own, every, strict=True)]
-            flat = torch.cat([one.reshape(self.slots, -1) for one in every], dim=1)
+            known = [torch.zeros_like(one) if slope is None else slope for one, slope in zip(own, every, strict=True)]
+            flat = torch.cat([one.reshape(self.slots, -1) for one in known], dim=1)
             return [flat, shown, *(one.detach() for one in after)]
 
         self._module.train()
