@@ -86,9 +86,9 @@ class Adam:
 
     def step(self) -> None:
         self._state["step"] += 1
-        of_one = ([self._weights], [self._flat.gradient], *([self._state[name]] for name in _MOMENTS))
+        mean, square, step = ([self._state[name]] for name in (*_MOMENTS, "step"))
         torch._fused_adam_(
-            *of_one, [], [self._state["step"]],
+            [self._weights], [self._flat.gradient], mean, square, [], step,
             lr=self._rate, beta1=0.9, beta2=0.999, weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False,
         )  # fmt: skip
 

@@ -71,7 +71,8 @@ class ProcessesExecutor:
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         check_cpu("processes", device)
         self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
-        self.workers, self._run, self._scorer = worker_count(), setup, None
+        self.workers, self._run = worker_count(), setup
+        self._scorer: Trainer | None = None
         self._test_samples, self._made_of = len(setup.data.test_y), setup.scores
         with one_thread(), named_faults(setup):
             self._trainer = Trainer(setup)

@@ -150,13 +150,18 @@ def _same(one: Any, other: Any, depth: int = 0) -> bool:
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(_same(*pair, depth + 1) for pair in zip(one, other, strict=True))
     content = next((content for kind, content in _CONTENTS if isinstance(one, kind)), None)
-    if content is None and hasattr(one, "__dict__") and type(one).__eq__ is object.__eq__:
+    if content is None and hasattr(one, "__dict__") and "__eq__" not in _defined(one):
         content = vars
     if content is not None:
         return _same(content(one), content(other), depth + 1)
     with suppress(Exception):  # whatever a comparison of the user's raises
         return bool(one == other)
     return False
+
+
+def _defined(value: object) -> set[str]:
+    """Return the names that the class of a value and its bases define, but for `object`."""
+    return {name for base in type(value).__mro__[:-1] for name in vars(base)}
 
 
 def _bits(array: Any) -> tuple[Any, ...]:

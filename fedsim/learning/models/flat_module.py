@@ -172,10 +172,11 @@ class FlatModule:
                 # `.data` gives each buffer a version counter of its own: layers that update theirs in the same
                 # forward pass would otherwise look to autograd as if they overwrote one another's.
                 view = piece.view(buffer.shape).data
-                own = self.module.get_submodule(owner)._buffers
+                holding = self.module.get_submodule(owner)._buffers
                 whole = not buffer.is_floating_point() and last != _COUNTER
-                own[last] = buffer.clone() if whole else view
-                self._buffers.append((own, last, own[last], view))
+                moved = buffer.clone() if whole else view
+                holding[last] = moved
+                self._buffers.append((holding, last, moved, view))
 
 
 def build_flat(
@@ -200,8 +201,8 @@ def build_flat(
             if isinstance(part, _DROPOUTS):
                 part.register_forward_pre_hook(_in_their_order)
         changing = _changed(module, shape) if name is not None else ()
-        more = {"executed": executed, "changing": changing, "device": device}
-        return FlatModule(module.to(device), channels_last=channels_last, **more)
+        module = module.to(device)
+        return FlatModule(module, channels_last=channels_last, executed=executed, changing=changing, device=device)
 
 
 def _changed(module: nn.Module, shape: Shape) -> set[str]:

@@ -25,7 +25,8 @@ def own_generators(seed: int) -> Iterator[None]:
 @contextmanager
 def torch_generator(seed: int) -> Iterator[None]:
     """Let torch's generators begin at a seed, and put them back at the end."""
-    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    known = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    gpus = range(torch.cuda.device_count()) if known else []
     with torch.random.fork_rng(devices=gpus):
         torch.default_generator.manual_seed(seed)
         for gpu in gpus:

@@ -84,8 +84,8 @@ class ModuleOfSlots:
             else:
                 shown = found.detach()
             slopes_of = zip(own, _gradients(found, own, slopes), strict=True)
-            every = [torch.zeros_like(one) if slope is None else slope for one, slope in slopes_of]
-            flat = torch.cat([one.reshape(self.slots, -1) for one in every], dim=1)
+            known = [torch.zeros_like(one) if slope is None else slope for one, slope in slopes_of]
+            flat = torch.cat([one.reshape(self.slots, -1) for one in known], dim=1)
             return [flat, shown, *(one.detach() for one in after)]
 
         self._module.train()

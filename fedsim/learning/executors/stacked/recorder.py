@@ -57,9 +57,9 @@ class _Recorder(TorchDispatchMode):
     """Writes down operations as they are called, below the mapping over clients and the gradients."""
 
     def __init__(self, given: Sequence[Tensor]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.root = nn.Module()
-        self.graph, self._nodes, self._alive = fx.Graph(self.root), dict[int, fx.Node](), list[Tensor]()
+        self.graph, self._nodes, self._alive = fx.Graph(), dict[int, fx.Node](), list[Tensor]()
         for i, one in enumerate(given):
             self._note(one, self.graph.placeholder(f"given_{i}"))
 

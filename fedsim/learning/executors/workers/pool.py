@@ -34,7 +34,7 @@ class _Worker(SpawnProcess):
             blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if sys.platform != "win32" else None
             spawn.get_preparation_data = without_script
             try:
-                return SpawnProcess._Popen(process_obj)  # type: ignore[attr-defined]
+                return SpawnProcess._Popen(process_obj)
             finally:
                 spawn.get_preparation_data = whole
                 if blocked is not None:
@@ -69,9 +69,10 @@ def end(workers: int) -> None:
 
 def lost(error: BrokenProcessPool) -> FedsimError:
     """Return the error about a worker that is gone."""
-    codes = [process.exitcode for process in _PROCESSES if process.exitcode not in (None, 0, -signal.SIGTERM)]
+    found = [process.exitcode or 0 for process in _PROCESSES]
+    codes = [code for code in found if code not in (0, -signal.SIGTERM)]
     ending = f"ended with exit status {codes[0]}" if codes else f"ended ({error})"
-    if codes and codes[0] is not None and codes[0] < 0:
+    if codes and codes[0] < 0:
         hint = ", which the system sends when memory runs out" if codes[0] == -signal.SIGKILL else ""
         ending = f"was ended by {signal.Signals(-codes[0]).name}{hint}"
     return FedsimError(

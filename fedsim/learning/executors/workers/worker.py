@@ -101,10 +101,16 @@ def _trainer(message: SetupMessage) -> Trainer:
     if message.number not in _TRAINERS:
         (content,) = message.settings.arrays()
         settings, facts, wanted = from_bytes(content.tobytes())
-        *arrays, vectors = (*message.data.arrays(), None)[:5]
+        train_x, train_y, test_x, test_y, *more = message.data.arrays()
+        vectors = more[0] if more else None
         classes, pixel_max, vocabulary, token_fill = facts
         data = Dataset(
-            *arrays, classes=classes, pixel_max=pixel_max, vocabulary=vocabulary, vectors=vectors, token_fill=token_fill
+            *(train_x, train_y, test_x, test_y),
+            classes=classes,
+            pixel_max=pixel_max,
+            vocabulary=vocabulary,
+            vectors=vectors,
+            token_fill=token_fill,
         )
         model, local, seed, precision, algorithm, task = settings
         trainer = Trainer(TrainingSetup(model, data, local, seed, precision, algorithm=algorithm, task=task))

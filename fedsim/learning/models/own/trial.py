@@ -23,7 +23,11 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> tu
         raise PartError(f"model {name}: {found}", f"allowed: {allowed}")
     if not any(one.requires_grad for one in module.parameters()):
         raise PartError(f"model {name} has no parameter that is trained", "allowed: one with requires_grad at least")
-    tried = copy.deepcopy(module).eval()
+    try:
+        tried = copy.deepcopy(module).eval()
+    except Exception as error:
+        fault = f"model {name} cannot be copied ({type(error).__name__}: {error})"
+        raise PartError(fault, "allowed: attributes that can be copied, so that each client begins alike") from error
     begun: dict[int, int] = {}
     count = itertools.count()
 
