@@ -47,6 +47,7 @@ from fedsim.rounds.server.at_request import columns_at_request
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
+from fedsim.rounds.server.refused import Refused
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
@@ -182,6 +183,7 @@ def build_context(
         side_information=side,
         releases=None if privacy is None else privacy.facts(),
         secure=secure,
+        refused=Refused() if scenario.rounds.refuse_nonfinite_updates else None,
         noise_to_signal=scenario.results.noise_to_signal and privacy is not None and learner.architecture is not None,
     )
 

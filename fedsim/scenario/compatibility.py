@@ -18,6 +18,7 @@ from fedsim.learning import (
     PARTITIONS,
     TASKS,
     LocalAlgorithm,
+    NoLearning,
     Supervised,
 )
 from fedsim.learning.data.partitions.contracts import WITHOUT_LABELS
@@ -128,6 +129,7 @@ def problems(tables: ScenarioTables) -> Iterator[Problem]:
     yield from update_problems(tables)
     yield from _about_requirements(tables)
     yield from _about_task(tables)
+    yield from _about_refusals(tables)
     yield from _about_draws_of_samples(tables)
     if rounds.edges is not None:
         yield from _about_transfers(rounds.edges, tables.network)
@@ -241,6 +243,16 @@ def _about_policy(rounds: Rounds) -> Iterator[Problem]:
             late,
             f"the policy {POLICIES.kind_of(rounds.policy)!r} has a rule of its own for late updates; allowed: leave "
             "it out",
+        )
+
+
+def _about_refusals(tables: ScenarioTables) -> Iterator[Problem]:
+    """Yield a refusal of updates in a run without any."""
+    if tables.rounds.refuse_nonfinite_updates and type(tables.learning) is NoLearning:
+        yield (
+            ("rounds", "refuse_nonfinite_updates"),
+            True,
+            "learning.kind = 'none' has no numbers in its updates; allowed: false",
         )
 
 

@@ -32,6 +32,12 @@ def secure_problems(tables: ScenarioTables) -> Iterator[Problem]:
             "masks cancel in the sum of one cohort's updates (rounds.secure_aggregation), and this rule adds late ones "
             "to it; allowed: 'cancel', 'drop' or 'partial'",
         )
+    if rounds.refuse_nonfinite_updates:
+        yield (
+            ("rounds", "refuse_nonfinite_updates"),
+            True,
+            "rounds.secure_aggregation hides each update; allowed: false",
+        )
     if isinstance(learning, Supervised):
         if not learning.aggregation.adds_up:
             yield (

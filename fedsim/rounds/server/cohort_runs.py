@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterable
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray
@@ -133,11 +134,12 @@ class CohortRuns:
         return run
 
     def _weights_of(self, client: IntArray, drew: SampledWork | None) -> FloatArray:
-        """Return the weight of each client of a cohort; by what it has drawn if clients draw samples."""
-        if drew is None:
+        """Return the weight of each client of a cohort; by what it has drawn, or what is stated, of samples."""
+        counted = self.context.clients.workload.counted(client) if drew is None else drew.drawn.taken
+        if counted is None:
             return self._weights[client]
-        count: IntArray = np.zeros(self._weights.size, dtype=np.int64)
-        count[client] = drew.drawn.taken
+        count: NDArray[Any] = np.zeros(self._weights.size, dtype=counted.dtype)
+        count[client] = counted
         return self.context.weighting.of_clients(count, self.context.clients.streams)[client]
 
     @cached_property

@@ -19,6 +19,7 @@ from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
 from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.knowledge import Knowledge
+from fedsim.rounds.server.refused import Refused
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
@@ -44,6 +45,7 @@ class ServerContext:
     secure: SecureParts | None = None
     weighting: Weighting = field(default_factory=BySamples)
     numbers_from_outside: bool = False
+    refused: Refused | None = None
 
     def sent_numbers(
         self, client: IntArray, releases: Sequence[Release], columns: Mapping[str, NDArray[Any]]
