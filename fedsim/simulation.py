@@ -110,7 +110,8 @@ class Simulation:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Sentences on what the scenario leaves without privacy, on the data, and why the run ended early."""
-        return (*self.foreseen, *self.server.notes)
+        refused = None if self.context.refused is None else self.context.refused.note()
+        return (*self.foreseen, *self.server.notes, *([refused] if refused else ()))
 
     @cached_property
     def foreseen(self) -> tuple[str, ...]:

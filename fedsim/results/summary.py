@@ -16,6 +16,7 @@ from fedsim.history.accounting import spent
 from fedsim.history.analyses.gaps import value_at
 from fedsim.history.fairness import Spread, judged_by, last_spread
 from fedsim.history.notes import Rates
+from fedsim.history.outcomes import JudgedModel, JudgedSamples
 from fedsim.history.tables import Goal
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
@@ -59,6 +60,7 @@ def summarise(
         "best_accuracy": float(accuracy.max()) if accuracy.size else None,
         "mean_accuracy": history.mean_over_time("accuracy", final_s),
         "mean_accuracy_bounds": history.mean_over_time_bounds("accuracy", final_s),
+        "judged": _judged(history),
         "target_accuracy": target_accuracy,
         "time_to_accuracy_s": reaching.first_s,
         "time_to_accuracy_after_s": reaching.after_s,
@@ -141,7 +143,9 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
     target = f"time to {100 * summary['target_accuracy']:g} % accuracy"
     held = summary.get("held_evaluations", 1)
+    judged = summary.get("judged")
     accuracies = [
+        *([("accuracy is that of", judged)] if judged else []),
         (f"{target}, first reached", _first(summary)),
         *([(f"{target}, held for {held} evaluations", shown("time_to_accuracy_held_s", "{:,.2f} s"))] * (held > 1)),
         (f"final accuracy{_budget(summary)}", shown("final_accuracy", "{:.2%}")),
@@ -179,6 +183,16 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         spread = f"mean {told['mean']}, deviation {told['std']}, lowest tenth {told['worst_decile']}"
         lines.append((f"{of_metric['name']} of clients", f"{spread}, highest tenth {told['best_decile']}"))
     return lines
+
+
+def _judged(history: History) -> str | None:
+    """Return whose models on which samples evaluations are about, if not the server's on the test set."""
+    rows = history.evaluations.select(["model", "judged_on"]).to_pylist()[-1:]
+    if not rows or rows[0]["model"] != JudgedModel.OWN.label:
+        return None
+    held_out = rows[0]["judged_on"] == JudgedSamples.HELD_OUT.label
+    samples = "samples that each holds out" if held_out else "its part of the test set"
+    return f"the clients' own models, each on {samples}; mean over the clients"
 
 
 def _of_target(summary: dict[str, Any]) -> tuple[str, str]:

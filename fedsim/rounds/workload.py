@@ -36,6 +36,10 @@ class Workload:
         if passes:
             self.samples = self.samples + passes * learner.probe_samples(every_client, None)
 
+    def counted(self, client: IntArray) -> FloatArray | None:
+        """Return the samples by which updates of clients are weighted, shape (n,); None for those of the clients."""
+        return None
+
     def of(self, client: IntArray, narrow: Narrow | None = None) -> tuple[Values, Values, FloatArray]:
         """Return the bits down and up of clients, and their work in samples, for the whole model or a part of it."""
         samples = self.samples[client]

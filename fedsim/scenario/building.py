@@ -45,6 +45,7 @@ from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.asynchronous import server_of
 from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
 from fedsim.rounds.server.outside import Decisions, stepped_server_of
+from fedsim.rounds.server.refused import Refused
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
@@ -152,6 +153,7 @@ def build_context(
         side_information=side,
         releases=None if privacy is None else privacy.facts(),
         secure=secure,
+        refused=Refused() if scenario.rounds.refuse_nonfinite_updates else None,
         noise_to_signal=scenario.results.noise_to_signal and privacy is not None and learner.architecture is not None,
     )
 

@@ -97,6 +97,7 @@ _CLASHES: Final = {
         "its clients do not send updates of the whole model alone, which rounds.secure_aggregation adds up; allowed: "
         "an algorithm whose clients do"
     ),
+    (_SECURE, "looked at"): "rounds.secure_aggregation hides each update; allowed: false",
     (_SECURE, "measured updates"): (
         "it measures each update ({said}), and rounds.secure_aggregation hides all but the sum; allowed: a selector "
         "that does not"
@@ -152,6 +153,7 @@ def _facts(tables: ScenarioTables) -> Iterator[_Fact]:
         _Fact("late rule", *late): late[1] != "cancel",
         _Fact("late updates", *late): type(rounds.late).aggregation is not LateRule.aggregation,
         _Fact("partial work", *late): rounds.late.least_share < 1,
+        _Fact("looked at", ("rounds", "refuse_nonfinite_updates"), True): rounds.refuse_nonfinite_updates,
         _Fact("edges beside privacy", ("rounds", "edges"), "given"): (
             rounds.edges is not None and tables.privacy is not None
         ),

@@ -19,6 +19,7 @@ from fedsim.learning import (
     PARTITIONS,
     TASKS,
     LocalAlgorithm,
+    NoLearning,
     Supervised,
 )
 from fedsim.learning.data.partitions.contracts import WITHOUT_LABELS
@@ -126,6 +127,7 @@ def problems(tables: ScenarioTables) -> Iterator[Problem]:
     yield from update_problems(tables)
     yield from _about_requirements(tables)
     yield from _about_task(tables)
+    yield from _about_refusals(tables)
     if rounds.edges is not None:
         yield from _about_transfers(rounds.edges, tables.network)
     if isinstance(tables.learning, Supervised):
@@ -221,6 +223,16 @@ def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Pro
     if misfit is not None:
         name, value, message = misfit
         yield ("rounds", "edges", "grouping", name), value, message
+
+
+def _about_refusals(tables: ScenarioTables) -> Iterator[Problem]:
+    """Yield a refusal of updates in a run without any."""
+    if tables.rounds.refuse_nonfinite_updates and type(tables.learning) is NoLearning:
+        yield (
+            ("rounds", "refuse_nonfinite_updates"),
+            True,
+            "learning.kind = 'none' has no numbers in its updates; allowed: false",
+        )
 
 
 def _about_algorithm(tables: ScenarioTables, algorithm: LocalAlgorithm) -> Iterator[Problem]:

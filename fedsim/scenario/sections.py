@@ -112,6 +112,8 @@ class Rounds(Settings):
     late : what becomes of late clients; ``"cancel"`` frees what they used. Asynchronous policies have their own rule
     weights : by which weights updates count, and whether they make a mean or a sum
     minimum_updates : a round with fewer updates ends without a new model, and its updates are discarded
+    refuse_nonfinite_updates : whether an update with a number that is none is discarded, and noted with its client and
+        round; it counts as none that arrived. Trainings then run at the end of each round
     secure_aggregation : protocol by which a server learns the sum of a cohort's updates and no single one; its messages
         are on the clock. None for updates in clear
     edges : edge servers between clients and cloud, each of which runs rounds under this policy; ``count`` and the other
@@ -134,6 +136,7 @@ class Rounds(Settings):
     late: Annotated[LateRule, Slot(LATE)] = Field(default_factory=lambda: LATE.make("cancel"))
     weights: Annotated[Weighting, Slot(WEIGHTINGS)] = BySamples()
     minimum_updates: Whole = 1
+    refuse_nonfinite_updates: bool = False
     secure_aggregation: Annotated[SecureAggregation, Slot(SECURE_AGGREGATIONS)] | None = None
     edges: Edges | None = None
     faults: Faults | None = None
@@ -152,8 +155,8 @@ class Results(Settings):
         gives clients models of their own, of these on local test samples
     evaluate_start : whether the first model is evaluated at time 0 too, so that curves begin there
     evaluate_clients : which evaluations are also made on the local test samples of each client: ``"never"``,
-        ``"last"``, or a number n for the first one, each n-th after it, and the last one. The history then has the table
-        ``client_evaluations``
+        ``"last"``, or a number n for the first one, each n-th after it, and the last one. The history then has the
+        table ``client_evaluations``
     smoothing : window of the causal mean over evaluations in figures, whose axes say so; 1 for none. No number is
         smoothed. With a window the summary also has the time from which on as many evaluations reach the target
     target_accuracy : accuracy whose time the summary states, as 0.8 or ``"80 %"``

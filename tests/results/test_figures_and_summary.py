@@ -97,6 +97,7 @@ def test_summary_of_a_history_worked_by_hand():
         "mean_round_s": 2.0,
         "final_accuracy": 0.9,
         "best_accuracy": 0.9,
+        "judged": None,
         "target_accuracy": 0.6,
         "mean_accuracy": (0.2 + 0.6 + 0.4 + 0.8) / 4,
         "mean_accuracy_bounds": ((0.2 + 0.6 + 0.4 + 0.8) / 4,) * 2,

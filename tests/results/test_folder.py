@@ -134,9 +134,9 @@ def test_a_table_with_other_columns_is_refused(change, problem, tmp_path):
 @pytest.mark.parametrize(
     ("version", "words"),
     [
-        (FORMAT_VERSION - 1, "by an older version of fedsim, run it anew with --force: its format is 6, and"),
+        (FORMAT_VERSION - 1, "by an older version of fedsim, run it anew with --force: its format is 7, and"),
         (None, "by an older version of fedsim, run it anew with --force: its format is 1, and"),
-        (FORMAT_VERSION + 1, "by a newer version of fedsim: its format is 8, and"),
+        (FORMAT_VERSION + 1, "by a newer version of fedsim: its format is 9, and"),
     ],
 )
 def test_a_folder_of_another_format_is_refused_and_may_be_replaced(version, words, unfinished, tmp_path):

@@ -118,7 +118,7 @@ ROWS: Final[list[Row]] = [
     ("privacy", SEND, "budget mechanism where"),
     ("privacy", COMPOSED, "composition amplification"),
     ("privacy", WHO, "side_information label_histograms least_epsilon"),
-    ("rounds", WHO, "count minimum_updates faults until_s target_accuracy target"),
+    ("rounds", WHO, "count minimum_updates refuse_nonfinite_updates faults until_s target_accuracy target"),
     ("rounds", STEP, "policy late weights"),
     ("rounds", MERGE, "edges"),
     ("rounds", TIMES, "secure_aggregation effects"),

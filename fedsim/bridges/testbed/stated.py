@@ -53,18 +53,26 @@ class StatedWorkload(Workload):
         update_bits = learner.update_bits or 0.0
         self._beside_bits = self.up_bits - (update_bits if masked is None else masked(update_bits))
 
+    def counted(self, client: IntArray) -> FloatArray | None:
+        """Return the samples that are stated, in place of operations too; None where none are."""
+        return self._samples(client)
+
     def of(self, client: IntArray, narrow: Narrow | None = None) -> tuple[Values, Values, FloatArray]:
         """Return the bits down and up of clients, and their work in samples, shape (n,)."""
         down, up, samples = super().of(client, narrow)
         stated_down, stated_up = self._stated.of("down_bits", client), self._stated.of("up_bits", client)
-        stated_samples = self._stated.of("samples", client)
+        stated_samples = self._samples(client)
         if stated_down is not None:
             down = stated_down
         if stated_up is not None:
             up = self._sent(stated_up)
         if stated_samples is not None:
-            samples = np.broadcast_to(np.asarray(stated_samples, dtype=np.float64), client.shape).copy()
+            samples = stated_samples
         return down, up, samples
+
+    def _samples(self, client: IntArray) -> FloatArray | None:
+        stated = self._stated.of("samples", client)
+        return None if stated is None else np.broadcast_to(np.asarray(stated, dtype=np.float64), client.shape).copy()
 
     def _sent(self, update_bits: Values) -> Values:
         """Return the sizes of the messages up with updates of some sizes: masked, with numbers beside them."""

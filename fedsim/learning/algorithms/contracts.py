@@ -80,15 +80,7 @@ class Gathered:
 
 @dataclass(frozen=True)
 class LocalSteps:
-    """What n clients have done of whose updates a server makes a sum.
-
-    Attributes
-    ----------
-    weight : of each update, as the scenario says, shape (n,)
-    steps : of each training, shape (n,)
-    learning_rate : of each training, as the mean over its steps, shape (n,)
-    momentum, pull : of all trainings
-    """
+    """Weights of n updates as the scenario says, and steps and mean learning rates of their trainings, shape (n,)."""
 
     weight: FloatArray
     steps: IntArray

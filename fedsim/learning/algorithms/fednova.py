@@ -49,7 +49,7 @@ class FedNova(LocalAlgorithm):
         if not total > 0:
             return done.weight
         effective = float(done.weight @ (done.steps if done.pull else norms) / total)
-        return np.divide(done.weight * effective, norms, out=np.zeros(norms.size), where=norms > 0)
+        return np.asarray(np.divide(done.weight * effective, norms, out=np.zeros(norms.size), where=norms > 0))
 
 
 @lru_cache(maxsize=4096)

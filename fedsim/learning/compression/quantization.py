@@ -82,14 +82,7 @@ class QSGD(Compressor):
         return numbers + float(BITS_PER_FLOAT32 * len(sizes))
 
     def measured_bits(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> float:
-        """Return the bits a number that an arithmetic code of the levels of an update takes, norms left out.
-
-        Parameters
-        ----------
-        update : float32 array of shape (p,)
-        tensors : number of parameters of each tensor, of sum p
-        rng : random generator of the rounding
-        """
+        """Return the bits a number that an arithmetic code of an update's levels takes, without the norms."""
         found = self.compress(update, tensors, rng)
         parts = [found[first:end] for first, end in pairwise(self._starts(tensors))]
         return sum(part.size * entropy_of(part) for part in parts) / max(1, found.size)

@@ -28,7 +28,7 @@ class Compress(UpdateStep):
     def acts_on(self, release: Release | None) -> bool:
         return not self._compressor.lossless
 
-    def identity(self, sender: Sender) -> Sequence[str | float]:
+    def identity(self, sender: Sender) -> Sequence[str | bytes | float]:
         draws = self._streams.digest("compression", sender.client, sender.version, sender.repeat)
         return self._identity, draws
 

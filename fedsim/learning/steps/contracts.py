@@ -44,7 +44,7 @@ class UpdateStep:
         """Return whether it changes a message."""
         return True
 
-    def identity(self, sender: Sender) -> Sequence[str | float]:
+    def identity(self, sender: Sender) -> Sequence[str | bytes | float]:
         """Return all that determines what it does with a message, beside the message."""
         return ()
 

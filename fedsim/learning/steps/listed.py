@@ -40,9 +40,9 @@ class Steps:
             bits = step.bits(bits, self._layout.tensors)
         return bits + BITS_PER_FLOAT32 * (self._layout.initial.size - self._layout.parameters)
 
-    def identity(self, sender: Sender) -> tuple[str | float, ...]:
+    def identity(self, sender: Sender) -> tuple[str | bytes | float, ...]:
         """Return all that determines what the steps do with a message, beside the message."""
-        found: list[str | float] = []
+        found: list[str | bytes | float] = []
         for step in self.listed:
             if step.acts_on(sender.release):
                 found += (type(step).__name__, *step.identity(sender))

@@ -61,7 +61,7 @@ class ClipAndNoise(UpdateStep):
     def acts_on(self, release: Release | None) -> bool:
         return release is not None
 
-    def identity(self, sender: Sender) -> Sequence[str | float]:
+    def identity(self, sender: Sender) -> Sequence[str | bytes | float]:
         release = sender.release
         if release is None:
             return ()

@@ -15,6 +15,7 @@ from fedsim.measurements import NUMBERS
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.refused import Refused
 
 T = TypeVar("T", bound=np.generic)
 # Plain integers: assigned to an array several times faster than members of an enumeration.
@@ -116,22 +117,15 @@ class Buffer:
         """Return the next model; with too few updates the present one, and discard the updates."""
         self._refuse_stale(model.version)
         self._to_measure = self._unmeasured() if self._needs else []
-        ready = _in_order(self._buffered)
-        if self._size is not None:
-            ready = _earliest(ready, self._size)
-        silent: Members = []
-        if self._any_silent:
-            ready, silent = _apart(ready)
+        ready, silent = self._ready(number)
         if sum([members.size for _, members in ready]) < self._least:
-            self.picked = _NONE
-            self.discard()
+            self._end_without_model()
             return model
         arrivals = self._arrivals(ready, model.version)
         aggregated = self._rule.aggregate(model, arrivals)
         if aggregated.model is model:
             # Too few updates have a weight.
-            self.picked = _NONE
-            self.discard()
+            self._end_without_model()
             return model
         used = aggregated.weight > _ZERO
         if self._note is not None:
@@ -153,6 +147,24 @@ class Buffer:
             else:
                 self._decide(run, members, weight, number, model.version)
         return aggregated.model
+
+    def _ready(self, number: int) -> tuple[Members, Members]:
+        """Return the members whose updates are aggregated now, and those that have sent a message without bits."""
+        ready = _in_order(self._buffered)
+        if self._size is not None:
+            ready = _earliest(ready, self._size)
+        silent: Members = []
+        if self._any_silent:
+            ready, silent = _apart(ready)
+        if self.context.refused is not None:
+            ready = self._finite(ready, number, self.context.refused)
+        return ready, silent
+
+    def _end_without_model(self) -> None:
+        self.picked = _NONE
+        # A buffer from which updates were refused waits for others in their place.
+        if self._size is None or self.context.refused is None:
+            self.discard()
 
     def discard(self) -> None:
         for run, parts in self._buffered.items():
@@ -270,6 +282,20 @@ class Buffer:
         asked = run.model, run.cohort.client[members], releases, run.work[members], repeat, level
         ask = self.context.learner.updates
         return ask(*asked) if run.drawn is None else ask(*asked, run.drawn.part(members))
+
+    def _finite(self, ready: Members, number: int, refused: Refused) -> Members:
+        """Return the members whose updates are numbers; the updates of the others are discarded and noted."""
+        found = []
+        for run, members in ready:
+            norms = self.context.learner.measure(self._updates(run, members), ("update_norm",))["update_norm"]
+            wrong, right = members[~np.isfinite(norms)], members[np.isfinite(norms)]
+            if wrong.size:
+                refused.updates += [(int(client), number) for client in run.cohort.client[run.places(wrong)]]
+                run.decide(wrong, Fate.WASTED_UNMERGED)
+                self._remove(run, wrong)
+            if right.size:
+                found.append((run, right))
+        return found
 
     def _arrivals(self, ready: Members, version: int) -> ReadyUpdates:
         each = [self._updates(*part) for part in ready]

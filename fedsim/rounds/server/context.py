@@ -22,6 +22,7 @@ from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
 from fedsim.rounds.run import Run
 from fedsim.rounds.secure.exchange import SecureParts
+from fedsim.rounds.server.refused import Refused
 from fedsim.rounds.server.view import Knowledge
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
@@ -48,6 +49,7 @@ class ServerContext:
     secure: SecureParts | None = None
     weighting: Weighting = field(default_factory=BySamples)
     numbers_from_outside: bool = False
+    refused: Refused | None = None
 
     @cached_property
     def accountant(self) -> PrivacyAccountant | None:

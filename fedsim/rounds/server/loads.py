@@ -1,8 +1,10 @@
 """What the clients of a cohort are to do: messages down and up, work, and the weights of their updates."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning import Model
@@ -66,11 +68,12 @@ class Loads:
         return plan
 
     def _weights_of(self, client: IntArray, drew: SampledWork | None) -> FloatArray:
-        """Return the weight of each client of a cohort; by what it has drawn if clients draw samples."""
-        if drew is None:
+        """Return the weight of each client of a cohort; by what it has drawn, or what is stated, of samples."""
+        counted = self.context.clients.workload.counted(client) if drew is None else drew.drawn.taken
+        if counted is None:
             return self._weights[client]
-        count: IntArray = np.zeros(self._weights.size, dtype=np.int64)
-        count[client] = drew.drawn.taken
+        count: NDArray[Any] = np.zeros(self._weights.size, dtype=counted.dtype)
+        count[client] = counted
         return self.context.weighting.of_clients(count, self.context.clients.streams)[client]
 
     @cached_property

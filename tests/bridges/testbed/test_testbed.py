@@ -51,6 +51,13 @@ def test_work_is_stated(stated, ends_s):
     assert testbed.round([1, 3]).duration_s.tolist() == pytest.approx([5.0, 7.0])
 
 
+def test_stated_samples_weigh_the_updates_of_their_round():
+    testbed = Testbed(by_hand())
+    assert testbed.round([1, 3], samples=[30, 10]).weight.tolist() == [0.75, 0.25]
+    assert testbed.round([1, 3], samples=[0, 10]).weight.tolist() == [0.0, 1.0]
+    assert testbed.round([1, 3]).weight.tolist() == [0.5, 0.5]
+
+
 def test_sizes_are_stated():
     """Links of 1 Mbit/s, in FedScale's kbit of 1024 bits: seconds are megabits."""
     network = {"kind": "fedscale", "median_kbps": 1e6 / 1024, "sigma": 0.0}

@@ -111,7 +111,13 @@ class _Assigning(Partition, Protocol):
     """All that a division may answer."""
 
     def assign_tests(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of the test set on which each client is judged."""
+        """Return the samples of the test set on which each client is judged.
+
+        Parameters
+        ----------
+        labels : of every sample of the test set, shape (N,)
+        classes, clients, streams : as of `Partition.assign`
+        """
         ...
 
 

@@ -8,6 +8,7 @@ from fedsim.learning.data.partitions.dirichlet import DirichletPartition
 from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.local_tests import Divided
 from fedsim.learning.data.partitions.sizes import SizesPartition
+from fedsim.results.summary import rows, summarise
 from fedsim.streams import Streams
 from tests.support.tiny_images import Tiny
 from tests.support.tiny_targets import TinyTargets
@@ -76,4 +77,7 @@ def test_coin_flips_are_not_learned_on_samples_that_nobody_trains_on(executor):
         row = history.evaluations.to_pylist()[-1]
         assert 0.3 < row["accuracy"] < 0.7
         assert (row["model"], row["judged_on"]) == ("own", "held-out" if share else "part-of-test-set")
+        lines = dict(rows(summarise(history)))
+        whose = "samples that each holds out" if share else "its part of the test set"
+        assert lines["accuracy is that of"] == f"the clients' own models, each on {whose}; mean over the clients"
         assert history.fairness().to_pylist()[-1]["mean"] == pytest.approx(row["accuracy"])
