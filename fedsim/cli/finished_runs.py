@@ -21,7 +21,8 @@ def plot(
     y: Annotated[
         str,
         typer.Option(
-            "--y", help="accuracy, loss, leakage, mean_leakage, duration or a metric; clients: their accuracies."
+            "--y",
+            help="accuracy, loss, leakage, mean_leakage, duration, energy, a metric; clients: their accuracies.",
         ),
     ] = "accuracy",
     smoothing: Annotated[

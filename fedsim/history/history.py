@@ -8,7 +8,7 @@ import numpy as np
 
 from fedsim.errors import RunError
 from fedsim.history import accounting, critical_path, exports, fairness, figures, what_if
-from fedsim.history.analyses import explaining, gaps, lost, targets
+from fedsim.history.analyses import energy, explaining, gaps, lost, targets
 from fedsim.history.described import Described, FindScenario
 from fedsim.history.first_sight import as_html, as_text
 from fedsim.history.notes import Rates, notes_of
@@ -88,6 +88,8 @@ class History(Tables):
     explain = explaining.explain
     fairness = fairness.fairness
     flat = exports.flat
+    energy_to = energy.energy_to
+    energy = energy.energy
     lost = lost.lost
     mean_over_time = gaps.mean_over_time
     mean_over_time_bounds = gaps.mean_over_time_bounds
@@ -195,8 +197,8 @@ class History(Tables):
         Parameters
         ----------
         x : ``"time"`` in simulated seconds, or ``"round"``
-        y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``, or a metric of the task by
-            name
+        y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``,
+            ``"energy"``, or a metric of the task by name
         smoothing : window of the causal mean, in points; that of the scenario by default. A leakage is never smoothed
         out : file to write, in the format of its ending; None for none
         """

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import RunError
 
 X = Literal["time", "round"]
-Y = Literal["accuracy", "loss", "leakage", "mean_leakage", "duration"]
+Y = Literal["accuracy", "loss", "leakage", "mean_leakage", "duration", "energy"]
 TableName = Literal[
     "participations",
     "rounds",
@@ -31,8 +31,10 @@ CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
     "leakage": ("rounds", "end_s", "largest_leakage"),
     "mean_leakage": ("rounds", "end_s", "mean_leakage"),
     "duration": ("rounds", "end_s", "duration_s"),
+    "energy": ("rounds", "end_s", "end_s"),
 }
-"""Table and columns of each quantity: its time and itself."""
+"""Table and columns of each quantity: its time and itself; of energies the instants up to which they are summed."""
+_SPENDING: Final[tuple[TableName, ...]] = "participations", "probes", "secure_steps"
 
 
 class Goal(NamedTuple):
@@ -158,16 +160,55 @@ class Tables:
         Parameters
         ----------
         x : ``"time"`` (seconds) or ``"round"``
-        y : ``"accuracy"``, ``"loss"``, ``"leakage"`` (largest epsilon leaked), ``"mean_leakage"`` (mean over clients)
-            or ``"duration"`` (of rounds, s), or a metric of the task by its name
+        y : ``"accuracy"``, ``"loss"``, ``"leakage"`` (largest epsilon leaked), ``"mean_leakage"`` (mean over clients),
+            ``"duration"`` (of rounds, s), ``"energy"`` (of all clients so far, J), or a metric of the task by its name
         smoothing : window of the causal mean; 1 for none (PAUSE, section V-B, uses 10 for accuracy). The evaluation at
             time 0 is where the curve begins, and enters no mean: it is that of a model without training
         """
         table, time_s, quantity = CURVES.get(y, ("evaluations", "time_s", ""))
         abscissa = self.column(table, time_s if x == "time" else "round").astype(np.float64)
         values = self.column(table, quantity).astype(np.float64) if quantity else self.metric(y)
+        if y == "energy":
+            return abscissa, self.spent_j(values)
         first = int(np.count_nonzero(self.column(table, "round") == 0))
         return abscissa, np.concatenate([values[:first], causal_mean(values[first:], smoothing)])
+
+    def spending(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return client, end and joules of all that batteries have paid for, participations first; each of shape (n,).
+
+        Questions and steps of secure aggregation come after the participations.
+
+        Raises
+        ------
+        RunError
+            If no battery has paid anything.
+        """
+        parts = [
+            [self.column(name, column) for column in ("client", "end_s", "energy_j")]
+            for name in _SPENDING
+            if name in self.tables()
+        ]
+        client, end_s, joules = (np.concatenate(column) for column in zip(*parts, strict=True))
+        if not joules.any():
+            raise RunError(f"{self.name}: no battery has paid anything; allowed: a run with devices.energy")
+        return client, end_s, joules
+
+    def spent_j(self, time_s: FloatArray) -> FloatArray:
+        """Return the joules of all clients in what has ended by some instants.
+
+        Parameters
+        ----------
+        time_s : simulated seconds, any shape
+
+        Raises
+        ------
+        RunError
+            If no battery has paid anything.
+        """
+        _, end_s, joules = self.spending()
+        order = np.argsort(end_s, kind="stable")
+        sums = np.concatenate([[0.0], np.cumsum(joules[order])])
+        return np.asarray(sums[np.searchsorted(end_s[order], time_s, side="right")])
 
     @property
     def metrics(self) -> list[str]:

@@ -15,7 +15,7 @@ from flwr.supercore.run import Run
 from flwr.supercore.task_identity import TaskIdentity
 
 from fedsim.bridges.flower.client_apps import ClientApps
-from fedsim.bridges.flower.curve import watched_evaluations
+from fedsim.bridges.flower.curve import watched_strategies
 from fedsim.bridges.flower.exchanges import Exchange, Replies
 from fedsim.bridges.flower.foresight import Foresight, FromReplies
 from fedsim.bridges.flower.messages import SERVER_NODE_ID, instructions_of, unknown_message
@@ -32,6 +32,7 @@ from fedsim.streams import Streams
 
 _LOG: Final = logging.getLogger("fedsim")
 _RUN_ID: Final = 1
+_NAMES: Final = "accuracy", "loss"
 
 
 class SimulatedGrid(Grid):
@@ -88,7 +89,7 @@ class SimulatedGrid(Grid):
         self._playing = Playing(self._testbed, policy, self.replies, counts, cancels=given.rounds.late.cancels)
         self._metrics = accuracy, loss
         self._exchanges: dict[str, Exchange] = {}
-        self._pushed = 0
+        self._pushed = self._weighed_rounds = self._failed = 0
         self.set_run(Run.create_empty(_RUN_ID))
 
     @property
@@ -110,7 +111,8 @@ class SimulatedGrid(Grid):
         """Run a ServerApp to its end, or to that of the scenario, and return the history.
 
         While it runs, what it waits by the clock of its machine is simulated time (`fedsim.bridges.flower.waiting`),
-        Python's and NumPy's global random numbers come from the scenario's seed, and evaluations are recorded.
+        Python's and NumPy's global random numbers come from the scenario's seed, and what a strategy does is recorded:
+        its evaluations, all metrics that are numbers, and the weights of the replies that it aggregates.
         """
         config = dict(self._run_config)
         context = Context(_RUN_ID, SERVER_NODE_ID, node_config={}, state=RecordDict(), run_config=config)
@@ -119,18 +121,20 @@ class SimulatedGrid(Grid):
             self._randomness.of_server(),
             simulated_waiting(self),
             _without_older_servers(),
-            watched_evaluations(self._evaluated),
+            watched_strategies(self._evaluated, self._weighed),
         ):
             try:
                 server_app(self, context)
             except RunIsOver:
                 _LOG.warning("fedsim: the scenario has ended the run at %.9g s, before its ServerApp", self.now_s)
+            failed = f"{self._failed} replies were errors, which the strategy has not used"
+            history = self._testbed.finish([failed] if self._failed else [])
         if self.replies.other_than_expected:
             _LOG.warning(
                 "fedsim: %d replies had another size or work than was expected of them",
                 self.replies.other_than_expected,
             )
-        return self._testbed.finish()
+        return history
 
     def set_run(self, run: Run) -> None:
         """Set the run, whose id the messages bear."""
@@ -196,19 +200,30 @@ class SimulatedGrid(Grid):
         self._playing.play(self._exchanges.values())
         self._playing.sleep(end_s)
 
+    def _weighed(self, weight: Mapping[int, float]) -> None:
+        """Record what a strategy has made of the replies of the round just played."""
+        played = len(self._playing.kinds)
+        if played == self._weighed_rounds or self._testbed.last is None:
+            return
+        self._weighed_rounds = played
+        of_round = set(self._testbed.last.client[self._testbed.last.arrived].tolist())
+        # What comes back in the place of a lost reply is the server's own.
+        by_client = {self._apps.client(node): one for node, one in weight.items() if node != SERVER_NODE_ID}
+        used = {client: one for client, one in by_client.items() if client in of_round}
+        self._failed += sum(one == 0 for one in used.values())
+        self._testbed.report(weights=used)
+
     def _evaluated(self, metrics: Mapping[str, Any]) -> None:
         """Record an evaluation, with what of its metrics is a number."""
         numbers = {name: float(value) for name, value in metrics.items() if isinstance(value, int | float)}
-        accuracy, loss = (numbers.get(name) for name in self._metrics)
-        if accuracy is None and loss is None:
+        if not numbers:
             _LOG.warning(
-                "fedsim: an evaluation has neither a metric %r nor %r and is not recorded; its metrics: %s; allowed: "
-                "names as SimulatedGrid(accuracy=..., loss=...)",
-                *self._metrics,
+                "fedsim: an evaluation has no metric that is a number and is not recorded; its metrics: %s",
                 ", ".join(map(repr, metrics)),
             )
             return
-        others = {name: value for name, value in numbers.items() if name not in self._metrics}
+        accuracy, loss = (numbers.get(own, numbers.get(name)) for own, name in zip(self._metrics, _NAMES, strict=True))
+        others = {name: value for name, value in numbers.items() if name not in {*self._metrics, *_NAMES}}
         self._testbed.report(accuracy=accuracy, loss=loss, metrics=others or None)
 
 

@@ -73,10 +73,27 @@ def checked_wait(call: str, name: str, given: float, least: float) -> float:
     return float(given)
 
 
+def checked_weights(call: str, given: Numbers, client: IntArray) -> dict[int, float]:
+    """Return the weights of updates by client."""
+    found = {one: float(value) for one, value in _by_client(call, "weights", given, client).items()}
+    for one, weight in found.items():
+        if not 0 <= weight < math.inf:
+            raise StepError(
+                f"{call}: weights: {weight} of client {one} is not allowed; it must be finite and at least 0"
+            )
+    return found
+
+
 def checked_report(call: str, name: str, given: Numbers, client: IntArray) -> dict[int, NDArray[Any]]:
     """Return a measurement by client."""
     if name not in MEASUREMENTS:
         raise StepError(f"{call}: measured: {name!r} is not allowed; it must be some of {', '.join(MEASUREMENTS)}")
+    return _by_client(call, name, given, client, vectors=name == "update")
+
+
+def _by_client(
+    call: str, name: str, given: Numbers, client: IntArray, *, vectors: bool = False
+) -> dict[int, NDArray[Any]]:
     try:
         if isinstance(given, Mapping):
             pairs = [(int(one), np.asarray(value, dtype=np.float64)) for one, value in given.items()]
@@ -88,7 +105,6 @@ def checked_report(call: str, name: str, given: Numbers, client: IntArray) -> di
             f"{call}: {name}: {given!r} is not allowed; it must be numbers, one for each of the {client.size} clients "
             "of the round or by their ids"
         ) from None
-    vectors = name == "update"
     for one, value in pairs:
         if one < 0 or value.ndim != int(vectors):
             what = "vectors" if vectors else "numbers"

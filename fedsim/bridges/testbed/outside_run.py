@@ -1,6 +1,6 @@
 """One run that is stepped from outside."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from fedsim.bridges.testbed.stated import Stated, StatedComputeTimes, StatedWork
 from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.errors import StepError
 from fedsim.history import History
+from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Evaluation
 from fedsim.rounds import EvaluationPlan, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
@@ -90,6 +91,18 @@ class OutsideRun:
             numbers_from_outside=True,
         )
         return self.context
+
+    def weigh(self, weight: Mapping[int, float]) -> None:
+        """Take the weights with which the code outside has used the updates of the round just played.
+
+        Those of a weight of 0 were not used.
+        """
+        closed = self.decisions.closed
+        for run, places in [] if closed is None else closed.served:
+            for i in places.tolist():
+                run.used_weight[i] = one = weight.get(int(run.cohort.client[i]), run.used_weight[i])
+                if one == 0:
+                    run.fate[i], run.served_round[i], run.staleness[i] = Fate.WASTED_UNMERGED, NO_VALUE, NO_VALUE
 
     def _after_round(self, progress: Progress) -> None:
         if self._recording is not None:
@@ -210,7 +223,7 @@ class OutsideRun:
         """Return the newest participation of a client; None before the first."""
         return self._latest.get(client)
 
-    def finish(self, sent_in: int) -> History:
+    def finish(self, sent_in: int, more_notes: Sequence[str] = ()) -> History:
         """End the run, write its folder and return its history."""
         if self._history is not None:
             return self._history
@@ -223,7 +236,7 @@ class OutsideRun:
             played = 0 if closed is None else closed.number
             if played < count != OPEN_END and not notes:
                 notes.append(f"the run was finished from outside after round {played} of {count}")
-        notes.append(NOTE)
+        notes += [NOTE, *more_notes]
         history = self._simulation.ended()
         self._history = history if self._recording is None else self._recording.finish(history)
         return self._history

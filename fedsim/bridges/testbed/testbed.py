@@ -1,7 +1,7 @@
 """The clock of a scenario for any training code, stepped round by round in the caller's own thread."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedsim.answers import ShortTraceback
 from fedsim.bridges.testbed.arrivals import Arrivals
-from fedsim.bridges.testbed.checks import Numbers, checked_evaluation, checked_report, checked_wait
+from fedsim.bridges.testbed.checks import Numbers, checked_evaluation, checked_report, checked_wait, checked_weights
 from fedsim.bridges.testbed.cohorts import Statement
 from fedsim.bridges.testbed.columns import Arrival, RoundResult
 from fedsim.bridges.testbed.outside_run import OutsideRun
@@ -236,6 +236,7 @@ class Testbed:
         self,
         losses: Numbers | None = None,
         *,
+        weights: Numbers | None = None,
         accuracy: float | None = None,
         loss: float | None = None,
         metrics: Mapping[str, float] | None = None,
@@ -248,6 +249,8 @@ class Testbed:
         losses : mean training loss of each client's update, in the order of the round's clients or by id. The selector
             is told of those that have arrived, once `select` has asked it. At an asynchronous server at any time, of
             updates that wait
+        weights : with which your model has used each client's update, >= 0, as ``losses``; 0 for one that it has not
+            used. By default those of the scenario's aggregation
         accuracy, loss, metrics : of the newest model, on test samples, for the table of evaluations. Before the first
             round, of the first model. A server that has gone on to its next round, after `view`, `select` or `send`,
             still takes one such report, with the present second; a target of the scenario does not end the run then
@@ -262,6 +265,8 @@ class Testbed:
         begun, over = run.stepping.begun, run.stepping.asked is Asked.REPORT
         of_updates = {**({} if losses is None else {"loss": losses}), **({} if measured is None else measured)}
         late = (accuracy, loss, metrics) != (None, None, None) and not run.awaits_evaluation
+        if weights is not None and not over:
+            raise StepError("report: weights: no round was just played; allowed: after `round`, before any other call")
         if late or (of_updates and not over and (run.concurrency is None or not begun)):
             raise StepError("report: no round was just played; allowed: after each round, before any other call")
         client = np.zeros(0, dtype=np.int64) if last is None else last.client
@@ -270,9 +275,11 @@ class Testbed:
             for one, value in checked_report("report", name, given, client).items():
                 if (key := run.participation(one)) is not None:
                     told.append((key, name, value))
+        used = {} if weights is None else checked_weights("report", weights, client)
         evaluation = checked_evaluation("report", accuracy, loss, metrics)
         for key, name, value in told:
             run.learner.put(key, name, value)
+        run.weigh(used)
         if evaluation is not None:
             run.evaluate(evaluation)
 
@@ -365,12 +372,16 @@ class Testbed:
                 found.append(arrival)
         return tuple(found)
 
-    def finish(self) -> History:
+    def finish(self, notes: Sequence[str] = ()) -> History:
         """End the run after the rounds that were played, write its folder and return its history.
 
         Clients in flight and updates that wait are lost. Called again, it returns the same history.
+
+        Parameters
+        ----------
+        notes : of your code, for the notes of the history
         """
-        return self._run.finish(self._sent_in)
+        return self._run.finish(self._sent_in, notes)
 
     def _places(self, call: str) -> int:
         """Return how many clients an asynchronous server has in flight at most."""

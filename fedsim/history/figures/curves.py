@@ -24,8 +24,9 @@ Y_LABELS: Final[dict[str, str]] = {
     "leakage": "largest leakage of a client (epsilon)",
     "mean_leakage": "mean leakage of the clients (epsilon)",
     "duration": "round duration (s)",
+    "energy": "energy of all clients so far (J)",
 }
-_LEAKAGES: Final = ("leakage", "mean_leakage")
+_SUMS: Final = ("leakage", "mean_leakage", "energy")
 _NUMBERED: Final = 3
 """Runs at whose marks the seconds stand."""
 
@@ -45,9 +46,9 @@ def draw(
     ----------
     histories : runs with their tables
     x : ``"time"`` or ``"round"``
-    y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``, or a metric of the task by name
+    y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``, ``"energy"``, or a metric by name
     smoothing : window of the causal mean, 1 for none; that of the runs' scenarios (`results.smoothing`) by default. A
-        leakage is never smoothed
+        leakage or energy is never smoothed
     labels : names of the curves; the runs' names by default
     out : file to write, in the format of its ending
 
@@ -82,8 +83,8 @@ def draw(
     for i, (history, label) in enumerate(zip(histories, names, strict=True)):
         abscissa, ordinate = history.curve(x, y, window)
         known += int(np.count_nonzero(~np.isnan(ordinate)))
-        if y in _LEAKAGES and abscissa.size and abscissa[0] > 0:
-            # Nothing has leaked before the first round.
+        if y in _SUMS and abscissa.size and abscissa[0] > 0:
+            # Nothing has leaked, and no energy was spent, before the first round.
             abscissa, ordinate = np.insert(abscissa, 0, 0.0), np.insert(ordinate, 0, 0.0)
         lines += axes.plot(
             abscissa,
@@ -116,7 +117,7 @@ def draw(
 
 def _window(histories: Sequence[Tables], y: str, smoothing: int | None) -> int:
     """Return the window of the means: what is asked for, or that of the runs' scenarios where they have one."""
-    if y in _LEAKAGES:
+    if y in _SUMS:
         return 1
     if smoothing is not None:
         return smoothing
@@ -128,7 +129,7 @@ def _style(history: Tables, y: str) -> dict[str, Any]:
     """Return how a curve is drawn: in steps where a value holds until the next, with points where some are unknown."""
     if y == "duration":
         return {}
-    if y in _LEAKAGES or (Models.of(history).row[1:] >= 0).all():
+    if y in _SUMS or (Models.of(history).row[1:] >= 0).all():
         return {"drawstyle": "steps-post"}
     return {"marker": ".", "markersize": 5}
 

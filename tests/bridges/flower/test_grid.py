@@ -217,12 +217,46 @@ def test_evaluations_of_nodes_are_the_curve_without_others():
     assert history.column("evaluations", "round").tolist() == [2, 4]
 
 
-def test_metrics_of_other_names(caplog):
-    grid = SimulatedGrid(plain_scenario(), make_client_app(), accuracy="acc", loss="nll")
-    history = grid.serve(make_server_app(FedAvg(fraction_evaluate=0.0), {}, rounds=1))
-    assert history.evaluations.num_rows == 0
-    assert "neither a metric 'acc' nor 'nll'" in caplog.text
-    assert "'loss', 'accuracy'" in caplog.text
+def test_metrics_of_other_names_are_curves_too():
+    """What is named neither accuracy nor loss is a metric by its own name, and needs no accuracy beside it."""
+
+    def evaluate(number, arrays):
+        return MetricRecord({"f1": 0.5 + number / 10, "classes": [1, 2]})
+
+    def main(grid, context):
+        strategy, config = FedAvg(fraction_evaluate=0.0), ConfigRecord({"lr": 0.5})
+        strategy.start(grid, initial_arrays(), num_rounds=2, train_config=config, evaluate_fn=evaluate)
+
+    history = SimulatedGrid(plain_scenario(), make_client_app()).serve(make_plain_server_app(main))
+    assert history.metrics == ["f1"]
+    assert history.metric("f1").tolist() == pytest.approx([0.5, 0.6, 0.7])
+    assert np.isnan(history.column("evaluations", "accuracy")).all()
+
+
+def test_an_app_that_raised_is_no_used_update_and_weights_are_those_of_the_strategy():
+    """FedAvg weighs by the number of examples: 20, 22 and 23 of 65."""
+    app, server = ClientApp(), ServerApp()
+
+    @app.train()
+    def train(message, context):
+        i = int(context.node_config["partition-id"])
+        if i == 1:
+            raise RuntimeError("no memory")
+        content = {"arrays": ArrayRecord([np.ones(10)]), "metrics": MetricRecord({"num-examples": 20 + i})}
+        return Message(RecordDict(content), reply_to=message)
+
+    @server.main()
+    def main(grid, context):
+        FedAvg(fraction_evaluate=0.0).start(grid, ArrayRecord([np.zeros(10)]), num_rounds=2)
+
+    scenario = plain_scenario().replace({"crowd.clients": 4})
+    history = SimulatedGrid(scenario, app).serve(server)
+    rows = history.participations.to_pandas().set_index("client").sort_index()
+    assert len(rows) == 8
+    for client, share in ((0, 20 / 65), (1, 0.0), (2, 22 / 65), (3, 23 / 65)):
+        assert rows.loc[client, "weight"].tolist() == pytest.approx([share] * 2)
+        assert set(rows.loc[client, "fate"]) == {"used" if share else "wasted-unmerged"}
+    assert "2 replies were errors, which the strategy has not used" in history.notes
 
 
 def test_the_run_that_messages_name():

@@ -140,6 +140,24 @@ def test_reported_losses_feed_the_selector():
     assert np.isnan(testbed.view().last_loss[2:]).all()
 
 
+def test_reported_weights_are_those_of_the_table():
+    """An update of no weight is not used, and a loss has no effect on that."""
+    testbed = Testbed(by_hand())
+    testbed.round([0, 1])
+    testbed.report(losses=[0.5, 0.5], weights={0: 0.0, 1: 0.75})
+    testbed.round([0, 1])
+    testbed.view()
+    with pytest.raises(StepError, match="report: weights: no round was just played"):
+        testbed.report(weights=[1.0, 1.0])
+    rows = testbed.finish().participations.select(["client", "weight", "fate", "served_round"]).to_pylist()
+    assert [tuple(row.values()) for row in rows] == [
+        (0, 0.0, "wasted-unmerged", None),
+        (1, 0.75, "used", 1),
+        (0, 0.5, "used", 2),
+        (1, 0.5, "used", 2),
+    ]
+
+
 def test_a_selector_that_is_never_asked_is_told_nothing():
     """Oort knows no clients before its first view; once asked, it learns from cohorts that are not its own."""
     testbed = Testbed(by_hand(selector={"kind": "oort", "cohort": 2}))
@@ -280,6 +298,8 @@ def test_calls_out_of_order_are_refused(call, message):
     [
         ({"losses": [1.0, 2.0]}, "report: loss: .* one for each of the 1 clients of the round"),
         ({"losses": 1.0}, "report: loss: .* one for each of the 1 clients"),
+        ({"weights": [1.0, 2.0]}, "report: weights: .* one for each of the 1 clients of the round"),
+        ({"weights": [-1.0]}, r"report: weights: -1\.0 of client 0 is not allowed"),
         ({"accuracy": 1.5}, r"report: accuracy: 1\.5 is not allowed; it must be a share in \[0, 1\]"),
         ({"loss": "low"}, "report: loss: 'low' is not allowed; it must be a number"),
         ({"measured": {"lose": [1.0]}}, "report: measured: 'lose' is not allowed; it must be some of loss, "),
