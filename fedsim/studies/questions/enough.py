@@ -53,7 +53,7 @@ def pairs_needed(differences: FloatArray, width: float, level: float) -> int:
 def run_until(
     study: Study, folder: Path, engine: Engine, goal: Enough, most: int = 200, *, quiet: bool = False
 ) -> tuple[StudyResult, str]:
-    """Run a study with as many seeds as a goal needs, at most so many; return it with a sentence on the seeds."""
+    """Run a study with as many seeds as a goal needs, up to a bound; return it with a sentence on the seeds."""
     first = max(FIRST_BLOCK, len(study.seeds))
     if most < first:
         raise StudyError(f"most: {most} is not allowed; allowed: at least the {first} pairs of the first block")
