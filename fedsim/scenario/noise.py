@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 
 from fedsim.code_digest import is_builtin
+from fedsim.privacy.mechanisms import CalibratedNoise, StatedNoise
 from fedsim.scenario.scenario import Scenario
 from fedsim.scenario.update_numbers import cohort_of
 
@@ -24,13 +25,17 @@ def drowned(scenario: Scenario, model_bits: float | None) -> tuple[str, ...]:
     if not is_builtin(type(privacy.mechanism)) or not is_builtin(type(privacy.budget)):
         return ()
     epsilon, numbers = float(privacy.budget.term(1)), int(model_bits / _BITS)
-    none, one = np.zeros(numbers, dtype=np.bool_), np.zeros(numbers)
+    none, one = np.zeros(numbers, dtype=np.bool_), np.zeros(numbers, dtype=np.float32)
     one[:1] = _LARGE
-    mechanism = privacy.applied()
-    largest = max(float(np.square(mechanism.clipped(raw, none)).sum()) for raw in (one, np.full(numbers, _LARGE)))
+    noise, clipping = privacy.applied(), privacy.mechanism
+    if not isinstance(noise, StatedNoise) or not isinstance(clipping, CalibratedNoise):
+        return ()
+    largest = max(
+        float(np.square(clipping.clipped(raw, none)).sum()) for raw in (one, np.full(numbers, _LARGE, dtype=np.float32))
+    )
     clients = min(cohort, scenario.crowd.clients) if isinstance(cohort, int) else scenario.crowd.clients
     drawn = clients**2 if privacy.where == "server" else clients
-    ratio = float(mechanism.noise_energy(epsilon, none)) / (drawn * largest)
+    ratio = float(noise.noise_energy(epsilon, none)) / (drawn * largest)
     if not 1.0 < ratio < np.inf:
         return ()
     return (

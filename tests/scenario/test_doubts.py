@@ -90,7 +90,7 @@ def test_a_budget_that_ends_before_the_run_is_named(releases, count, told):
         ({"kind": "laplace-coordinate", "delta_f": 0.1}, 4, "client", 8 / 4),
         # The server's noise has a quarter of that energy, and is drawn once.
         ({"kind": "laplace-l1", "clip": 0.5}, 4, "server", 800 * 2 * 4 / 4 / 16),
-        ({"kind": "laplace-coordinate", "delta_f": 0.1}, 8, "client", None),
+        ({"kind": "laplace-coordinate", "delta_f": 0.1}, 9, "client", None),
     ],
 )
 def test_noise_that_no_update_can_exceed_is_named(mechanism, cohort, where, ratio):

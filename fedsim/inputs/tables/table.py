@@ -113,6 +113,7 @@ class Table:
         The unit of the numbers is that of the column's name, or else a given one, or that of the name asked for.
         """
         values = self._floats(name)
+        self._check_twins(self.called(name), values)
         asked = Name.of(name).unit
         stated, to = self.unit(name) or given or asked or to, to or asked
         if stated and given and self.unit(name) and self.unit(name) != given:
@@ -132,6 +133,25 @@ class Table:
             if wrong.any():
                 self.refuse_cell(name, int(taken[np.flatnonzero(wrong)[0]]), words)
         return chosen
+
+    def _check_twins(self, found: str, values: FloatArray) -> None:
+        """Refuse a column that stands in the table in another unit too, with other values."""
+        own = Name.of(found)
+        for twin in self.columns:
+            other = Name.of(twin)
+            if (
+                twin == found
+                or other.base != own.base
+                or not (own.unit and other.unit and own.unit.of == other.unit.of)
+            ):
+                continue
+            there = other.unit.to(own.unit, self._floats(twin))
+            same = there.shape == values.shape and np.isclose(there, values, rtol=1e-6, atol=1e-9, equal_nan=True)
+            if not np.all(same):
+                row = int(np.flatnonzero(~same)[0])
+                self.refuse_cell(
+                    twin, row, f"what {found} has there, {self.cell(found, row)}, or one of the two columns"
+                )
 
     def whole(self, name: str, least: int = 0, allowed: str = "whole numbers from 0") -> IntArray:
         """Return a column of whole numbers."""

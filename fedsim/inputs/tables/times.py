@@ -46,6 +46,8 @@ class Instants:
 
     value: FloatArray
     kind: Kind
+    zoned: bool | None = None
+    """Whether dates state a zone; None where that is not known."""
 
     def since(self, origin: float) -> FloatArray:
         """Return seconds from an origin of the same kind on."""
@@ -71,7 +73,7 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
             note(table.where, f"{table.called(name)} is read as seconds: its name states no unit")
         return Instants(number, "seconds")
     if (dates := _of_dates(values)) is not None:
-        return Instants(dates, "date")
+        return Instants(*dates)
     place, labels = table.labels(name)
     found = [_of_text(label) for label in labels]
     kinds = {kind for number, kind in found if kind}
@@ -86,7 +88,8 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
         allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
         table.refuse_cell(name, int(np.flatnonzero(place == wrong)[0]), allowed)
     kind = kinds.pop() if kinds else "seconds"
-    return Instants(np.array([time for time, _ in found])[place], "date" if kind == "local" else kind)
+    zoned = {"local": False, "date": True}.get(kind)
+    return Instants(np.array([time for time, _ in found])[place], "date" if kind == "local" else kind, zoned)
 
 
 def origin_of(table: Table, times: list[Instants], origin: float | str | None) -> float:
@@ -94,6 +97,8 @@ def origin_of(table: Table, times: list[Instants], origin: float | str | None) -
     kinds = {one.kind for one in times if np.isfinite(one.value).any()}
     if len(kinds) > 1:
         table.refuse(f"its instants are {' and '.join(sorted(kinds))}; allowed: one of them in a table")
+    if {True, False} <= {one.zoned for one in times}:
+        table.refuse("its dates in one column have a zone, and those in another none; allowed: all or none of them")
     kind = kinds.pop() if kinds else "seconds"
     if isinstance(origin, str):
         number, of = _of_text(origin.strip())
@@ -128,16 +133,18 @@ def in_order(table: Table, owner: IntArray, time_s: FloatArray) -> IntArray:
     return np.lexsort((time_s, owner)).astype(np.int64)
 
 
-def _of_dates(values: "NDArray[Any] | pa.StringArray") -> FloatArray | None:
-    """Return us since 1970 of dates that are all written as ISO 8601 says, all with a zone or all without."""
+def _of_dates(values: "NDArray[Any] | pa.StringArray") -> tuple[FloatArray, Kind, bool] | None:
+    """Return us since 1970 of dates that are all written as ISO 8601 says, and whether all have a zone or none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+    for zoned in (False, True):
+        kind = pa.timestamp("us", "UTC") if zoned else pa.timestamp("us")
         try:
-            return np.asarray(pc.cast(pc.cast(values, kind), pa.int64()).to_numpy(zero_copy_only=False), np.float64)
+            found = pc.cast(pc.cast(values, kind), pa.int64()).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
             continue
+        return np.asarray(found, np.float64), "date", zoned
     return None
 
 

@@ -165,7 +165,7 @@ class Server:
         )
 
     def _refuse_to_outlast(self, until_s: float) -> Waiting:
-        """Refuse a policy without a time limit that waits, with nobody in flight, at twice the end of the run."""
+        """Refuse a policy without a time limit that waits, with no client in flight, at twice the end of the run."""
         yield from wait_until(self.env, 2.0 * until_s)
         yield from rest_of_instant(self.env)
         if (waiting := self._runner.waits_in_vain()) is not None:
