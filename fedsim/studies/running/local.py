@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsim.errors import RunError
-from fedsim.learning.executors.workers.channel import module_path
+from fedsim.learning.executors.workers.portable import module_path
 from fedsim.studies.running.records import Done, Task
 from fedsim.studies.running.zygote import KEY
 

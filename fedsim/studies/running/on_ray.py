@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from fedsim.errors import FedsimError
-from fedsim.learning.executors.workers.channel import module_path
+from fedsim.learning.executors.workers.portable import module_path
 from fedsim.studies.running.local import Ended
 from fedsim.studies.running.records import Done, Task, run_pack
 
