@@ -287,11 +287,10 @@ class Participations:
         limits: list[list[tuple[Effect, Limit]]] = [[] for _ in range(self.size)]
         for effect in self._clients.asked[DOWNLINK].limiting:
             if (limit := effect.limit(plan, DOWNLINK, members)) is not None:
-                *numbers, left_s = limit
-                values = [np.broadcast_to(each, members.shape).tolist() for each in numbers]
+                values = [np.broadcast_to(each, members.shape).tolist() for each in limit[:-1]]
                 for of_one_member, row in zip(limits, zip(*values, strict=True), strict=True):
-                    if min(row) < NEVER or left_s is not None:
-                        of_one_member.append((effect, Limit(*row, left_s)))
+                    if min(row) < NEVER or limit.left_s is not None:
+                        of_one_member.append((effect, Limit(*row, left_s=limit.left_s)))
         queue_s, setup_s = plan.queue_s[DOWNLINK].tolist(), plan.setup_s[DOWNLINK].tolist()
         for i in range(self.size):
             if math.isnan(self._ends_s[i]):
