@@ -290,7 +290,7 @@ class Participations:
                 values = [np.broadcast_to(each, members.shape).tolist() for each in limit[:-1]]
                 for of_one_member, row in zip(limits, zip(*values, strict=True), strict=True):
                     if min(row) < NEVER or limit.left_s is not None:
-                        of_one_member.append((effect, Limit(*row, left_s=limit.left_s)))
+                        of_one_member.append((effect, limit._replace(**dict(zip(Limit._fields, row, strict=False)))))
         queue_s, setup_s = plan.queue_s[DOWNLINK].tolist(), plan.setup_s[DOWNLINK].tolist()
         for i in range(self.size):
             if math.isnan(self._ends_s[i]):
