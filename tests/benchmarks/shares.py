@@ -16,13 +16,12 @@ from typing import Self
 PARTS = {
     "selection": (
         "fedsim/selectors/",
-        "fedsim/rounds/server/selection",
-        "fedsim/rounds/server/roster",
-        "fedsim/rounds/server/refill",
-        "fedsim/rounds/server/knowledge",
+        "fedsim/rounds/server/crowd",
+        "fedsim/rounds/server/candidates",
+        "fedsim/rounds/server/view",
         "fedsim/devices/availability/",
     ),
-    "records": ("fedsim/history/", "fedsim/rounds/server/round_log"),
+    "records": ("fedsim/history/", "fedsim/rounds/server/rows"),
     "network": ("fedsim/network/",),
     "SimPy": ("simpy/",),
     "clients and server": ("fedsim/rounds/", "fedsim/devices/", "fedsim/privacy/", "fedsim/learning/"),

@@ -14,20 +14,8 @@ ABOUT_FEATURES = {
     "faults.py",
     *(f"audit/{name}.py" for name in ("audit", "carried", "energy", "refusal")),
     *(f"clients/{name}.py" for name in ("budget_left", "context", "description", "widths", "workload")),
-    *(
-        f"server/{name}.py"
-        for name in (
-            "at_request",
-            "charges",
-            "context",
-            "declared",
-            "exchanges",
-            "loads",
-            "nobody",
-            "oracle",
-            "questions",
-        )
-    ),
+    *(f"server/{name}.py" for name in ("at_request", "charges", "context", "declared", "loads", "nobody")),
+    *(f"server/{name}.py" for name in ("oracle", "questions")),
 }
 
 

@@ -15,7 +15,8 @@ from fedsim.errors import SelectorError
 from fedsim.learning import Model, Release
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.participations import Participations
-from fedsim.rounds.effects.contract import AskingServer, Effect
+from fedsim.rounds.effects.contract import AskingServer, Effect, Effects
+from fedsim.rounds.secure.exchange import SecureExchange
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.crowd import Draws
 from fedsim.selectors import Answers, Probe, RandomizedResponse, RoundView
@@ -190,3 +191,9 @@ def why_no_norms(context: ServerContext) -> str:
     if context.policy.traits.concurrency is not None:
         return "at an asynchronous server, whose model moves on meanwhile"
     return ""
+
+
+def exchanges_of(context: ServerContext, effects: Effects) -> Effects:
+    """Return those of the run, then the selector's questions and the steps of secure aggregation."""
+    own = [Questions(context)] if context.selector.probe is not None else []
+    return Effects([*effects, *own, *([] if context.secure is None else [SecureExchange(context.secure)])])

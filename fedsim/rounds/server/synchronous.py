@@ -7,33 +7,32 @@ before).
 """
 
 import math
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
-from simpy import Environment, Event, Interrupt
+from simpy import Environment, Event
 
 from fedsim.answers import unchecked
-from fedsim.arrays import FloatArray, IntArray
-from fedsim.clock import LastOfInstant, Waiting, first_of
+from fedsim.arrays import IntArray
+from fedsim.clock import Waiting
 from fedsim.errors import FedsimError, PartError, ScenarioError, SelectorError
 from fedsim.history.outcomes import Fate, RoundEnd
 from fedsim.learning import Model
-from fedsim.per_client import Values
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.participations import Participations
-from fedsim.rounds.plan import Plan
 from fedsim.rounds.policies.contracts import POLICIES
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.server.buffer import Buffer
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.crowd import Crowd, Draws
-from fedsim.rounds.server.exchanges import exchanges_of
 from fedsim.rounds.server.loads import Loads
+from fedsim.rounds.server.messages import Messages
 from fedsim.rounds.server.oracle import with_future
+from fedsim.rounds.server.questions import exchanges_of
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.view import all_members, with_answers
 from fedsim.selectors import Cohort, RoundView
@@ -43,11 +42,7 @@ _BY_DISPATCH: Final = attrgetter("order")
 _NOBODY: Final = Cohort(np.zeros(0, dtype=np.int64))
 
 
-def _no_row(**_: Any) -> None:
-    """Add messages to no table."""
-
-
-class SynchronousServer:
+class SynchronousServer(Messages):
     """One server and its clients; a `RoundRunner` to the run, and a `ServerPort` to its policy."""
 
     asynchronous: bool = False
@@ -76,7 +71,6 @@ class SynchronousServer:
         self._limit_s: float | None = None
         self._open: dict[CohortRun, None] = {}
         self._ended: dict[CohortRun, None] = {}  # open cohorts with members that have ended since the last round
-        self._question: tuple[Participations, Callable[[int], str]] | None = None
 
     # A round.
 
@@ -309,81 +303,6 @@ class SynchronousServer:
                 self._ended[run] = None
         return final
 
-    # Messages of effects.
-
-    def message(
-        self,
-        client: IntArray,
-        draw: int,
-        bits: tuple[Values, Values],
-        samples: FloatArray | None = None,
-        compute_s: FloatArray | None = None,
-    ) -> Plan:
-        """Return the plan of a message down, some work and a message up, which start now; see `ask`."""
-        none = np.zeros(client.size)
-        return Plan(
-            client,
-            self.number,
-            draw,
-            looked_s=self.env.now,
-            candidacy_draw=self.crowd.draw(self.number),
-            bits=bits,
-            samples=none if samples is None else samples,
-            compute_s=none if compute_s is None else compute_s,
-        )
-
-    def ask(
-        self,
-        plan: Plan,
-        record: Callable[[Participations], None] | None = None,
-        wait_s: float | None = None,
-        in_vain: Callable[[int], str] = "{} clients can never respond".format,
-    ) -> Generator[Event, Any, IntArray]:
-        """Exchange one message with each client of a plan, and return the positions of those that have responded.
-
-        The server waits for ``wait_s`` or, with None, until each client has responded or is lost. However the exchange
-        ends, it is recorded; ``in_vain`` says why it never ends, given how many clients never respond.
-        """
-        record = self._check if record is None else record
-        plan.update, plan.waits_for_all = False, wait_s is None
-        over, running = self.env.event(), plan.client.size
-
-        def ended(*_: object) -> None:
-            nonlocal running
-            running -= 1
-            if not running:
-                over.succeed()
-
-        if wait_s is None and plan.on_upload is None and self.clients.none_is_lost:
-            # The last response is the one event that counts.
-            asked = Participations(self.clients, plan)
-            over = asked.delivered(plan.client.size)
-        else:
-            asked = Participations(self.clients, plan, ended)
-        self._question = asked, in_vain
-        try:
-            if wait_s is None:
-                yield over
-            else:
-                yield from first_of(self.env, over, LastOfInstant(self.env, wait_s))
-        except Interrupt:
-            yield from self._close_question(asked, record)
-            raise
-        yield from self._close_question(asked, record)
-        return np.flatnonzero(asked.arrived)
-
-    def _close_question(self, asked: Participations, record: Callable[[Participations], None]) -> Waiting:
-        """Cancel clients that have not responded, and record what the question has cost."""
-        if asked.cancel():
-            yield self.env.timeout(0)
-        self._question = None
-        asked.settle()
-        record(asked)
-
-    def _check(self, asked: Participations) -> None:
-        """Check what messages without a table of their own have cost."""
-        self.rows.add_message(_no_row, self.number, self.rows.sent, asked.records())
-
     # What the run and its policy ask.
 
     def next_start_s(self, number: int) -> float:
@@ -436,9 +355,8 @@ class SynchronousServer:
         round_ = self.round
         if round_ is None or any(not run.participations.ended.all() for run in self._open):
             return None
-        if self._question is not None:
-            asked, why = self._question
-            return ScenarioError(why(int(np.count_nonzero(~asked.ended))))
+        if unanswered := self.unanswered():
+            return ScenarioError(unanswered)
         policy = POLICIES.kind_of(unchecked(self.context.policy))
         delivered = 0 if round_.cohort_run is None else int(round_.cohort_run.participations.arrived.sum())
         error = PartError(

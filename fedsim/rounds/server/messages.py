@@ -1,0 +1,111 @@
+"""Messages of a server beside participations: each is a plan of other sizes, and takes the same ways as a model."""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+from simpy import Environment, Event, Interrupt
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.clock import LastOfInstant, Waiting, first_of
+from fedsim.per_client import Values
+from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.clients.participations import Participations
+from fedsim.rounds.plan import Plan
+from fedsim.rounds.server.crowd import Crowd
+from fedsim.rounds.server.rows import Rows
+
+
+class Messages:
+    """What effects ask of a server: links, media, losses and energy hold for messages as for participations."""
+
+    env: Environment
+    clients: Clients
+    crowd: Crowd
+    rows: Rows
+    number: int
+    _question: tuple[Participations, Callable[[int], str]] | None = None
+
+    def message(
+        self,
+        client: IntArray,
+        draw: int,
+        bits: tuple[Values, Values],
+        samples: FloatArray | None = None,
+        compute_s: FloatArray | None = None,
+    ) -> Plan:
+        """Return the plan of a message down, some work and a message up, which start now; see `ask`."""
+        none = np.zeros(client.size)
+        return Plan(
+            client,
+            self.number,
+            draw,
+            looked_s=self.env.now,
+            candidacy_draw=self.crowd.draw(self.number),
+            bits=bits,
+            samples=none if samples is None else samples,
+            compute_s=none if compute_s is None else compute_s,
+        )
+
+    def ask(
+        self,
+        plan: Plan,
+        record: Callable[[Participations], None] | None = None,
+        wait_s: float | None = None,
+        in_vain: Callable[[int], str] = "{} clients can never respond".format,
+    ) -> Generator[Event, Any, IntArray]:
+        """Exchange one message with each client of a plan, and return the positions of those that have responded.
+
+        The server waits for ``wait_s`` or, with None, until each client has responded or is lost. However the exchange
+        ends, it is recorded; ``in_vain`` says why it never ends, given how many clients never respond.
+        """
+        record = self._check if record is None else record
+        plan.update, plan.waits_for_all = False, wait_s is None
+        over, running = self.env.event(), plan.client.size
+
+        def ended(*_: object) -> None:
+            nonlocal running
+            running -= 1
+            if not running:
+                over.succeed()
+
+        if wait_s is None and plan.on_upload is None and self.clients.none_is_lost:
+            # The last response is the one event that counts.
+            asked = Participations(self.clients, plan)
+            over = asked.delivered(plan.client.size)
+        else:
+            asked = Participations(self.clients, plan, ended)
+        self._question = asked, in_vain
+        try:
+            if wait_s is None:
+                yield over
+            else:
+                yield from first_of(self.env, over, LastOfInstant(self.env, wait_s))
+        except Interrupt:
+            yield from self._close_question(asked, record)
+            raise
+        yield from self._close_question(asked, record)
+        return np.flatnonzero(asked.arrived)
+
+    def _close_question(self, asked: Participations, record: Callable[[Participations], None]) -> Waiting:
+        """Cancel clients that have not responded, and record what the question has cost."""
+        if asked.cancel():
+            yield self.env.timeout(0)
+        self._question = None
+        asked.settle()
+        record(asked)
+
+    def _check(self, asked: Participations) -> None:
+        """Check what messages without a table of their own have cost."""
+        self.rows.add_message(_no_row, self.number, self.rows.sent, asked.records())
+
+    def unanswered(self) -> str:
+        """Return why the present question waits, if no client is in flight any more; empty without one."""
+        if self._question is None:
+            return ""
+        asked, why = self._question
+        return why(int(np.count_nonzero(~asked.ended)))
+
+
+def _no_row(**_: Any) -> None:
+    """Add messages to no table."""
