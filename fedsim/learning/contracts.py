@@ -24,7 +24,7 @@ from fedsim.answers import (
 )
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.aggregation.combining import Of
-from fedsim.learning.computing import ExecutorUsed, Work
+from fedsim.learning.computing import Work
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import (
     PENDING_EVALUATION,
@@ -36,109 +36,13 @@ from fedsim.learning.evaluation import (
 from fedsim.learning.learner_answers import LabelCounts, Measured
 from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.models.channels import Widths
-from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
+from fedsim.learning.sizes import Sizes
 from fedsim.measurements import MOST_WORK
 
 
-class Learner(Protocol):
-    """What is learned in one run.
-
-    Examples
-    --------
-    >>> from fedsim.learning import NoLearning
-    >>> from fedsim.streams import Streams
-    >>> learner = NoLearning(samples_per_client=50).build(clients=3, streams=Streams(0))
-    >>> first, weights = learner.initial(), np.array([0.5, 0.5])
-    >>> learner.aggregate(first, learner.updates(first, np.array([0, 2])), weights).version
-    1
-    """
-
-    @property
-    def work(self) -> Work:
-        """What has been computed, and what was found in a store."""
-        ...
-
-    @property
-    def architecture(self) -> Architecture | None:
-        """The model without its numbers; None without learning."""
-        ...
-
-    @property
-    def data_digest(self) -> str | None:
-        """Digest of the data set; None without learning."""
-        ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences on the data and what counts of them, for the notes of a run."""
-        ...
-
-    @property
-    def flops_per_sample(self) -> float | None:
-        """Floating-point operations to train on one sample, forward and backward; None if unknown."""
-        ...
-
-    @property
-    def executor_used(self) -> ExecutorUsed | None:
-        """What computes trainings and evaluations; None without learning."""
-        ...
-
-    @property
-    def model_bits(self) -> float | None:
-        """Bits of the model when it is sent; None if unknown."""
-        ...
-
-    @property
-    def update_bits(self) -> float | None:
-        """Bits of an update when it is sent; None if unknown."""
-        ...
-
-    @property
-    def remembers(self) -> bool:
-        """Whether an update depends on those that the client sent before, as with error feedback.
-
-        The server then asks for each update as soon as it has arrived, once: `updates` goes on from what the client's
-        update of the call before left. An update that never arrives is not asked for, and leaves nothing.
-        """
-        ...
-
-    @property
-    def widths(self) -> Widths | None:
-        """Widths of the model among which that of each participation is chosen; None for the whole model always."""
-        ...
-
-    @property
-    def samples(self) -> IntArray:
-        """Training samples of every client, shape (K,); zero in a run about timing only that does not state them."""
-        ...
-
-    @property
-    def label_counts(self) -> IntArray | None:
-        """Training samples of every client with each label, shape (K, labels); None without labels."""
-        ...
-
-    def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
-        """Return how many samples each client passes through its model in one local training, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        work : share of the local work that each does, in (0, 100], shape (n,); all of it if None
-        got : samples that each client has drawn to work on, shape (n,); all of its own if None
-        """
-        ...
-
-    def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        """Return the share of each client's work nearest to a wish that is a whole number of its steps, at least one.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        work : wished shares, in (0, 100], shape (n,)
-        up : whether to round up, as `updates` does, or down
-        """
-        ...
+class Lineage(Protocol):
+    """Models and updates as handles: what is made of what; to ask computes nothing."""
 
     def initial(self) -> Model:
         """Return the model of version 0."""
@@ -247,6 +151,15 @@ class Learner(Protocol):
         """
         ...
 
+
+class Results(Protocol):
+    """What is computed: measurements, evaluations, and the numbers of models."""
+
+    @property
+    def work(self) -> Work:
+        """What has been computed, and what was found in a store."""
+        ...
+
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
         """Return measurements of delivered updates; trainings that they need and that have not run are run.
 
@@ -309,18 +222,6 @@ class Learner(Protocol):
         """
         ...
 
-    def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        """Return the work of a probe as a number of samples trained on, for each client, shape (n,).
-
-        A forward pass is a third of a training pass, see `fedsim.learning.local_training.FORWARD_AND_BACKWARD`.
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        samples : that the probe looks at; None for all of the client's
-        """
-        ...
-
     def evaluate(self, model: Model) -> Evaluation | None:
         """Return accuracy and loss on the whole test set, running the trainings needed; None without learning.
 
@@ -373,6 +274,20 @@ class Learner(Protocol):
         model : any model of this run
         """
         ...
+
+
+class Learner(Sizes, Lineage, Results, Protocol):
+    """What is learned in one run.
+
+    Examples
+    --------
+    >>> from fedsim.learning import NoLearning
+    >>> from fedsim.streams import Streams
+    >>> learner = NoLearning(samples_per_client=50).build(clients=3, streams=Streams(0))
+    >>> first, weights = learner.initial(), np.array([0.5, 0.5])
+    >>> learner.aggregate(first, learner.updates(first, np.array([0, 2])), weights).version
+    1
+    """
 
 
 LEARNER: Final = Contract(
