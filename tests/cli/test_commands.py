@@ -315,7 +315,7 @@ def test_run_says_what_was_computed_and_what_was_found_and_is_done_at_once_when_
         (("--store", "store", "--no-store"), "--store and --no-store exclude each other"),
         (("--keep-models", "some"), "keep-models: 'some' is not allowed"),
         (("--executor", "stackd"), "executor: there is no executor 'stackd' (did you mean 'stacked'?); allowed: auto,"),
-        (("--device", "abacus"), "device: 'abacus' is not allowed with the executor 'sequential'; allowed: 'cpu'"),
+        (("--device", "abacus"), "device: 'abacus' is not allowed; it must be 'cpu', 'cuda' or 'cuda:N'"),
         (("--precision", "float16"), "precision: 'float16' is not allowed; it must be one of float32, bfloat16"),
     ],
 )
