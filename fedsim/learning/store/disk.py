@@ -153,6 +153,8 @@ class DiskStore:
         return self.folder / "large" / digest[:2] / f"{digest}.safetensors"
 
     def _put(self, sql: sqlite3.Connection, digest: str, arrays: Arrays) -> None:
+        if sql.execute("UPDATE model SET used_s = ? WHERE digest = ?", (time.time(), digest)).rowcount:
+            return
         for name, values in arrays.items():
             if values.dtype.name not in _TYPES or name == "__metadata__":
                 raise TypeError(f"array {name!r} of {values.dtype} cannot be kept as safetensors")
@@ -165,7 +167,7 @@ class DiskStore:
             part.write_bytes(content)
             part.replace(path)
         row = (digest, len(content), time.time(), None if large else content, zlib.crc32(content))
-        sql.execute("REPLACE INTO model VALUES (?, ?, ?, ?, ?)", row)
+        sql.execute("INSERT INTO model VALUES (?, ?, ?, ?, ?)", row)
         if sql.execute("SELECT sum(bytes) FROM model").fetchone()[0] > self.limit_bytes:
             self._removed(sql, _BEYOND, self.limit_bytes)
 

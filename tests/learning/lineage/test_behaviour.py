@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim import Scenario, simulate
+from fedsim import Component, Scenario, simulate
 from fedsim.learning import (
     Aggregator,
     Compressor,
@@ -111,6 +111,11 @@ class Falling(Schedule):
         return np.full(steps, 1.0 / (1.0 + Config.scale * version))
 
 
+class Shifted(Component):
+    def release(self, update, epsilon, buffers, rng):
+        return update + np.float32(0.1 * Config.scale)
+
+
 def rows():
     return X * Config.rows, Y
 
@@ -137,6 +142,10 @@ CASES = {
     "aggregation": (lambda value: setattr(Config, "scale", value), {"aggregation": Shrunk()}),
     "compression": (lambda value: setattr(Config, "scale", value), {"compression": Coarse()}),
     "schedule": (lambda value: setattr(Config, "scale", value), {"local": {"batch_size": 8, "schedule": Falling()}}),
+    "mechanism": (
+        lambda value: setattr(Config, "scale", value),
+        {"privacy": {"budget": {"kind": "unlimited", "epsilon": 1.0}, "mechanism": Shifted()}},
+    ),
     "data": (lambda value: setattr(Config, "rows", value), {"data": rows}),
 }
 
@@ -150,8 +159,14 @@ def _restored(tmp_path, monkeypatch):
     set_global(1.0)
 
 
-def evaluations(store, rounds=3, **learning):
-    tables = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": rounds}}
+def evaluations(store, rounds=3, privacy="none", **learning):
+    tables = {
+        "privacy": privacy,
+        "name": "t",
+        "crowd": {"clients": 4},
+        "network": "pause-two-speed",
+        "rounds": {"count": rounds},
+    }
     base = {"data": (X, Y), "model": "logistic-regression", "local": {"batch_size": 8}, **learning}
     history = simulate(Scenario(**tables, selector="all", learning=base), store=store, executor="sequential")
     return history.evaluations.select(["loss", "accuracy", "metrics"]).to_pylist(), history
