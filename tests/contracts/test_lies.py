@@ -23,6 +23,7 @@ KNOWN = {
     **dict.fromkeys(("client", "sites_m"), THREE),
     "layout": SimpleNamespace(initial=THREE),
     "updates": np.zeros((3, 3)),
+    "done": SimpleNamespace(weight=THREE),
 }
 
 
