@@ -149,7 +149,7 @@ class _Checked(Examination):
         can = np.flatnonzero(np.isfinite(took_s))
         up = way == "uplink"
         if can.size and not self.links.shared[up]:
-            before = np.zeros(can.size)
+            before, air_before_s = np.zeros(can.size), np.zeros(can.size)
             for part in (0.0, 0.25, 0.5, 1.0):
                 arguments = self.client[can], 1, start_s[can], part * took_s[can], self.bits
                 bits = self.ask("carried_bits", partial(self.links.carried_bits, up=up), *arguments)
@@ -160,6 +160,13 @@ class _Checked(Examination):
                 grows = np.all(bits >= before * (1 - _SLACK)) and np.all(bits <= self.bits * (1 + _SLACK))
                 self.law(bool(grows), f"carried_bits of the {way} fell with time, or exceeded its {self.bits} bits")
                 before = bits
+                air_s = self.ask("on_air_s", partial(self.links.on_air_s, up=up), *arguments)
+                right = fits(air_s, np.float64, (can.size,)) and np.all(air_s >= air_before_s * (1 - _SLACK))
+                self.law(
+                    right and bool(np.all(air_s <= part * took_s[can] * (1 + _SLACK))),
+                    f"on_air_s of the {way} fell with time, or exceeded the seconds since the start",
+                )
+                air_before_s = air_s
             whole = bool(np.all(before >= self.bits * (1 - _SLACK)))
             self.law(whole, f"carried_bits of the {way} is less than {self.bits} bits at the end of the transfer")
 
@@ -221,6 +228,8 @@ class _Checked(Examination):
         self.law(grows, f"open: sent_bits of a transfer on the {way} fell, or exceeded its {self.bits} bits")
         queued = all(0 <= transfer.queued_s() <= now_s for transfer in transfers)
         self.law(queued, f"open: queued_s of a transfer on the {way} is not between 0 and the time since its start")
+        on_air = all(0 <= transfer.on_air_s(now_s) <= now_s for transfer in transfers)
+        self.law(on_air, f"open: on_air_s of a transfer on the {way} is not between 0 and the time since its start")
         return sent
 
     def _ends(self, way: str, transfers: list[Transfer], cancelled: Transfer | None, kept: float) -> None:

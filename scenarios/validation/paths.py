@@ -124,9 +124,10 @@ def lora(_effort: float) -> Iterator[Row]:
     # A hundred sensors of one factor begin a hundred packets each; in pure ALOHA exp(-2 G) of them get through.
     env, network, sensors, packets = Environment(), LoRa(), 100, 100.0
     channel = AlohaChannel(env, network.overlap, network.capture_db)
-    messages = [channel.send(1.0, packets, 0.0, 0.0, 0.0, 1.0) for _ in range(sensors)]
+    duty = network.uplink_duty_cycle
+    messages = [channel.send(1.0, packets, 0.0, 0.0, 0.0, duty) for _ in range(sensors)]
     env.run(until=env.all_of([message.done for message in messages]))
-    load = sensors * network.uplink_duty_cycle / network.channels
+    load = sensors * duty / network.channels
     yield exact(
         "LoRa, 100 sensors, share of packets not lost (exp(-2 G) within 1 %)",
         packets / env.now,

@@ -95,7 +95,7 @@ class Pipe(Sound, SharedMedium):
     """A medium that never carries a bit."""
 
     shared = Directions(down=False, up=True)
-    stops = True
+    stops, air = True, 1.0
 
     def open(self, env):
         self.env = env
@@ -105,11 +105,12 @@ class Pipe(Sound, SharedMedium):
         raise NotImplementedError
 
     def uplink(self, client, bits):
-        return Sent(self.env, bits, self.expected_uplink_s(bits)[client], self.stops)
+        return Sent(self.env, bits, self.expected_uplink_s(bits)[client], self.stops, self.air)
 
 
 class Sent(Transfer):
-    def __init__(self, env, bits, took_s, stops):
+    def __init__(self, env, bits, took_s, stops, air):
+        self.air = air
         self.env, self.bits, self.took_s, self.came_s, self.stops = env, bits, took_s, env.now, stops
         self.done = env.timeout(took_s) if not stops else env.event()
 
@@ -118,6 +119,9 @@ class Sent(Transfer):
 
     def sent_bits(self):
         return min(1.0, (self.env.now - self.came_s) / self.took_s) * self.bits
+
+    def on_air_s(self, elapsed_s):
+        return self.air * elapsed_s
 
 
 def check(links):
@@ -172,6 +176,11 @@ test_a_broken_network_is_refused_for_its_fault = refuses(
             r"carried_bits of the downlink is less than .* bits at the end of the transfer",
         ),
         (
+            spoilt(Sound, "on_air_s", lambda seconds: 2 * seconds),
+            r"on_air_s of the downlink fell with time, or exceeded",
+        ),
+        (spoilt(Sound, "on_air_s", lambda seconds: 1.0 - seconds), r"on_air_s of the downlink fell with time"),
+        (
             lying(
                 Sound,
                 "downlink_s",
@@ -186,6 +195,7 @@ test_a_broken_network_is_refused_for_its_fault = refuses(
         (stating(Sound, shared=Directions(down=True, up=False)), r"Own.build returned a Lie that shares a direction"),
         (Pipe, r"transfer 0 on the uplink has not ended"),
         (stating(Pipe, stops=False), r"that was cancelled sent bits, or ended, afterwards"),
+        (stating(Pipe, stops=False, air=2.0), r"on_air_s of a transfer on the uplink is not between 0 and the time"),
         (dict, r"build failed with TypeError"),
         (lambda *_: {}, r"Own.build returned a dict; allowed: links that derive from fedsim.network.Links"),
     ],

@@ -126,7 +126,8 @@ def test_a_slower_clock_takes_longer_and_saves_energy():
 def test_joules_of_a_round_at_half_the_power_and_half_the_clock(sending):
     """By hand: seconds on the air, without propagation, times watts, and work at 2 W.
 
-    The amplifier radiates 40 % of what it draws. At half the clock the work takes twice as long at an eighth of the power, so that it costs a fourth.
+    The amplifier radiates 40 % of what it draws. At half the clock the work takes twice as long at an eighth of the
+    power, so that it costs a fourth.
     """
     battery = {"kind": "battery", "capacity_j": 1e5, "compute_w": 2.0, "receive_w": 0.9}
     battery |= {"amplifier_efficiency": 0.4, "circuit_w": 0.3, **sending}
