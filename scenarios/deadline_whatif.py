@@ -6,16 +6,19 @@ All runs have one seed: the same places, fading and speeds. Differences between 
 """
 
 import argparse
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from fedsim import Scenario, draw, sweep
 from fedsim.history import save
+from fedsim.studies.metrics import Value
 
 DEADLINES_S = (0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0)
-TARGETS = ("80%", "90%", "95%")  # test accuracies
-FORMS = {"mean_round_s": ".3f", "delivered_share": ".1%", "final_accuracy": ".1%"}
+TIMES = ("time_to_80%", "time_to_90%", "time_to_95%")
+FORMS = {"mean_round_s": ".3f", "delivered_share": ".1%", "final_accuracy": ".1%", **dict.fromkeys(TIMES, ".1f")}
 SELECTOR = {"kind": "uniform", "cohort": 10}  # no learning of who is fast: the deadline does all the work
 
 
@@ -26,31 +29,30 @@ def main() -> None:
     arguments = parser.parse_args()
     base = Scenario.load(Path(__file__).with_name("quickstart.toml"))
     base = base.replace({"selector": SELECTOR, "rounds.count": arguments.rounds})
-    rules = {f"{deadline_s:g} s": {"rounds.policy.deadline_s": deadline_s} for deadline_s in DEADLINES_S}
-    forms = FORMS | {f"time_to_{target}": ".1f" for target in TARGETS}
-    variants = {**rules, "wait for all": {"rounds.policy": "wait-for-all"}}
-    study = sweep(base, variants=variants, seeds=[base.seed], metrics=list(forms), out=arguments.out)
-    print("".join(f"{title:>17}" for title in ("deadline", *forms)))
+    variants: dict[str, dict[str, Any]] = {
+        f"{deadline_s:g} s": {"rounds.policy.deadline_s": deadline_s} for deadline_s in DEADLINES_S
+    }
+    variants["wait for all"] = {"rounds.policy": "wait-for-all"}
+    study = sweep(base, variants=variants, seeds=[base.seed], metrics=list(FORMS), out=arguments.out)
+    print(f"{study.folder}\n" + "".join(f"{title:>17}" for title in ("deadline", *FORMS)))
     for key in study:
-        values = [(study.values(name)[key], form) for name, form in forms.items()]
-        cells = [format(one.value, form) if one.reached else "never" for one, form in values]
+        found = {name: study.values(name)[key] for name in FORMS}
+        cells = [format(one.value, FORMS[name]) if one.reached else "never" for name, one in found.items()]
         print("".join(f"{cell:>17}" for cell in (key[0], *cells)))
     draw([study[key] for key in study], smoothing=5, labels=list(variants), out=arguments.out / "accuracy.png")
-    times = {target: list(study.values(f"time_to_{target}").values()) for target in TARGETS}
-    figure = bars({target: [one.value * one.reached for one in of] for target, of in times.items()}, list(variants))
-    save(figure, arguments.out / "time_to_accuracy.png")
-    print(f"\n{arguments.out / 'accuracy.png'}\n{arguments.out / 'time_to_accuracy.png'}")
+    save(bars({name: study.values(name).values() for name in TIMES}, list(variants)), arguments.out / "times.png")
 
 
-def bars(times_s: dict[str, list[float]], names: list[str]) -> Figure:
+def bars(times: Mapping[str, Collection[Value]], names: list[str]) -> Figure:
     """Return bars of the time to each target for each deadline; a target never reached has no bar."""
     figure = Figure(figsize=(7.0, 4.0), dpi=150, layout="constrained")
     axes = figure.add_subplot(xlabel="deadline", ylabel="simulated seconds to test accuracy, first reached")
-    for i, (target, of) in enumerate(times_s.items()):
-        drawn = axes.bar([place + 0.27 * i for place in range(len(of))], of, 0.27, label=target)
-        axes.bar_label(drawn, ["" if time_s else "never" for time_s in of], rotation=90, fontsize=7)
+    for i, (name, of) in enumerate(times.items()):
+        seconds = [one.value * one.reached for one in of]
+        drawn = axes.bar([place + 0.27 * i for place in range(len(of))], seconds, 0.27, label=name)
+        axes.bar_label(drawn, ["" if one.reached else "never" for one in of], rotation=90, fontsize=7)
     axes.set_xticks([place + 0.27 for place in range(len(names))], names)
-    axes.legend(title="accuracy", frameon=False)
+    axes.legend(frameon=False)
     return figure
 
 
