@@ -3,7 +3,7 @@
 import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -116,7 +116,10 @@ class StudyResult:
         RunError
             If the run cannot be continued, because its first rounds depend on how many there are.
         """
-        point, own = self._ended[variant, seed], self[variant, seed]
+        return self._watched((variant, seed), self[variant, seed])
+
+    def _watched(self, key: tuple[str, int], own: History) -> History:
+        point, (variant, seed) = self._ended[key], key
         done = self._records.longest(point.digest)
         if done is None or done.rounds is None:
             return own
@@ -137,25 +140,30 @@ class StudyResult:
         name : of the metric
         """
         if name not in self._values:
-            one = metric(name)
-            self._values[name] = {key: self._value(one, *key) for key in self._ended}
+            # A run is read once for all metrics of the study.
+            names = [name, *(other for other in self.study.metrics if name in self.study.metrics and other != name)]
+            self._values.update({other: {} for other in names})
+            for key in self._ended:
+                own = self[key]
+                far = self._watched(key, own) if any(metric(other).spends for other in names) else own
+                for other in names:
+                    self._values[other][key] = self._value(metric(other), key, own, far)
         return self._values[name]
 
     @cached_property
     def _values(self) -> dict[str, dict[tuple[str, int], Value]]:
         return {}
 
-    def _value(self, one: Metric, variant: str, seed: int) -> Value:
+    def _value(self, one: Metric, key: tuple[str, int], own: History, far: History) -> Value:
         if not one.spends:
-            return one.of(self[variant, seed])
-        point = self._ended[variant, seed]
-        history = self.watched(variant, seed)
-        found, done = one.of(history), self._records.longest(point.digest)
+            return one.of(own)
+        point = self._ended[key]
+        found, done = one.of(far), self._records.longest(point.digest)
         rounds = (done.rounds if done else None) or point.scenario.rounds.count
         stopped = point.scenario.rounds.until_s is not None or point.scenario.rounds.target_accuracy is not None
-        if history.rounds.num_rows < rounds and not (stopped and rounds == point.scenario.rounds.count):
+        if far.rounds.num_rows < rounds and not (stopped and rounds == point.scenario.rounds.count):
             # It has ended for good: nothing comes after.
-            return Value(found.value, found.reached or not one.waits, math.inf)
+            return replace(found, reached=found.reached or not one.waits, watched=math.inf)
         return found
 
     def table(self, *metrics: str) -> pa.Table:

@@ -20,11 +20,12 @@ STUDIES = {
     "edge_or_cell.py": ["--rounds", "3", "--seeds", "1"],
     "half_deliver.py": ["--clients", "30", "--cohort", "3", "--rounds", "3", "--seeds", "1"],
     "messages.py": ["--rounds", "3", "--seeds", "1"],
+    "study_coverage.py": ["--studies", "5"],
     "straggler_whatif.py": ["--seconds", "4", "--seeds", "1"],
     "validate_laws.py": ["--quick"],
     "widths.py": ["--rounds", "3", "--seeds", "1"],
 }
-WITHOUT_PICTURES = {"half_deliver.py", "validate_laws.py"}
+WITHOUT_PICTURES = {"half_deliver.py", "study_coverage.py", "validate_laws.py"}
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +104,8 @@ def test_study_runs_and_draws(name, tmp_path):
     assert printed(name, tmp_path, *STUDIES[name], "--out", tmp_path / "out").strip()
     written = {path.suffix for path in (tmp_path / "out").iterdir() if path.is_file()}
     assert ".png" in written
-    assert written <= {".png", ".csv", ".md"}
+    of_study = {".toml", ".jsonl", ".arrows", ""}  # its folder, beside its figures
+    assert written <= {".png", ".csv", ".md"} | (of_study if ".jsonl" in written else set())
 
 
 @pytest.mark.slow

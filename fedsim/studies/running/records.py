@@ -21,7 +21,7 @@ from fedsim.simulation import EvaluatingAll, Simulation, asked_of
 
 INDEX: Final = "index.jsonl"
 _TABLES: Final = "tables.arrows"
-_ZSTD: Final = pa.ipc.IpcWriteOptions(compression="zstd")
+_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def packed(history: History) -> tuple[dict[str, int], bytes]:
     parts: dict[str, pa.Buffer] = {}
     for name, table in history.tables().items():
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema, options=_ZSTD) as writer:
+        with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
             writer.write_table(table)
         parts[name] = sink.getvalue()
     return {name: part.size for name, part in parts.items()}, b"".join(memoryview(part) for part in parts.values())
