@@ -11,11 +11,9 @@ FEATURES = re.compile(
 ROOMS = {"effects", "hierarchy", "secure"}
 # Files about one feature or several, which the list of effects is to take over; the aim is none.
 ABOUT_FEATURES = {
-    "faults.py",
+    *("faults.py", "workload.py"),
     *(f"audit/{name}.py" for name in ("audit", "carried", "energy", "refusal")),
-    *(f"clients/{name}.py" for name in ("budget_left", "context", "description", "widths", "workload")),
-    *(f"server/{name}.py" for name in ("at_request", "charges", "context", "declared", "loads", "nobody")),
-    *(f"server/{name}.py" for name in ("oracle", "questions")),
+    *(f"server/{name}.py" for name in ("charges", "context", "declared", "loads", "nobody", "oracle", "questions")),
 }
 
 

@@ -274,9 +274,7 @@ def test_laws_of_a_round(clients, deadline_s, count):
 class Ticking(RoundPolicy):
     """Looks once a second whether more clients have delivered than it has sent."""
 
-    def run(self, server, round_):
-        cohort = yield from server.select(round_, round_.cohort_size)
-        server.dispatch(cohort, round_)
+    def wait(self, server, round_):
         while round_.size < 99:
             yield round_.limit(1.0)
         return RoundEnd.ENOUGH
@@ -285,5 +283,5 @@ class Ticking(RoundPolicy):
 def test_a_policy_that_no_event_can_end_is_refused_though_time_goes_on():
     tables = {"name": "t", "crowd": {"clients": 2}, "network": "pause-two-speed", "selector": "all", "learning": "none"}
     scenario = Scenario(**tables, devices={"compute": "zero"}, rounds={"count": 3, "until_s": 5.0, "policy": Ticking()})
-    with pytest.raises(PartError, match=r"Ticking.run waits for ever: no client is in flight"):
+    with pytest.raises(PartError, match=r"Ticking.wait waits for ever: no client is in flight"):
         simulate(scenario, store=False)
