@@ -234,3 +234,16 @@ def test_a_file_that_no_number_shows_is_part_of_the_identity():
     hits = store.hits
     evaluations(store, model=late)
     assert store.hits == hits
+
+
+def test_a_part_that_asks_another_program_shares_nothing_and_says_so():
+    def asking():
+        subprocess.run([sys.executable, "-c", ""], check=True)
+        return linear()
+
+    store = MemoryStore()
+    _, history = evaluations(store, model=asking)
+    assert any("has asked for more than files (subprocess.Popen)" in note for note in history.notes)
+    hits = store.hits
+    evaluations(store, model=asking)
+    assert store.hits == hits
