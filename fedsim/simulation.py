@@ -236,7 +236,8 @@ def simulate(
     on_round : called after every round with a `Progress`
     executor : what computes trainings and evaluations: a kind of `fedsim.learning.EXECUTORS`, ``"module:Class"``, or
         what makes one; ``FEDSIM_EXECUTOR`` or ``"auto"`` by default. The history does not depend on it beyond rounding.
-    device : where the executor computes, in torch's words; ``FEDSIM_DEVICE`` or ``"cpu"`` by default
+    device : where the executor computes, in torch's words; ``FEDSIM_DEVICE`` by default, else the CPU, or with
+        the executor ``"auto"`` a GPU that saves more time than its start takes
     precision : of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``
 
     Returns

@@ -41,7 +41,7 @@ def run(
         str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, auto).")
     ] = None,
     device: Annotated[
-        str | None, typer.Option("--device", help="Where the executor computes (default: $FEDSIM_DEVICE, cpu).")
+        str | None, typer.Option("--device", help="Where the executor computes (default: $FEDSIM_DEVICE, by executor).")
     ] = None,
     precision: Annotated[str | None, typer.Option("--precision", help="float32 (default) or bfloat16.")] = None,
     store: Annotated[

@@ -24,7 +24,6 @@ from fedsim.learning.executors.sequential import SequentialExecutor, device_of
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.generators import torch_generator
 from fedsim.learning.models.inputs import Inputs, tensor
-from fedsim.learning.schedules import ConstantRate
 
 _MOST_SLOTS: Final = 16
 _WARM_UPS: Final = 2
@@ -56,11 +55,6 @@ class GraphsExecutor:
 
     def __init__(self, setup: TrainingSetup, device: str = "cuda") -> None:
         check_mapped("graphs", setup.algorithm, setup.task)
-        if type(setup.local.schedule) is not ConstantRate:
-            raise FedsimError(
-                "learning.local.schedule: a learning rate that changes is not allowed with the executor 'graphs', "
-                "whose steps are recorded; allowed: 'constant', or the executor 'sequential'"
-            )
         self._eager = SequentialExecutor(setup, device)
         self.fingerprint, self._setup, self._device = self._eager.fingerprint, setup, device_of(device)
         self._data = _Data.on(setup, self._device)
@@ -209,6 +203,8 @@ class _Slot:
         """Do the next step of the client, on a batch of this size."""
         step = self._steps[size]
         with self._own_stream():
+            if self._asked.job.rates is not None:
+                self._trainer.set_rate(float(self._asked.job.rates[len(self._losses)]))
             step.rows.copy_(self._rows[self._place : self._place + size])
             step.start()
             self._place += size

@@ -36,9 +36,12 @@ class SGD:
         self._weights = flat.parameters.data
         self._buffer = torch.empty_like(self._weights) if momentum else None
         self._moving = False
+        # On a GPU a recorded step reads the rate from the device.
+        self._down = torch.full((), -learning_rate, device=self._weights.device) if self._weights.is_cuda else None
 
     def start(self, state: OptimizerState) -> None:
-        self._rate, self._moving = self._first_rate, bool(state)
+        self.set_rate(self._first_rate)
+        self._moving = bool(state)
         if self._buffer is not None and state:
             self._buffer.copy_(_inward(self._flat, state)["momentum_buffer"])
         elif self._buffer is not None and self._buffer.is_cuda:
@@ -48,6 +51,8 @@ class SGD:
 
     def set_rate(self, rate: float) -> None:
         self._rate = rate
+        if self._down is not None:
+            self._down.fill_(-rate)
 
     def step(self) -> None:
         direction = self._flat.gradient
@@ -58,7 +63,10 @@ class SGD:
                 self._buffer.copy_(direction)
                 self._moving = True
             direction = self._buffer
-        self._weights.add_(direction, alpha=-self._rate)
+        if self._down is None:
+            self._weights.add_(direction, alpha=-self._rate)
+        else:
+            self._weights.addcmul_(direction, self._down)
 
     def state(self) -> OptimizerState:
         if self._buffer is None or not self._moving:
@@ -70,19 +78,20 @@ class Adam:
     """The steps of ``torch.optim.Adam`` with ``fused``, bit by bit; its class imports torch's compiler (seconds)."""
 
     def __init__(self, flat: FlatModule, learning_rate: float) -> None:
-        self._flat, self._rate, self._first_rate = flat, learning_rate, learning_rate
-        self._weights = flat.parameters.data
+        self._flat, self._first_rate, self._weights = flat, learning_rate, flat.parameters.data
+        exact = torch.float32 if self._weights.is_cuda else torch.float64  # CUDA's kernel reads float32
+        self._rate = torch.tensor(learning_rate, dtype=exact, device=self._weights.device)
         self._state = {name: torch.zeros_like(self._weights) for name in _MOMENTS}
         self._state["step"] = torch.zeros((), device=self._weights.device)
 
     def start(self, state: OptimizerState) -> None:
-        self._rate = self._first_rate
+        self.set_rate(self._first_rate)
         before = _inward(self._flat, state)
         for name, values in self._state.items():
             values.copy_(before[name]) if state else values.zero_()
 
     def set_rate(self, rate: float) -> None:
-        self._rate = rate
+        self._rate.fill_(rate)
 
     def step(self) -> None:
         self._state["step"] += 1

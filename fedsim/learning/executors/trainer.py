@@ -50,6 +50,7 @@ class Trainer:
         self._own_loss = OwnLoss(setup, self.flat) if setup.algorithm.has_loss else None
         self._objective, self._task = Objective(setup), TASK.checked(setup.task)
         self.loss, self._optimizer = self._objective.training, optimizer_of(setup.local, self.flat)
+        self.set_rate = self._optimizer.set_rate
         weights = self.flat.parameters.data
         self._start = torch.empty_like(weights) if self._pull else weights
         self._offset = torch.empty_like(weights) if setup.algorithm.corrects else None
@@ -70,7 +71,7 @@ class Trainer:
         with self._alone(seed):
             for images, labels in self._batches(job):
                 if rates:
-                    self._optimizer.set_rate(rates[len(losses)])
+                    self.set_rate(rates[len(losses)])
                 loss, kept = self.step(images, labels)
                 losses.append((loss.item(), len(labels)))
                 if len(seen) < first_pass:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
 from fedsim.learning import Dataset, EvaluationJob, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.models.flat_module import build_flat
@@ -73,3 +74,16 @@ def test_generators_of_the_process_are_put_back(habit):
     assert check("sequential", setup_of((habit,))) is not None
     after = random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().tolist()  # noqa: NPY002
     assert before == after
+
+
+@pytest.mark.parametrize("kind", ["sequential", "processes"])
+def test_equal_runs_are_equal_with_evaluations_beside_trainings(kind, monkeypatch):
+    """A module whose passes change one another's numbers, were it shared with the thread that evaluates."""
+    monkeypatch.setenv("FEDSIM_WORKERS", "2")
+    table = {
+        "name": "equal", "crowd": {"clients": 6}, "network": "pause-two-speed", "rounds": {"count": 6},
+        "learning": {"data": DATA, "model": OddModel(habits=("calls", "hidden", "numpy-global")), "split": "equal"},
+        "selector": {"kind": "uniform", "cohort": 3},
+    }  # fmt: skip
+    losses = [simulate(Scenario(**table), executor=kind, store=False).evaluations["loss"].to_pylist() for _ in range(3)]
+    assert losses[0] == losses[1] == losses[2]

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
@@ -74,6 +75,10 @@ class StackedExecutor:
         check_mapped("stacked", setup.algorithm, setup.task)
         data, local = setup.data, setup.local
         flat = build_flat(setup.model, data.shape, setup.outputs, setup.seed)
+        if setup.precision == "bfloat16":
+            for part in flat.module.modules():
+                if isinstance(part, nn.modules.batchnorm._BatchNorm):
+                    part.register_forward_pre_hook(_in_float32)
         size, states = 4 * flat.vector.numel(), 2 if local.optimizer == "adam" else bool(local.momentum)
         fitting = _SLOT_BYTES // (size * (5 + states + setup.algorithm.corrects))
         self._few = min(_FEW, max(1, fitting))
@@ -144,10 +149,20 @@ class StackedExecutor:
 
     def _check_numbers(self) -> None:
         """Refuse a module that has other numbers mapped over clients than one by one, by standard jobs."""
-        with one_thread(), named_faults(self._setup):
-            trainer = sound_trainer(self._setup)
-            wanted = [trainer.train(job) for job in standard_jobs(trainer)]
-        for one, right in zip(self.train(standard_jobs(trainer)), wanted, strict=True):
+        # By steps of SGD: Adam makes a whole step of what is rounding alone.
+        plain = {"optimizer": "sgd", "keep_optimizer_state": False}
+        local = (
+            self._setup.local if self._setup.local.optimizer == "sgd" else self._setup.local.model_copy(update=plain)
+        )
+        setup = replace(self._setup, local=local)
+        with self._computing(), named_faults(setup):
+            with torch.enable_grad():
+                trainer = sound_trainer(setup)
+                wanted = [trainer.train(job) for job in standard_jobs(trainer)]
+            mapped = SlotTraining(self._module(self._few), self._samples, setup)
+            jobs = standard_jobs(trainer)
+            found = mapped.train(jobs, [self._drawing.batches(job) for job in jobs])
+        for one, right in zip(found, wanted, strict=True):
             apart, most = np.abs(one.difference - right.difference).max(), np.abs(right.difference).max()
             if not apart <= _TOLERANCE[self._setup.precision] * (most + 1e-6):
                 raise FedsimError(
@@ -171,3 +186,8 @@ class StackedExecutor:
         """Compute on one thread, so that every sum has one order."""
         with one_thread(), torch.no_grad():
             yield
+
+
+def _in_float32(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Normalise in the type of the layer's own numbers."""
+    return tuple(one.float() for one in given)
