@@ -20,7 +20,8 @@ def history():
 
 def test_each_metric_has_a_column(tmp_path):
     table = history().flat("evaluations")
-    assert table.column_names == ["round", "time_s", "model_version", "accuracy", "loss", "metrics.=c", "metrics.a,b"]
+    first = ["round", "time_s", "model_version", "accuracy", "loss", "metrics.=c", "metrics.a,b"]
+    assert table.column_names == [*first, "model", "judged_on"]
     assert table.column("metrics.a,b").to_pylist() == [0.5, 0.25, None]
     history().write_csv("evaluations", tmp_path / "evaluations.csv")
     with (tmp_path / "evaluations.csv").open(newline="") as file:

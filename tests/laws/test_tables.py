@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fedsim.history import Recorder
-from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, Phase, RoundEnd, SecureStep
+from fedsim.history.outcomes import NO_VALUE, Fate, JudgedModel, JudgedSamples, Outcome, Phase, RoundEnd, SecureStep
 from fedsim.history.schema import TABLES
 from fedsim.simulation import Simulation
 from tests.support import table_audit as audit
@@ -76,6 +76,8 @@ TRUE = {
     "evaluations": {
         "round": [1, 2], "time_s": [8.0, 12.0], "model_version": [1, 1], "accuracy": 0.5, "loss": 1.0,
         "metrics": None,
+        "model": JudgedModel.SERVER,
+        "judged_on": JudgedSamples.TEST_SET,
     },
     "edge_participations": {
         "round": [1, 2], "edge": 0, "edge_rounds": 1, "start_s": [0.0, 8.0], "downlink_s": 1.0, "uplink_s": 1.0,
