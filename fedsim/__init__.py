@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from fedsim.scenario import Scenario
     from fedsim.selectors import Cohort, Reports, RoundView
     from fedsim.simulation import simulate
-    from fedsim.studies import Study, StudyResult, sweep
+    from fedsim.studies.result import StudyResult
+    from fedsim.studies.study import Study
+    from fedsim.studies.sweeping import sweep
     from fedsim.testing import check_selector
 else:
     __getattr__ = on_use(

@@ -13,8 +13,9 @@ from fedsim.cli.scenarios import Assignments, Quiet, load_scenario
 from fedsim.errors import FedsimError
 
 if TYPE_CHECKING:
-    from fedsim.studies import Study, StudyResult
     from fedsim.studies.comparing.comparison import Comparison
+    from fedsim.studies.result import StudyResult
+    from fedsim.studies.study import Study
 
 Metrics = Annotated[
     list[str] | None,
@@ -137,9 +138,10 @@ def compare(
     why: Annotated[bool, typer.Option("--why", help="Say which factor makes the difference in seconds.")] = False,
 ) -> None:
     """Compare variants pair by pair: runs of one seed are a pair, runs that differ in their seed alone a variant."""
+    from fedsim.results import read_run
     from fedsim.studies.comparing.comparison import compare as compared
     from fedsim.studies.figures.bands import draw_bands
-    from fedsim.studies.folders import GroupedRuns, grouped
+    from fedsim.studies.folders import GroupedRuns, group
     from fedsim.studies.result import STUDY, StudyResult
 
     if len(runs) == 1 and (runs[0] / STUDY).exists():
@@ -154,7 +156,7 @@ def compare(
                 {a: {s: result[v, s] for v, s in result if v == a} for a in result.study.arms}, result.study.baseline
             )
         return
-    found = grouped(runs)
+    found = group([read_run(folder) for folder in runs])
     first = baseline or next(iter(found))
     if first not in found:
         raise FedsimError(f"--baseline {first!r} is no variant; allowed: {', '.join(found)}")

@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from fedsim.history import History
-from fedsim.results import read_run
 from fedsim.studies.metrics import Value, metric
 from fedsim.studies.study import StudyError, plain
 
@@ -33,11 +31,6 @@ class GroupedRuns:
         """Return a metric of each run."""
         one = metric(name)
         return {(arm, seed): one.of(run) for arm, of in self.runs.items() for seed, run in of.items()}
-
-
-def grouped(folders: Sequence[Path]) -> dict[str, dict[int, History]]:
-    """Return the runs of folders by what differs between them, and by seed."""
-    return group([read_run(folder) for folder in folders])
 
 
 def group(histories: Sequence[History]) -> dict[str, dict[int, History]]:

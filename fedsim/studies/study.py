@@ -96,7 +96,8 @@ class Study:
         names = self.arms
         if not names or len(set(names)) < len(names):
             raise StudyError(f"variants: {list(names)} is not allowed; allowed: one at least, each name once")
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or not all(map(_is_seed, self.seeds)):
+        whole = all(type(seed) is int and 0 <= seed < 2**63 for seed in self.seeds)
+        if not whole or not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise StudyError(f"seeds: {list(self.seeds)} is not allowed; allowed: whole numbers from 0 on, each once")
         if not self.metrics:
             object.__setattr__(self, "metrics", _usual(Point(names[0], self.seeds[0], self.base)))
@@ -290,10 +291,6 @@ class Study:
             If the file cannot be read, or is no study.
         """
         return cls.from_toml(read_text(path, StudyError), source=str(path), folder=Path(path).parent)
-
-
-def _is_seed(seed: object) -> bool:
-    return isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63
 
 
 def _usual(point: Point) -> tuple[str, ...]:

@@ -104,15 +104,12 @@ def best(
                 means = (np.mean([v.value for v in of]) if all(v.reached for v in of) else math.inf for of in found)
                 done[key] = Trial(values, tuple(map(float, means)))
                 tell(done[key])
-        return [_small(done[str(dict(values))].means, signs) for values in some]
+        small = [np.multiply(signs, done[str(dict(values))].means) for values in some]
+        return [tuple(np.where(np.isfinite(of), of, _NEVER).tolist()) for of in small]
 
     _search(over, evaluate, trials, len(names), scenario.seed)
     tried = tuple(done.values())
     return Best(names, tried, tuple(_front(tried, signs)))
-
-
-def _small(means: Sequence[float], signs: Sequence[float]) -> tuple[float, ...]:
-    return tuple(sign * mean if math.isfinite(mean) else _NEVER for sign, mean in zip(signs, means, strict=True))
 
 
 def _search(over: Sequence[Over], evaluate: Evaluate, trials: int, metrics: int, seed: int) -> None:

@@ -66,11 +66,8 @@ def run_until(
     if count > first:
         result = run_study(study.with_seeds(_seeds(study, count)), folder, engine, quiet=quiet)
     said = f"{count} seeds: the spread of the first {first} asks for {needed}"
-    return result, f"{said} ({goal.metric} within {goal.share:.3g} of the baseline's mean)" + _bound(needed, most)
-
-
-def _bound(needed: int, most: int) -> str:
-    return "" if needed <= most else f"; stopped at {most}, so that the interval is wider"
+    bound = "" if needed <= most else f"; stopped at {most}, so that the interval is wider"
+    return result, f"{said} ({goal.metric} within {goal.share:.3g} of the baseline's mean){bound}"
 
 
 def _seeds(study: Study, count: int) -> Sequence[int]:

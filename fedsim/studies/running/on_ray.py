@@ -11,9 +11,6 @@ from fedsim.learning.executors.workers.portable import module_path
 from fedsim.studies.running.local import Ended
 from fedsim.studies.running.records import Done, Task, run_pack
 
-_RETRIES = 3
-"""Times that Ray runs a pack again whose worker or node has gone."""
-
 
 def on_ray(
     packs: Sequence[Sequence[Task]],
@@ -31,7 +28,7 @@ def on_ray(
     if begun:
         ray.init(address=address or None, log_to_driver=False, logging_level=logging.ERROR)
     known = {"PYTHONPATH": os.pathsep.join(module_path()), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    task = ray.remote(run_pack).options(num_cpus=1, max_retries=_RETRIES, runtime_env={"env_vars": known})
+    task = ray.remote(run_pack).options(num_cpus=1, max_retries=3, runtime_env={"env_vars": known})
     todo, waiting = deque(packs), dict[Any, Sequence[Task]]()
     try:
         while todo or waiting:

@@ -24,18 +24,13 @@ def needs(study: Study) -> dict[str, list[Metric]]:
     return found
 
 
-def how_far(study: Study, one: Metric) -> float:
-    """Return up to where a run has to be watched for a metric."""
-    return one.budget or study.horizon.get(one.spends, math.inf)
-
-
 def short_of(study: Study, history: History) -> float:
     """Return by which factor a run has to be longer to be watched far enough; 0 where it is long enough."""
     factor = 0.0
     for unit, metrics in needs(study).items():
         far = watched(history, unit)
         for one in metrics:
-            wanted = how_far(study, one)
+            wanted = one.budget or study.horizon[unit]
             if far < wanted and not (one.waits and one.of(history).reached):
                 factor = max(factor, wanted / far if far > 0 else 2.0)
     return factor
