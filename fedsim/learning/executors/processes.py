@@ -164,13 +164,11 @@ class _Call:
             if self._error is not None:
                 raise self._error
         except BrokenProcessPool as error:
-            found = pool.lost(error)
-            pool.end(self._workers - 1)
-            raise found from None
+            raise pool.lost(error) from None
         except BaseException as error:
             self._waiting.clear()
             if not isinstance(error, Exception):
-                pool.end(self._workers - 1)
+                pool.end()
             raise
         return [self._found[i] for i in range(len(self._costs))]
 

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -15,9 +16,12 @@ from fedsim.errors import FedsimError
 from fedsim.learning.executors.workers import worker
 from fedsim.learning.executors.workers.portable import module_path
 
+_PATIENCE_S: Final = 5.0
 _STARTING: Final = threading.RLock()
 _POOLS: Final[dict[int, ProcessPoolExecutor]] = {}
 _PROCESSES: Final[list["_Worker"]] = []
+_WORDS: Final = ["ended"]
+"""How the worker ended that was lost last."""
 
 
 class _Worker(SpawnProcess):
@@ -54,31 +58,42 @@ def pool(workers: int) -> ProcessPoolExecutor:
         return _POOLS[workers]
 
 
-def end(workers: int) -> None:
+def end() -> None:
     """End all workers, whatever they do; the next call gets new ones."""
     with _STARTING:
-        gone, started = _POOLS.pop(workers, None), list(_PROCESSES)
+        gone, started = list(_POOLS.values()), list(_PROCESSES)
         _PROCESSES.clear()
         _POOLS.clear()
     for process in started:
         with suppress(ValueError):
             process.kill()
-    if gone is not None:
-        gone.shutdown(wait=False, cancel_futures=True)
+    for one in gone:
+        one.shutdown(wait=False, cancel_futures=True)
 
 
 def lost(error: BrokenProcessPool) -> FedsimError:
-    """Return the error about a worker that is gone."""
+    """Return the error about a worker that is gone, and end the others; calls of other threads get the same."""
+    with _STARTING:
+        if _PROCESSES:
+            _WORDS[:] = [_ending(error)]
+            end()
+        return FedsimError(
+            f"a worker process of the executor 'processes' {_WORDS[0]}; results of finished trainings are in the "
+            "store. Start again; fewer workers (FEDSIM_WORKERS) take less memory"
+        )
+
+
+def _ending(error: BrokenProcessPool) -> str:
+    end = time.monotonic() + _PATIENCE_S
+    while any(process.exitcode is None for process in _PROCESSES) and time.monotonic() < end:
+        time.sleep(0.05)  # the pool's thread waits for the processes too, and may know first
     found = [process.exitcode or 0 for process in _PROCESSES]
     codes = [code for code in found if code not in (0, -signal.SIGTERM)]
     ending = f"ended with exit status {codes[0]}" if codes else f"ended ({error})"
     if codes and codes[0] < 0:
         hint = ", which the system sends when memory runs out" if codes[0] == -signal.SIGKILL else ""
         ending = f"was ended by {signal.Signals(-codes[0]).name}{hint}"
-    return FedsimError(
-        f"a worker process of the executor 'processes' {ending}; results of finished trainings are in the store. Start "
-        "again; fewer workers (FEDSIM_WORKERS) take less memory"
-    )
+    return ending
 
 
 def _forked() -> None:
