@@ -255,7 +255,12 @@ def test_a_budget_that_breaks_its_promise_is_stopped():
 def test_the_table_is_read_and_written():
     table = {
         "budget": {"kind": "geometric", "epsilon": 20.0, "eta": 0.1},
-        "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.003, "exempt_buffers": False},
+        "mechanism": {
+            "kind": "laplace-coordinate",
+            "delta_f": 0.003,
+            "exempt_buffers": False,
+            "noise_statistics": False,
+        },
         "side_information": {"kind": "laplace", "share": 0.2, "clip": 3.0},
         "label_histograms": {"kind": "laplace-counts", "epsilon": 0.1},
         "least_epsilon": 2.0,

@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from fedsim.answers import unchecked
 from fedsim.arrays import FloatArray, Mask, Vector
 from fedsim.identity import identity
 from fedsim.learning.model_and_update import Release
@@ -55,7 +56,8 @@ class ClipAndNoise(UpdateStep):
 
     def __init__(self, mechanism: Any, layout: ModelLayout, streams: Streams) -> None:
         self._mechanism, self._layout, self._streams, self._identity = mechanism, layout, streams, identity(mechanism)
-        whole = isinstance(mechanism, _NoisesStatistics) and mechanism.noise_statistics
+        # A checked part is asked for what it has not, and fails.
+        whole = isinstance(unchecked(mechanism), _NoisesStatistics) and mechanism.noise_statistics
         self._covered = slice(layout.initial.size if whole else layout.parameters)
 
     def acts_on(self, release: Release | None) -> bool:
@@ -127,7 +129,7 @@ def in_clear(mechanism: Any, layout: ModelLayout) -> str:
     count = layout.initial.size - layout.parameters
     if mechanism is None or not count:
         return ""
-    asked = isinstance(mechanism, _NoisesStatistics)
+    asked = isinstance(unchecked(mechanism), _NoisesStatistics)
     if asked and mechanism.noise_statistics:
         return ""
     more = "; mechanism.noise_statistics = true gives them noise" if asked else ""
