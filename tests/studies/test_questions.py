@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import study_coverage
 
-from fedsim import Scenario, Study, simulate
+from fedsim import Scenario, Study, simulate, sweep
 from fedsim.errors import FedsimError
 from fedsim.studies.comparing.why import why
 from fedsim.studies.figures.bars import draw_tornado, draw_why
@@ -102,6 +102,15 @@ def test_a_search_finds_the_best_value(library, monkeypatch, tmp_path):
     both = best(base, [rate, cohort], ["simulated_s", "bits"], tmp_path / "both", ONE, trials=8, seeds=1)
     for trial in both.front:
         assert not [t for t in both.trials if all(a < b for a, b in zip(t.means, trial.means, strict=True))]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_that_evaluates_nothing_does_not_go_on_to_a_horizon(tmp_path):
+    grid = {"selector.cohort": [1, 3]}
+    base = Scenario(**by_hand(results={}))
+    study = sweep(base, grid, seeds=2, metrics=["time_to_80%"], horizon=1e6, out=tmp_path, quiet=True)
+    assert study.watched("cohort=1", 0).rounds.num_rows == 3
+    assert study.compare().lines[0].paired.refused == "2 of 2 pairs have no value"
 
 
 @pytest.mark.parametrize(("values", "words"), [("5", "LOW..HIGH"), ("7..3", "LOW..HIGH")])

@@ -44,7 +44,7 @@ class Why:
         if not self.pairs:
             return f"Why {self.variant!r} differs from {self.baseline!r} is not known: {self.note}."
         ranked = sorted(self.factors.items(), key=lambda item: -abs(item[1][0]))
-        shown = [f"{NAMES[name]} {_signed(mean)}{_half(ends)}" for name, (mean, ends) in ranked if abs(mean) > 1e-9]
+        shown = [f"{NAMES[name]} {mean:+.3g} s{_half(ends)}" for name, (mean, ends) in ranked if abs(mean) > 1e-9]
         how = "slower" if self.difference > 0 else "faster"
         first = f"{self.variant!r} is {abs(self.difference):.3g} s{_half(self.interval)} {how} than {self.baseline!r}"
         return f"{first} ({self.pairs} pairs{self.note}): {', '.join(shown) or 'no factor differs'}."
@@ -85,10 +85,6 @@ def _parted(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[float]:
     rounds = (one["rounds"] + other["rounds"]) / 2
     of_rounds = (other["rounds"] - one["rounds"]) * (one["round_s"] + other["round_s"]) / 2
     return [of_rounds, *(rounds * (other[name] - one[name]) for name in PARTS)]
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3g} s"
 
 
 def _half(ends: Interval) -> str:

@@ -31,7 +31,9 @@ def short_of(study: Study, history: History) -> float:
         far = watched(history, unit)
         for one in metrics:
             wanted = one.budget or study.horizon[unit]
-            if far < wanted and not (one.waits and one.of(history).reached):
+            found = one.of(history)
+            # A run without evaluations never reaches an accuracy.
+            if far < wanted and not (one.waits and (found.reached or math.isnan(found.watched))):
                 factor = max(factor, wanted / far if far > 0 else 2.0)
     return factor
 
