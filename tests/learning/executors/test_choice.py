@@ -110,7 +110,7 @@ def test_a_damaged_description_is_refused(table):
     [
         ({"executor": "sequentail"}, FedsimError, r"executor: there is no executor 'sequentail' \(did you mean"),
         ({"executor": "nowhere:Executor"}, FedsimError, "executor: 'nowhere:Executor' cannot be loaded"),
-        ({"device": "cuda"}, FedsimError, "device: 'cuda' is not allowed with the executor 'sequential'"),
+        ({"device": "cuda:99"}, FedsimError, "device: 'cuda:99' is not allowed; torch finds"),
         ({"device": "abacus", "executor": "auto"}, FedsimError, "(?s)'auto' finds none for the device 'abacus'.*'cpu'"),
         ({"precision": "float16"}, FedsimError, "precision: 'float16' is not allowed; it must be one of float32, bfl"),
         ({"executor": Nameless}, ContractError, "Nameless.fingerprint: '' is not allowed"),
