@@ -129,5 +129,7 @@ def test_a_changed_file_of_an_own_data_function_is_another_scenario(beside, monk
     write(np.arange(60) % 3)
     run(scenario(), out="run", store=False)
     write((numbers[:, 0] > 0).astype(int) + (numbers[:, 1] > 0))
-    with pytest.raises(RunError, match=r"another scenario \(digest .*; the content of learning\.data\.csv.* has changed"):
+    with pytest.raises(
+        RunError, match=r"another scenario \(digest .*; the content of learning\.data\.csv.* has changed"
+    ):
         run(scenario(), out="run", store=False)

@@ -29,7 +29,7 @@ def test_settings_are_those_of_section_4(name, experiments):
     assert (plain["selector"]["threshold"], plain["selector"]["epsilon"]) == (300, 3.0)
     split = plain["learning"]["split"]
     if name == "fig5":
-        assert (split, plain["crowd"]["clients"]) == ({"kind": "shards", "shards": 1}, 60_000 // 300)
+        assert (split, plain["crowd"]["clients"]) == ({"kind": "shards", "test_share": 0.0, "shards": 1}, 60_000 // 300)
     else:
         assert (split["sigma"], split["mean_samples"]) == (4.0, 2.0)
 

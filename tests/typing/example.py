@@ -19,6 +19,8 @@ from fedsim import (
     Reports,
     RoundView,
     Scenario,
+    Study,
+    StudyResult,
     Testbed,
     check_selector,
     draw,
@@ -26,6 +28,7 @@ from fedsim import (
     read_run,
     run,
     simulate,
+    sweep,
 )
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.streams import Streams
@@ -120,5 +123,8 @@ def main(folder: Path) -> History:
         assert_type(result.arrivals, IntArray)
         testbed.report(accuracy=0.5, loss=1.0)
         assert_type(testbed.now_s, float)
+    study = Study.of(scenario, grid={"rounds.count": [1, 2]}, seeds=1, name="typed")
+    assert_type(study, Study)
+    assert_type(sweep(study, out=folder / "study"), StudyResult)
     assert_type(fedsim.__version__, str)
     return kept

@@ -1,25 +1,31 @@
 """The generators of a process that code of a user's may draw from: torch's, Python's and NumPy's."""
 
 import random
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import numpy as np
 import torch
+
+_ONE_AT_A_TIME: Final = threading.RLock()
+"""The generators belong to the process, and trainings and evaluations have threads of their own."""
 
 
 @contextmanager
 def own_generators(seed: int) -> Iterator[None]:
     """Let all of them begin at a seed, and put them back at the end."""
-    of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - user code draws from it
-    try:
-        with torch_generator(seed):
-            random.seed(seed)
-            np.random.seed(seed % 2**32)  # noqa: NPY002
-            yield
-    finally:
-        random.setstate(of_python)
-        np.random.set_state(of_numpy)  # noqa: NPY002
+    with _ONE_AT_A_TIME:
+        of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - user code draws from it
+        try:
+            with torch_generator(seed):
+                random.seed(seed)
+                np.random.seed(seed % 2**32)  # noqa: NPY002
+                yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)  # noqa: NPY002
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from fedsim.errors import DataError, ScenarioError
 from fedsim.inputs.tables import reading
 from fedsim.network.satellite.passes import WindowFile
 from fedsim.network.topology.mobility import Trace
+from fedsim.rounds.effects.leaving import Offline
 from fedsim.scenario import Scenario
 from fedsim.scenario.presence import with_presence
 from fedsim.simulation import Simulation
@@ -129,7 +130,7 @@ def test_vehicles_are_available_while_they_are_in_the_trace(tmp_path, name, text
     assert with_presence(stated) is stated
     with pytest.raises(ScenarioError, match=r"a client can be lost.*as the vehicles of network.mobility.path do"):
         with_presence(scenario.replace({"rounds.policy": {"kind": "wait-for-all"}}))
-    assert Simulation(scenario, store=False).context.clients.may_leave
+    assert Simulation(scenario, store=False).context.clients.effects.of(Offline) is not None
 
 
 def test_xml_with_entities_is_refused(tmp_path):

@@ -145,7 +145,7 @@ def test_the_digest_of_the_data_is_recorded_and_other_data_do_not_go_on(tmp_path
     digest = DATASETS.make(own).load(tmp_path).digest
     assert state_of(tmp_path / "run")["data"] == digest
     write_set(tmp_path / "mine" / "raw", seed=1)
-    with pytest.raises(RunError, match=f"begun with other data .digest {digest}; now .*--force"):
+    with pytest.raises(RunError, match=f"begun with other data or parts .digest {digest}; now .*--force"):
         run(scenario, tmp_path / "run", data_dir=tmp_path, store=False)
 
 

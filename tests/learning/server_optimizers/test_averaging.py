@@ -1,7 +1,5 @@
 """Server optimisers against numbers worked out by hand: flat, buffered, at edge servers, at a cloud, under SAFA."""
 
-from typing import ClassVar
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -150,14 +148,16 @@ def test_without_momentum_it_is_federated_averaging(model, sent):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5)
 
 
+_KEPT: dict[int, dict[str, np.ndarray]] = {}
+
+
 class Writes(ServerOptimizer):
     """Adds the update, and counts steps in an array that it goes on writing to."""
 
-    kept: ClassVar[dict[str, np.ndarray]] = {"steps": np.zeros(())}
-
     def step(self, model, update, state):
-        self.kept["steps"] += 1
-        return model + update, self.kept
+        kept = _KEPT.setdefault(id(self), {"steps": np.zeros(())})
+        kept["steps"] += 1
+        return model + update, kept
 
 
 class Shortened(FedAvgM):

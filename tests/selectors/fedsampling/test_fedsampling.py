@@ -210,7 +210,7 @@ def test_answers_are_paid_for_once_or_each_time():
         np.testing.assert_allclose(paid, np.repeat(np.array(asked)[:, None], 6, axis=1))
         np.testing.assert_allclose(history.column("participations", "epsilon"), left / 3)
         assert history.column("rounds", "largest_leakage")[-1] == pytest.approx(20.0)
-        assert not history.remarks
+        assert [remark.partition(":")[2][:16] for remark in history.remarks] == [" noise is larger"]
     assert (np.array(history.column("participations", "uplink_bits")) > 0).all(), "noise of those who draw nothing, too"
 
 
