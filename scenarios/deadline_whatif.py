@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("runs/deadline_whatif"))
     arguments = parser.parse_args()
-    base = Scenario.load(Path(__file__).with_name("private.toml"))
+    base = Scenario.load(Path(__file__).with_name("quickstart.toml"))
     base = base.replace({"selector": SELECTOR, "rounds.count": arguments.rounds})
     variants: dict[str, dict[str, Any]] = {
         f"{deadline_s:g} s": {"rounds.policy.deadline_s": deadline_s} for deadline_s in DEADLINES_S
