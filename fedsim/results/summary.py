@@ -172,7 +172,9 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary.get("energy_j") is not None:
         wasted = shown("wasted_energy_share", "{:.1%}")
         lines.append(("energy", f"{shown('energy_j', '{:,.4g} J')}, {wasted} of it wasted"))
-    lines.append(("largest leakage", _leakage(summary, shown("largest_leakage", "{:.4g} epsilon"))))
+    if summary["privacy"]:
+        exact = " by updates; side information not private" * (summary.get("side_information") == "exact")
+        lines.append(("largest leakage", shown("largest_leakage", "{:.4g} epsilon") + exact))
     if summary.get("mean_leakage") is not None:
         lines.append(("mean leakage", shown("mean_leakage", "{:.4g} epsilon")))
     if summary.get("client_accuracy_mean") is not None:
@@ -202,9 +204,8 @@ def _of_target(summary: dict[str, Any]) -> tuple[str, str]:
 
 
 def _budget(summary: dict[str, Any]) -> str:
-    """Return at which second the final model is meant where a run has a budget of time."""
-    until_s = summary.get("until_s")
-    return "" if until_s is None else f" at {until_s:,.6g} s"
+    """Return of which second the final model is where a run has a budget of time: its end, or that of the run."""
+    return "" if summary.get("until_s") is None else f" at {summary['final_s']:,.6g} s"
 
 
 def _first(summary: dict[str, Any]) -> str:
@@ -216,10 +217,3 @@ def _first(summary: dict[str, Any]) -> str:
     if after_s == first_s:
         return f"{first_s:,.2f} s"
     return f"{first_s:,.2f} s; models from {after_s:,.2f} s on were not evaluated"
-
-
-def _leakage(summary: dict[str, Any], largest: str) -> str:
-    """Return the largest leakage in words, and of what it is."""
-    if not summary["privacy"]:
-        return "no privacy mechanism"
-    return largest + " by updates; side information not private" * (summary.get("side_information") == "exact")

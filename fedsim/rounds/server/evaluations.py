@@ -48,6 +48,12 @@ class Evaluations:
             return None
         return self.begin(model, number)
 
+    def at_budget(self, model: Model, number: int) -> None:
+        """Begin the evaluation of the model that a budget of time ends with, if a round has left one without it."""
+        if number > max(self._round, 0):
+            self._round = number
+            self._begin(model, number, self._over_s[number - 1])
+
     def at_end(self, model: Model) -> None:
         """Evaluate the model of the last evaluation on each client's samples, if that is wanted and not done."""
         if self._plan.of_clients != NEVER and self._round > self._round_of_clients:
@@ -56,17 +62,21 @@ class Evaluations:
     def begin(self, model: Model, number: int) -> PendingEvaluation | None:
         """Begin an evaluation now, whether it is due or not."""
         self._round = number
-        try:
-            pending = self._learner.start_evaluation(model)
-        except PartError as error:
-            self._place(error, number, self.env.now)
-            raise
-        if pending is not None:
-            self._recorder.add_evaluation_later(partial(self._row, pending, number, self.env.now, model.version))
+        pending = self._begin(model, number, self.env.now)
         each = self._plan.of_clients
         if each not in (NEVER, LAST) and self._count % int(each) == 0:
             self._evaluate_clients(model)
         self._count += 1
+        return pending
+
+    def _begin(self, model: Model, number: int, time_s: float) -> PendingEvaluation | None:
+        try:
+            pending = self._learner.start_evaluation(model)
+        except PartError as error:
+            self._place(error, number, time_s)
+            raise
+        if pending is not None:
+            self._recorder.add_evaluation_later(partial(self._row, pending, number, time_s, model.version))
         return pending
 
     def time_of(self, error: PartError, now_s: float) -> float:

@@ -102,7 +102,7 @@ class Server:
     ) -> None:
         self.env, self.context, self.stopping, self.recorder = env, context, stopping, recorder
         self._runner, self._on_round = runner, on_round
-        self._evaluations = Evaluations(env, context.learner, recorder, plan)
+        self._evaluations, self._evaluates_all = Evaluations(env, context.learner, recorder, plan), plan.every == 1
         self._number, self._crashed_s = 0, -np.inf
         self.notes: list[str] = []
 
@@ -127,6 +127,9 @@ class Server:
         end_of_time.callbacks = [self._refuse_to_wait]
         too_late = self.env.timeout(LATEST_S)
         too_late.callbacks = [self._refuse_to_go_on]
+        if self.stopping.until_s is not None and not self._evaluates_all:
+            budget = self.env.timeout(self.stopping.until_s)
+            budget.callbacks = [self._evaluate_at_budget]
         policy = self.context.policy
         own = not is_builtin(type(unchecked(policy))) and policy.traits.concurrency is None
         if own and self.stopping.until_s is not None and TIME_LIMIT not in policy.provides:
@@ -155,6 +158,9 @@ class Server:
         except PartError as error:
             error.place(self._number, self._evaluations.time_of(error, self.env.now))
             raise
+
+    def _evaluate_at_budget(self, _: Event) -> None:
+        self._evaluations.at_budget(self.model, self._number - 1)
 
     def _refuse_to_wait(self, _: Event) -> None:
         if (waiting := self._runner.waits_in_vain()) is not None:

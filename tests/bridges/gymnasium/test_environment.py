@@ -16,7 +16,7 @@ from fedsim.errors import ScenarioError  # noqa: E402
 from tests.support.hand_made import four  # noqa: E402
 from tests.support.pages import ROOT  # noqa: E402
 
-QUICKSTART = Scenario.load(ROOT / "scenarios" / "quickstart.toml")
+PRIVATE = Scenario.load(ROOT / "scenarios" / "private.toml")
 OPTIONS = [{}, {"action": "members"}, {"bandwidth_hz": 1e6}, {"columns": COLUMNS}, {"normalised": False}]
 
 
@@ -78,7 +78,7 @@ def test_an_action_without_candidates_takes_no_time_and_counts():
 
 
 def test_a_target_terminates_and_a_time_limit_truncates():
-    learning = QUICKSTART.replace({"rounds.target_accuracy": 0.2, "privacy": "none"})
+    learning = PRIVATE.replace({"rounds.target_accuracy": 0.2, "privacy": "none"})
     env = begun(learning, reward=Weights(second=0.0, accuracy=1.0, target=100.0))
     total, over = 0.0, False
     while not over:
@@ -109,8 +109,8 @@ def test_spent_budgets_terminate():
 @pytest.mark.parametrize(
     "scenario",
     [
-        QUICKSTART.replace({"rounds.count": 4, "selector": {"kind": "uniform", "cohort": 5}}),
-        QUICKSTART.replace(
+        PRIVATE.replace({"rounds.count": 4, "selector": {"kind": "uniform", "cohort": 5}}),
+        PRIVATE.replace(
             {
                 "rounds": {"count": 5, "policy": {"kind": "deadline", "deadline_s": 0.6}, "late": {"kind": "stale"}},
                 "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 60},

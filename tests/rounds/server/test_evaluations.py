@@ -44,6 +44,14 @@ def test_it_counts_among_no_rounds_between_evaluations():
     assert history.column("evaluations", "round").tolist() == [0, 3, 6, 7]
 
 
+def test_the_model_at_the_end_of_a_budget_of_time_is_evaluated_although_it_is_not_due():
+    """Rounds of 3 s: at 7 s the server has the model of 6 s, and the last round is over at 9 s."""
+    history, *_ = serve(WaitForAll(), *TIMES_S, count=7, until_s=7.0, evaluate_every=5)
+    assert evaluated(history) == [(2, 6.0, 2), (3, 9.0, 3)]
+    begun, *_ = serve(WaitForAll(), *TIMES_S, count=7, until_s=2.0, evaluate_every=5)
+    assert evaluated(begun) == [(1, 3.0, 1)], "the first model is left out on request"
+
+
 def test_a_first_model_that_reaches_the_target_does_not_end_the_run():
     learner = CountingLearner(np.array([1]), accuracies=[0.9, 0.1, 0.9])
     options = {"count": 5, "target_accuracy": 0.8, "learner": learner, "evaluate_start": True}

@@ -51,7 +51,6 @@ def test_a_run_with_it_is_the_same_twice():
     scenario = Scenario.load(ROOT / "scenarios" / "quickstart.toml").replace(
         {
             "learning": {"kind": "none", "model_bits": 2e4, "samples_per_client": 60},
-            "privacy": "none",
             "rounds.count": 3,
             "network.fading": {"kind": "sionna-tdl", "profile": "D", "coherence_s": 0.02},
             "network.delay_spread_s": 100e-9,
