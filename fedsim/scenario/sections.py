@@ -120,7 +120,7 @@ class Rounds(Settings):
         fields of this table then describe the cloud's rounds. None for a flat federation
     faults : crashes, link outages and restarts; None for none
     effects : what else changes how participations go, in the order in which they are asked
-    until_s : no round starts at or after this simulated second
+    until_s : no round starts at or after this second, and an asynchronous one ends then if no update can come any more
     target_accuracy : the run ends after the first round whose evaluation reaches it; 0.8 or ``"80 %"``
     target : the same for any metric of the task, or its loss; of such a metric reports and summaries state the seconds
 

@@ -15,7 +15,7 @@ from fedsim.studies.questions.best import Over, best
 from fedsim.studies.questions.enough import Enough, pairs_needed, run_until
 from fedsim.studies.questions.sensitivity import fields_of, sensitivity
 from fedsim.studies.questions.steady import steady, warm_up
-from fedsim.studies.questions.whatif import what_if
+from fedsim.studies.questions.whatif import first_apart, what_if
 from fedsim.studies.running.engine import Engine
 from tests.support.hand_made import by_hand
 
@@ -49,6 +49,22 @@ def test_whatif_says_what_changed_and_when_the_runs_part():
     assert cut.why.difference == pytest.approx(-1.5)
     with pytest.raises(FedsimError, match="changes nothing"):
         what_if(run, {"rounds.count": 3})
+
+
+def test_whatif_finds_the_trainings_before_the_round_in_which_models_part(tmp_path):
+    """Models are stored, and updates are not: clients that deliver to both in the round of the parting train again."""
+    learning = {"data": "digits", "split": "equal", "model": {"kind": "mlp", "hidden": [8]}, "local": {"epochs": 1}}
+    devices = {"compute": {"kind": "rate", "samples_per_s": 400.0, "spread_sigma": 0.0, "jitter_sigma": 0.5}}
+    run = simulate(Scenario(**by_hand(learning=learning, devices=devices, selector="all")), store=tmp_path)
+    short, longer = (
+        what_if(run, {"rounds.policy": {"kind": "deadline", "deadline_s": deadline_s}}, store=tmp_path)
+        for deadline_s in (5.0, 5.6)
+    )
+    delivered = [one.after.column("rounds", "delivered").tolist() for one in (short, longer)]
+    assert delivered == [[2, 3, 3], [2, 4, 3]]
+    assert (short.parts_in_round, longer.parts_in_round, first_apart(short.after, longer.after)) == (1, 1, 2)
+    assert (short.found, short.trained) == (0, 8)
+    assert (longer.found, longer.trained) == (2, 7), "its second model is that of the short deadline"
 
 
 def test_why_parts_a_difference_without_a_rest():

@@ -33,6 +33,8 @@ from fedsim.streams import Streams
 _LOG: Final = logging.getLogger("fedsim")
 _RUN_ID: Final = 1
 _NAMES: Final = "accuracy", "loss"
+MOST_LOOKS: Final = 100_000
+"""After this number of looks and sleeps in a row without a message, a ServerApp is not expected to send any more."""
 
 
 class SimulatedGrid(Grid):
@@ -89,7 +91,7 @@ class SimulatedGrid(Grid):
         self._playing = Playing(self._testbed, policy, self.replies, counts, cancels=given.rounds.late.cancels)
         self._metrics = accuracy, loss
         self._exchanges: dict[str, Exchange] = {}
-        self._pushed = self._weighed_rounds = self._failed = 0
+        self._pushed = self._weighed_rounds = self._failed = self._looks = 0
         self.set_run(Run.create_empty(_RUN_ID))
 
     @property
@@ -154,11 +156,13 @@ class SimulatedGrid(Grid):
 
     def get_node_ids(self) -> Iterable[int]:
         """Return the nodes that are available now and have no message; if there is none, time passes until there is."""
+        self._look()
         return [self._apps.node_id(client) for client in self._playing.available()]
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         """Take messages, which leave together at the next `pull_messages` or `sleep`, and return their ids."""
         taken = list(messages)
+        self._looks = 0 if taken else self._looks
         for message in taken:
             of = message.metadata
             if of.reply_to_message_id != "" or of.ttl <= 0 or not message.has_content():
@@ -178,6 +182,7 @@ class SimulatedGrid(Grid):
 
         What was pushed is played as one round to its end, which takes time.
         """
+        self._look()
         wanted = set(message_ids)
         self._playing.play(self._exchanges.values())
         found = [unknown_message(one, self._run.run_id, self.now_s) for one in sorted(wanted - set(self._exchanges))]
@@ -186,6 +191,7 @@ class SimulatedGrid(Grid):
             if reply is not None:
                 found.append(reply)
                 del self._exchanges[name]
+        self._looks = 0 if found else self._looks
         return found
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
@@ -196,9 +202,19 @@ class SimulatedGrid(Grid):
 
     def sleep(self, seconds: float) -> None:
         """Let simulated time pass, in which messages that were pushed are answered."""
+        self._look()
         end_s = self.now_s + seconds
         self._playing.play(self._exchanges.values())
         self._playing.sleep(end_s)
+
+    def _look(self) -> None:
+        """Refuse a ServerApp that waits for ever, for nodes or replies that do not come."""
+        self._looks += 1
+        if self._looks > MOST_LOOKS:
+            raise ScenarioError(
+                f"server_app: it has slept, or looked for nodes and replies, {MOST_LOOKS} times in a row and sent no "
+                f"message, up to {self.now_s:.6g} s; allowed: fewer nodes to wait for, or rounds.until_s"
+            )
 
     def _weighed(self, weight: Mapping[int, float]) -> None:
         """Record what a strategy has made of the replies of the round just played."""

@@ -95,7 +95,7 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
         cohort = self.actions.cohort_of(action, episode.view)
         self.last = step = episode.stand() if cohort is None else episode.play(cohort)
         over = episode.view is None
-        truncated = self._steps >= self.scenario.rounds.count or (over and self._stopped(episode))
+        truncated = self._steps >= episode.scenario.rounds.count or (over and self._stopped(episode))
         terminated = step.target_reached or (over and not truncated)
         truncated = truncated and not terminated
         return self._seen(episode), float(self._reward(step)), terminated, truncated, self._info(episode)
@@ -127,7 +127,7 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
 
     def _stopped(self, episode: Episode) -> bool:
         """Return whether a run that is over has come to its last round or second."""
-        rounds = self.scenario.rounds
+        rounds = episode.scenario.rounds
         return episode.number >= rounds.count or (rounds.until_s is not None and episode.now_s >= rounds.until_s)
 
     def _seen(self, episode: Episode) -> Observation:

@@ -22,7 +22,7 @@ class Episode:
     """A run whose cohorts come from outside; what is learned, is learned by the scenario's learner."""
 
     def __init__(self, scenario: Scenario, computing: Mapping[str, Any]) -> None:
-        self._scenario, self._decisions = scenario, Decisions()
+        self.scenario, self._decisions = scenario, Decisions()
         self._simulation = Simulation(
             scenario,
             on_round=self._after_round,
@@ -43,7 +43,7 @@ class Episode:
 
     @property
     def seed(self) -> int:
-        return self._scenario.seed
+        return self.scenario.seed
 
     @property
     def now_s(self) -> float:
@@ -53,7 +53,7 @@ class Episode:
     @property
     def target_reached(self) -> bool:
         """Whether the newest evaluation is as good as the scenario's target."""
-        rounds, evaluation = self._scenario.rounds, self._evaluation
+        rounds, evaluation = self.scenario.rounds, self._evaluation
         if evaluation is None or self.number == 0:
             return False
         reached = rounds.target is not None and rounds.target.reached(evaluation)

@@ -130,7 +130,7 @@ class OutsideRun:
             stepping.go_on()
             if self.on_pause() and not past_arrivals:
                 break
-        return None if self._history is not None else stepping.asked
+        return None if self._history is not None or stepping.over else stepping.asked
 
     def over(self, call: str) -> StepError:
         """Return the error about a call when the run is over."""

@@ -366,7 +366,8 @@ class Testbed:
         while self._arrivals.waiting or (self.now_s < end_s and not self.over):
             if not self._arrivals.waiting and not self.in_flight:
                 run.stepping.let_pass(end_s)
-                break
+                if not self._arrivals.collect():
+                    break
             arrival = self.next_arrival(max(0.0, end_s - self.now_s))
             if arrival is not None:
                 found.append(arrival)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fedsim.errors import DataError
-from fedsim.inputs.tables.reading import note
+from fedsim.inputs.tables.reading import counted, note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,13 +112,9 @@ def _sessions(devices: Iterable[tuple[str, Iterable[Message]]], where: str) -> "
             never += 1
             first = messages[order[0]][0] if order else "2020-01-02 00:00:00"
             rows.append((guid, first, first, str(period or 1.0)))
-    for count, what in (
-        (never, "devices are never locked, charging and on WiFi"),
-        (moved, "messages come before the one above them: messages are sorted"),
-        (open_ended, "sessions go on at the last message of a device: they end there, and FLASH leaves them out"),
-    ):
-        if count:
-            note(where, f"{count:,} {what}")
+    counted(where, never, "devices are never locked, charging and on WiFi")
+    counted(where, moved, "messages come before the one above them: messages are sorted")
+    counted(where, open_ended, "sessions go on at the last message of a device: they end there, and FLASH omits them")
     return as_columns(_SPANS, rows)
 
 
@@ -137,8 +133,7 @@ def _cached(found: dict[str, dict[str, Any]], where: str) -> "dict[str, pa.Chunk
         never += [] if spans else [guid]
         rows += [(guid, *span, str(period_s)) for span in times]
     begin = min((start for _, start, *_ in rows), default=_CACHE_BEGINS.isoformat())
-    if never:
-        note(where, f"{len(never):,} devices have no session")
+    counted(where, len(never), "devices have no session")
     return as_columns(_SPANS, [*rows, *((guid, begin, begin, "1.0") for guid in never)])
 
 
@@ -176,9 +171,8 @@ def _throughput(entries: list[dict[str, Any]], where: str) -> "dict[str, pa.Chun
         for place, sample in enumerate(samples):
             ways = (str(sample) if up == "false" else "", str(sample) if up == "true" else "")
             rows.append((str(number), str(place * step_s), "" if up else str(sample), *ways))
-    for count, what in ((others, "measurements not used: they are of no throughput"), (failed, "measurements failed")):
-        if count:
-            note(where, f"{count:,} {what}")
+    counted(where, others, "measurements not used: they are of no throughput")
+    counted(where, failed, "measurements failed")
     note(where, "MobiPerf sorts the samples of a measurement: a rate lasts as long as it did, at another time")
     names = ("device", "time_s", "rate_kbps", "down_kbps", "up_kbps")
     columns = as_columns(names, rows)

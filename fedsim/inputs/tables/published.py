@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from fedsim.errors import DataError, suggest
 from fedsim.inputs.tables.phones import as_columns, of_json, of_states
-from fedsim.inputs.tables.reading import note
+from fedsim.inputs.tables.reading import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,8 +75,7 @@ def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str
         else:
             unseen += pair not in begun
             spans.append((*pair, begun.pop(pair, "0"), time_s))
-    if unseen:
-        note(where, f"{unseen:,} contacts have no begin: they last from 0 s on")
+    counted(where, unseen, "contacts have no begin: they last from 0 s on")
     spans += [(*pair, time_s, "") for pair, time_s in begun.items()]
     nodes = {node for span in spans for node in span[:2]}
     if contact_with is not None and contact_with not in nodes:

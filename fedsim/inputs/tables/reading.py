@@ -48,6 +48,12 @@ def note(where: str, what: str) -> None:
         notes.append(sentence)
 
 
+def counted(where: str, count: int, what: str) -> None:
+    """Note how many rows, devices or the like of a table were read in another way than they stand there, if any."""
+    if count:
+        note(where, f"{count:,} {what}")
+
+
 def short(where: str) -> str:
     """Return the field and the name of a file, without its folder.
 

@@ -11,7 +11,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import DataError, suggest
 from fedsim.inputs.tables.content import as_numbers, read_content
 from fedsim.inputs.tables.header import Name, Unit, meant
-from fedsim.inputs.tables.reading import note
+from fedsim.inputs.tables.reading import counted
 from fedsim.units import Bound
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ class Table:
 
     def note(self, count: int, what: str) -> None:
         """Note how many rows were read in another way than they stand there, if any were."""
-        if count:
-            note(self.where, f"{count:,} {what}")
+        counted(self.where, count, what)
 
     def find(self, *names: str) -> str | None:
         """Return the first of some columns that the table has; refuse a name that two columns may mean."""

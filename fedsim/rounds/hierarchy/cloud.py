@@ -71,6 +71,7 @@ class Cloud:
         self._delivered = np.zeros(len(self._edges), dtype=np.int64)
         self._aggregations = 0
         self._round: tuple[int, float] | None = None
+        self.may_wait_on = context.policy.traits.concurrency is not None
         self._processes: list[Process] = []
         self._in_progress: dict[int, EdgeCycle] = {}
         self._back: list[EdgeCycle] = []
@@ -125,6 +126,17 @@ class Cloud:
         """Return the error about an edge server's policy that waits although no client is in flight; None if one is."""
         found = (edge.server.waits_in_vain() for edge in self._edges)
         return next((error for error in found if error is not None), None)
+
+    def nothing_comes(self) -> str:
+        """Return why no edge server that is in a round can expect an update; empty while one can."""
+        whys = [self._edges[edge].server.nothing_comes() for edge in self._in_progress]
+        return "; ".join(whys) if all(whys) else ""
+
+    def stop_waiting(self) -> bool:
+        """End the rounds of all edge servers with what has arrived."""
+        for edge in self._edges:
+            edge.server.stop_waiting()
+        return True
 
     def _candidates(self) -> int:
         return sum(self._edges[edge].server.candidates for edge in self._in_progress)

@@ -8,7 +8,7 @@ import numpy as np
 from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.clock import TIE_ULPS, LastOfInstant
+from fedsim.clock import TIE_ULPS, LastOfInstant, call_when
 from fedsim.history.outcomes import RoundEnd
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Round:
         self.env, self.number, self.clients, self.past, self.time_limit_s = env, number, clients, past, time_limit_s
         self.start_s: float = env.now
         self.cohort_run: CohortRun | None = None
-        self._limits: list[Event] = []
+        self._limit_has_passed = False
 
     @property
     def size(self) -> int:
@@ -70,15 +70,18 @@ class Round:
     def limit(self, delay_s: float) -> LastOfInstant:
         """Return the event of a deadline in ``delay_s`` seconds; it comes after all other events of its instant."""
         limit = LastOfInstant(self.env, delay_s)
-        self._limits.append(limit)
+        call_when(limit, self._pass_limit)
         return limit
+
+    def _pass_limit(self, _: Event) -> None:
+        self._limit_has_passed = True
 
     def ended_by(self) -> RoundEnd:
         """Return what ends the round now: a deadline that has passed with clients missing, or enough deliveries.
 
         A cohort whose last update arrives at the instant of the deadline is complete.
         """
-        if not self._limits or not any(limit.processed for limit in self._limits) or self._completed_now():
+        if not self._limit_has_passed or self._completed_now():
             return RoundEnd.ENOUGH
         return RoundEnd.DEADLINE
 

@@ -31,7 +31,7 @@ PATIENCE: Final = 10_000
 class AsynchronousServer(SynchronousServer):
     """Fills vacant places with idle clients, one by one, until enough updates have arrived."""
 
-    asynchronous = True
+    asynchronous = may_wait_on = True
 
     def __init__(
         self, env: Environment, context: ServerContext, clients: Clients, rows: Rows, member: IntArray | None = None
@@ -41,7 +41,7 @@ class AsynchronousServer(SynchronousServer):
         self._looks_again_s = -math.inf
         self._asking: Process | None = None
         self._declined_at: int | None = None
-        self._watched = False
+        self._watched = self._in_vain = False
         if self._before_dispatch or self._before_aggregation:
             raise ScenarioError(
                 "rounds.policy: an asynchronous server sends one client at a time, and has no messages before a cohort "
@@ -84,6 +84,8 @@ class AsynchronousServer(SynchronousServer):
 
         If the selector asks clients first, they are sent when these have responded.
         """
+        if self._in_vain:
+            return False
         if self._before_selection:
             return self._after_question()
         while (vacant := self.concurrency - self.crowd.in_flight) > 0:
@@ -176,6 +178,22 @@ class AsynchronousServer(SynchronousServer):
         run.given_up_s = self.env.now
         self.crowd.give_up(run)
         self.crowd.notify()
+
+    def nothing_comes(self) -> str:
+        """Return why no update can be expected: all clients in flight are lost, or as many as can be were given up."""
+        crowd = self.crowd
+        if self.round is None:
+            return ""
+        if crowd.in_flight and all(run.participations.ended.all() for run in self._open):
+            return f"all {crowd.in_flight} clients in flight are lost"
+        if crowd.lost_in_a_row >= self.concurrency:
+            return f"the last {crowd.lost_in_a_row} clients were given up, and none has delivered"
+        return ""
+
+    def stop_waiting(self) -> bool:
+        self._in_vain = True
+        self.crowd.notify()
+        return True
 
     # Candidates that come later.
 

@@ -108,6 +108,8 @@ class Decisions:
 class SteppedServer(SynchronousServer):
     """A server whose cohorts, limits and reports come from outside."""
 
+    may_wait_on = True
+
     def __init__(
         self,
         env: Environment,
@@ -144,6 +146,13 @@ class SteppedServer(SynchronousServer):
     def leave_vacant(self, vacant: int) -> bool:
         """Let places without a client in flight stay vacant until there is a candidate."""
         return True
+
+    def nothing_comes(self) -> str:
+        """Return why no update can be expected; while a decision is due, time passes only if the caller lets it."""
+        asked = self.decisions.asked
+        if asked is Asked.COHORT or (asked is Asked.PLACES and not self.crowd.in_flight):
+            return "no client was sent before"
+        return super().nothing_comes()
 
     def look_around(self) -> None:
         """Let a server that waits for its clients see what has changed."""
@@ -239,7 +248,7 @@ class SteppedAsynchronousServer(SteppedServer, AsynchronousServer):
 
     def _refill(self) -> bool:
         decisions, vacant = self.decisions, self.concurrency - self.crowd.in_flight
-        if decisions.finished or not self.leave_vacant(vacant):
+        if self._in_vain or decisions.finished or not self.leave_vacant(vacant):
             return False
         decisions.number, decisions.vacant, decisions.asked = self.number, vacant, Asked.PLACES
         return True

@@ -26,8 +26,8 @@ from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.evaluations import EvaluationPlan, Evaluations
 from fedsim.rounds.server.nobody import refusal_to_start, why_nobody
 
-FINISHED: Final = "the run is finished from outside"
-"""Cause of the interrupt that ends a run before its last round."""
+FINISHED: Final = "the run is finished"
+"""Cause of the interrupt that ends a run before its last round: from outside, or since no update comes any more."""
 MOST_RESTARTS: Final = 100_000
 """After this number of crashes of the server in a row without a round, none is expected to start any more."""
 
@@ -65,6 +65,16 @@ class RoundRunner(Protocol):
     """Runs the rounds of one simulation: the server of a flat federation, or the cloud of a hierarchical one."""
 
     model: Model
+    may_wait_on: bool
+    """Whether a round can wait on for updates after the run's last second though none comes."""
+
+    def nothing_comes(self) -> str:
+        """Return why no update can be expected at the end of the run; empty while one can."""
+        ...
+
+    def stop_waiting(self) -> bool:
+        """End the round with what has arrived; return whether a round has a cohort or clients in flight to end."""
+        ...
 
     def next_start_s(self, number: int) -> float:
         """Return when a round can start: now, or when the first client is available; inf for never."""
@@ -134,7 +144,10 @@ class Server:
         own = not is_builtin(type(unchecked(policy))) and policy.traits.concurrency is None
         if own and self.stopping.until_s is not None and TIME_LIMIT not in policy.provides:
             self.env.process(self._refuse_to_outlast(self.stopping.until_s))
-        return self.env.process(self.serve())
+        process = self.env.process(self.serve())
+        if self.stopping.until_s is not None and self._runner.may_wait_on:
+            self.env.process(self._end_in_vain(process, self.stopping.until_s))
+        return process
 
     def go_on(self, process: Process, paused: Callable[[], bool]) -> None:
         """Run the clock event by event, until a pause or the end of the run."""
@@ -177,6 +190,20 @@ class Server:
         if (waiting := self._runner.waits_in_vain()) is not None:
             raise waiting
 
+    def _end_in_vain(self, process: Process, until_s: float) -> Waiting:
+        """End the run at its last second, or later, as soon as its round waits for updates that do not come."""
+        yield from wait_until(self.env, until_s)
+        yield from rest_of_instant(self.env)
+        give_up_after_s = self.context.policy.traits.give_up_after_s
+        while not (why := self._runner.nothing_comes()):
+            if give_up_after_s == np.inf or self.env.peek() >= LATEST_S:
+                return  # no client is given up, so that it stays as it is
+            yield self.env.timeout(give_up_after_s)
+        ends = self._runner.stop_waiting()
+        self._note_end(self._number if ends else self._number - 1, f"rounds.until_s has come, and {why}")
+        if not ends:
+            process.interrupt(FINISHED)
+
     def _refuse_to_go_on(self, _: Event) -> None:
         if self.env.peek() == np.inf:
             return  # nothing happens before the end of time, which has its own reason
@@ -203,7 +230,7 @@ class Server:
                 start_s = self._runner.next_start_s(number + 1)
                 last = self._past(start_s)
                 if start_s == np.inf:
-                    self._note_end(number)
+                    self._note_end(number, why_nobody(self.context, self.env.now))
             evaluation = self._evaluations.after_round(self._runner.model, number, last=last)
             if self._on_round is not None:
                 weights = partial(self.context.learner.export, self._runner.model)
@@ -245,12 +272,12 @@ class Server:
                     ) from None
                 start_s = self._runner.next_start_s(number)
         if start_s == np.inf:
-            self._note_end(number - 1)
+            self._note_end(number - 1, why_nobody(self.context, self.env.now))
         return False
 
-    def _note_end(self, number: int) -> None:
-        """Note why no further round can start after a round of this number."""
-        crash, why = "", why_nobody(self.context, self.env.now)
+    def _note_end(self, number: int, why: str) -> None:
+        """Note why there is no further round after one of this number."""
+        crash = ""
         if self._crashed_s > -np.inf:
             crash = f"the server crashed at {self._crashed_s:.6g} s, and since then "
         self.notes.append(

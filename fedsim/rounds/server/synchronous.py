@@ -46,6 +46,7 @@ class SynchronousServer(Messages):
     """One server and its clients; a `RoundRunner` to the run, and a `ServerPort` to its policy."""
 
     asynchronous: bool = False
+    may_wait_on: bool = False
 
     def __init__(
         self, env: Environment, context: ServerContext, clients: Clients, rows: Rows, member: IntArray | None = None
@@ -364,8 +365,19 @@ class SynchronousServer(Messages):
             f"{delivered} of the round's {round_.size} have delivered",
             "allowed: an event that triggers once no client is in flight, or a time limit",
         )
-        error.place(round_.number, round_.start_s)
+        ends_s = [float(run.participations.ended_s.max(initial=0.0)) for run in self._open]
+        # The end of time is an event too, but no second of the run.
+        noticed_s = self.env.now if self.env.now < math.inf else max(round_.start_s, *ends_s, 0.0)
+        error.place(round_.number, noticed_s)
         return error
+
+    def nothing_comes(self) -> str:
+        """Return why no update can be expected at the end of the run; empty while one can."""
+        return ""
+
+    def stop_waiting(self) -> bool:
+        """End the round with what has arrived; a cohort that was not sent leaves no round to end."""
+        return False
 
     def any_available(self, time_s: float, number: int) -> bool:
         """Return whether a client, idle or not, is available at an instant of a round."""

@@ -11,6 +11,7 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp.strategy import FedAvg
 
 from fedsim.bridges.flower import FromInstruction, SimulatedGrid
+from fedsim.bridges.flower import grid as grid_module
 from fedsim.bridges.flower.messages import LATE, LOST, RAISED, message_bits
 from fedsim.errors import ScenarioError
 from tests.support.flower_apps import (
@@ -215,6 +216,17 @@ def test_the_scenario_can_end_the_run():
 
     _, _, history = served(plain_scenario(**QUICK, **{"rounds.until_s": 10.0}), do)
     assert history.column("rounds", "start_s").tolist() == pytest.approx([0.0, 4.0, 8.0])
+
+
+def test_waits_for_nodes_that_never_come_end(monkeypatch):
+    """The strategy looks for four nodes of three: to the last second, or to a number of looks."""
+    monkeypatch.setattr(grid_module, "MOST_LOOKS", 40)
+    app = make_server_app(FedAvg(min_available_nodes=4), {}, rounds=1)
+    ended = SimulatedGrid(plain_scenario(**QUICK, **{"rounds.until_s": 10.0}), make_client_app())
+    assert ended.serve(app).rounds.num_rows == 0
+    assert ended.now_s == 10.0
+    with pytest.raises(ScenarioError, match="server_app: it has slept, or looked for nodes and replies, 40 times"):
+        SimulatedGrid(plain_scenario(**QUICK), make_client_app()).serve(app)
 
 
 @pytest.mark.parametrize(

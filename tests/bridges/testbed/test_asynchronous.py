@@ -108,6 +108,24 @@ def test_a_client_that_is_given_up_is_told():
     testbed.send([3])  # it is a candidate again
 
 
+@pytest.mark.parametrize("sent", [[], [0, 1, 2]])
+def test_time_that_passes_ends_the_run_at_its_last_second(sent):
+    """All clients are lost at once."""
+    policy = {"kind": "fedbuff", "concurrency": 3, "give_up_s": 50.0}
+    devices = {"compute": "zero", "dropout": {"kind": "hazard", "rate_per_s": 1e6}}
+    testbed = Testbed(by_hand(devices=devices, rounds={"count": 3, "until_s": 10.0, "policy": policy}))
+    if sent:
+        testbed.send(sent)
+    found = []
+    while not testbed.over:
+        found += testbed.advance(testbed.now_s + 3.0)
+    assert [(one.delivered, one.closed.number, one.time_s) for one in found] == [(False, 1, 10.0)]
+    assert (testbed.now_s, testbed.vacant) == (10.0, 0)
+    with pytest.raises(StepError, match=r"at 10 s: rounds\.until_s has come, and "):
+        testbed.next_arrival()
+    assert testbed.finish().participations.num_rows == len(sent)
+
+
 def test_a_run_is_finished_with_clients_in_flight():
     """The round that has begun is the last one; what it has sent is lost, and the audit finds nothing wrong."""
     testbed = asynchronous(buffer=2)

@@ -203,6 +203,21 @@ def test_time_passes_between_rounds():
     assert testbed.round([0]).start_s.tolist() == [10.0]
 
 
+def test_time_that_passes_ends_the_run_at_its_last_second():
+    """Client 0 delivers at 4 s; no cohort is sent for the round that begins then."""
+    testbed = Testbed(by_hand(rounds=rounds(policy="wait-for-all", until_s=10.0)))
+    testbed.round([0])
+    assert testbed.advance(9.0) == ()
+    assert not testbed.over
+    assert testbed.advance(12.0) == ()
+    assert testbed.over
+    with pytest.raises(
+        StepError, match=r"after round 1 of 3, at 10 s: rounds\.until_s has come, and no client was sent"
+    ):
+        testbed.round([1])
+    assert testbed.finish().rounds.num_rows == 1
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_finished_early_it_is_the_shorter_run(count):
     """A run of three rounds that is finished after one or two has the tables of a run of that number of rounds."""

@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedsim import simulate
 from fedsim.clock import instants
 from fedsim.errors import ScenarioError, SelectorError
+from fedsim.rounds import Edges
 from fedsim.rounds.aggregation.staleness import Constant, Hinge
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.server import asynchronous
+from tests.support.hand_made import four
 from tests.support.stories import ends, rows, timeline, told
 from tests.support.worlds import CountingLearner, Everybody, FirstWanted, available_in, batteries, serve
 
@@ -361,6 +364,53 @@ def test_patience_begins_anew_with_every_delivery(monkeypatch):
     policy = FedBuff(buffer=1, concurrency=2, give_up_s=4.0)
     history, *_ = serve(policy, [1, 9], [1, 9], [1, 9], count=12)
     assert rows(history.participations, "client", "outcome").count((1, "late")) > 4
+
+
+@pytest.mark.parametrize(("until_s", "sent", "end_s"), [(7.0, 4, 6.0), (9.0, 6, 9.0), (4.0, 2, 2.0), (1.0, 4, 5.0)])
+def test_a_run_ends_at_its_last_second_if_no_update_comes(until_s, sent, end_s):
+    """Both are lost 2 s after each start, and given up 4 s after it: they start at 0, 4 and 8 s.
+
+    At 1 s both still run; the next look is 4 s later.
+    """
+    policy = FedBuff(buffer=1, concurrency=2, give_up_s=4.0)
+    history, *_ = serve(policy, [1, 1], [1, 1], [1, 1], leaves_s=[2.0, 2.0], until_s=until_s, count=5)
+    assert (ends(history), history.column("rounds", "selected").tolist()) == ([max(until_s, end_s)], [sent])
+    ended_s = history.column("participations", "end_s")
+    assert (ended_s.size, ended_s.max()) == (sent, end_s)
+
+
+def test_a_round_that_has_begun_ends_after_the_last_second_if_an_update_comes():
+    """Client 1 is lost; client 0 delivers at 3 s."""
+    policy = FedBuff(buffer=1, concurrency=2, give_up_s=4.0)
+    history, *_ = serve(policy, [1, 1], [1, 1], [1, 1], leaves_s=[np.inf, 1.0], until_s=2.0, count=5)
+    assert ends(history) == [3]
+
+
+def test_edge_servers_whose_clients_are_lost_end_at_the_last_second():
+    policy = FedBuff(buffer=1, concurrency=1, give_up_s=4.0)
+    settings = Edges(grouping={"kind": "order", "count": 2}, backhaul="none")
+    history, *_ = serve(
+        policy, [1, 1], [1, 1], [1, 1], leaves_s=[2.0, 2.0], until_s=7.0, count=5, edges=settings, audit=False
+    )
+    assert ends(history) == [7]
+    assert history.column("participations", "end_s").tolist() == [2, 6, 2, 6]
+
+
+def test_the_note_of_a_run_without_updates_says_why():
+    """All are lost at once, and given up after 4 s: three each at 0, 4 and 8 s."""
+    tables = four(
+        **{
+            "rounds.policy": {"kind": "fedbuff", "concurrency": 3, "give_up_s": 4.0},
+            "rounds.until_s": 9.0,
+            "devices.dropout": {"kind": "hazard", "rate_per_s": 1e6},
+        }
+    )
+    history = simulate(tables, store=False)
+    assert (
+        "the run ended after round 1 of 3, at 9 s: rounds.until_s has come, and all 3 clients in flight are lost"
+        in (history.notes)
+    )
+    assert history.participations.num_rows == 9
 
 
 def test_giving_up_for_ever_is_refused(monkeypatch):

@@ -1,11 +1,16 @@
 """Rounds in worlds of fixed times, against expectations worked by hand."""
 
+import gc
+import math
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim import Scenario, simulate
+from fedsim.clock import Clock
 from fedsim.errors import PartError, ScenarioError, SelectorError
 from fedsim.history import RoundEnd
 from fedsim.privacy import GeometricBudget
@@ -13,6 +18,7 @@ from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.aggregation.staleness import Polynomial
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Stale
+from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.selectors import Cohort
 from tests.support.worlds import CountingLearner, Everybody, Sequence, serve
 
@@ -283,5 +289,30 @@ class Ticking(RoundPolicy):
 def test_a_policy_that_no_event_can_end_is_refused_though_time_goes_on():
     tables = {"name": "t", "crowd": {"clients": 2}, "network": "pause-two-speed", "selector": "all", "learning": "none"}
     scenario = Scenario(**tables, devices={"compute": "zero"}, rounds={"count": 3, "until_s": 5.0, "policy": Ticking()})
-    with pytest.raises(PartError, match=r"Ticking.wait waits for ever: no client is in flight"):
+    with pytest.raises(PartError, match=r"Ticking.wait waits for ever: no client is in flight") as caught:
         simulate(scenario, store=False)
+    assert (caught.value.round, caught.value.time_s) == (1, 10.0), "noticed at twice the end of the run"
+
+
+class ForNothing(RoundPolicy):
+    def wait(self, server, round_):
+        yield server.env.event()
+
+
+def test_a_policy_without_events_is_refused_where_its_last_client_has_ended():
+    """Its clients deliver after 3 and 6 s."""
+    with pytest.raises(PartError, match="2 of the round's 2 have delivered") as caught:
+        serve(ForNothing(), [1, 2], [1, 2], [1, 2])
+    assert (caught.value.round, caught.value.time_s) == (1, 6.0)
+
+
+def test_a_round_remembers_that_a_limit_has_passed_and_no_limits():
+    env = Clock()
+    round_ = Round(env, 1, 1, PastRounds(), math.inf)
+    round_.limit(5.0)
+    assert round_.ended_by() is RoundEnd.ENOUGH
+    held = [weakref.ref(round_.limit(1.0)) for _ in range(3)]
+    env.run(until=2.0)
+    gc.collect()
+    assert round_.ended_by() is RoundEnd.DEADLINE
+    assert [one() for one in held] == [None] * 3
