@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
+from fedsim.arrays import BoolArray, FloatArray, IntArray, filled, positions
 from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
-from fedsim.learning import Drawn, Model, Release, Update
+from fedsim.learning import Drawn, Model, Update
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.plan import Plan
 from fedsim.selectors import Cohort
@@ -29,6 +28,7 @@ class CohortRun:
     which send a message without bits.
     """
 
+    plan: Plan
     participations: Participations
     any_late = False
 
@@ -45,7 +45,7 @@ class CohortRun:
         size = cohort.client.size
         self.order, self.number, self.cohort, self.model = order, number, cohort, model
         self.weight, self.total = weight, total
-        self.repeat, self.everyone = repeat, _positions(size)
+        self.repeat, self.everyone = repeat, positions(size)
         self.given_up_s = math.inf
         self.asked: IntArray = self.everyone[:0]
         self.together: Sequence[Update] = ()
@@ -62,27 +62,6 @@ class CohortRun:
         self.served_round, self.staleness = none[0], none[1]
         self.used_weight = np.zeros(size)
         self.measured: dict[str, NDArray[np.floating[Any]]] = {}
-
-    @property
-    def plan(self) -> Plan:
-        return self.participations.plan
-
-    @property
-    def level(self) -> IntArray | None:
-        """Place of the part of the model that each member trains; None where all train the whole."""
-        return self.plan.level
-
-    @property
-    def releases(self) -> dict[int, Release]:
-        return self.plan.releases
-
-    @property
-    def number_releases(self) -> dict[int, Release]:
-        return self.plan.number_releases
-
-    @property
-    def spent(self) -> dict[int, float]:
-        return self.plan.spent
 
     @property
     def buffered(self) -> IntArray:
@@ -137,14 +116,6 @@ class CohortRun:
         for name, column in values.items():
             shape = (self.fate.size, *column.shape[1:])
             self.measured.setdefault(name, np.full(shape, np.nan, dtype=column.dtype))[members] = column
-
-
-@lru_cache(maxsize=16)
-def _positions(size: int) -> IntArray:
-    """Return 0..size-1, which all cohorts of a size share."""
-    positions = np.arange(size)
-    positions.flags.writeable = False
-    return positions
 
 
 Members = list[tuple[CohortRun, IntArray]]

@@ -85,7 +85,8 @@ class Participations:
     @property
     def ended_s(self) -> FloatArray:
         """Instant at which each participation ended; NaN for those in flight."""
-        self._end_by_now()
+        if self._shared is not None:
+            self._end_by_now()
         if self._known_ends_s is None:
             self._known_ends_s = np.array(self._ends_s)
         return self._known_ends_s
@@ -112,6 +113,8 @@ class Participations:
 
     def count_bits(self) -> None:
         """Work out the bits of transfers over own links that were cut short since the last call, all in one call."""
+        if not self._cuts:
+            return
         cuts, self._cuts = self._cuts, []
         for phase in {phase for phase, *_ in cuts}:
             member, start_s, elapsed_s = zip(*[rest for at, *rest in cuts if at == phase], strict=True)
@@ -136,7 +139,8 @@ class Participations:
     def delivered(self, count: int) -> Event:
         """Return the event that is triggered when a number of clients have delivered."""
         if count not in self._milestones:
-            self._end_by_now()
+            if self._shared is not None:
+                self._end_by_now()
             if self._shared is not None and count != self.size:
                 self._wait_for_each()
             self._milestones[count] = self.env.event()

@@ -67,7 +67,7 @@ class Rows:
             part = rows if rows.size < run.fate.size else None
             records = run.participations.records(part)
             self.recorder.add_participations(self._columns(run, part, records))
-            if run.releases:
+            if run.plan.releases:
                 self.charges.add(run, rows)
             if self._check is not None:
                 self.check_messages(before=run.order)
