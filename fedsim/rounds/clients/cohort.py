@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray, filled, positions
-from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
+from fedsim.history.outcomes import NO_VALUE, NOT_CUT, UNDECIDED, Fate, Outcome
 from fedsim.learning import Drawn, Model, Update
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.plan import Plan
@@ -75,6 +75,11 @@ class CohortRun:
         """Return what picks members, at distinct positions, out of the columns: for all of them no copy is made."""
         return _ALL if members.size == self.everyone.size else members
 
+    def arrivals(self, members: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the clients of members, and the weights of their updates."""
+        places = self.places(members)
+        return self.cohort.client[places], self.weight[places]
+
     def decide(self, members: IntArray, fate: IntArray | int) -> None:
         """Set the fate of members whose fate was not known: one for all, or one for each."""
         self.fate[self.places(members)] = fate
@@ -82,12 +87,11 @@ class CohortRun:
 
     def decide_lost(self) -> None:
         """Decide the fate of the participations that have ended without an update."""
-        members = self.participations
-        if members.all_delivered:
+        if self.participations.all_delivered:
             return
-        lost = ((self.fate == UNDECIDED) & members.ended & ~members.arrived).nonzero()[0]
+        lost = ((self.fate == UNDECIDED) & (self.plan.cut_in != NOT_CUT)).nonzero()[0]
         # Numbers, not members of an enumeration: NumPy drops an interrupt that comes while it looks at those.
-        dropped = members.outcome[lost] == _DROPPED
+        dropped = self.plan.outcome[lost] == _DROPPED
         self.decide(lost, np.where(dropped, _WASTED_DROPPED, _WASTED_LATE))
 
     def take_decided(self) -> IntArray:

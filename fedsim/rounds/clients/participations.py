@@ -274,7 +274,11 @@ class Participations:
 
     def _waited(self, event: Event) -> None:
         i: Any = event.value
-        if self._awaited[i] is event:
+        if self._awaited[i] is not event:
+            return
+        if self._until[i] == _END:
+            self._end(i, self.env.now, delivered=True)
+        else:
             self._go_on(i, self._until[i])
 
     def _stopped(self, i: int, stop: Stop, event: Event) -> None:

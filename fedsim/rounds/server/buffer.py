@@ -36,9 +36,9 @@ class ReadyUpdates:
     ) -> None:
         self.updates, self.held = updates, held
         self._members, self._version, self._picked = members, version, picked
-        places = [(run, run.places(part)) for run, part in members]
-        self.client: IntArray = _joined([run.cohort.client[part] for run, part in places])
-        self.weight: FloatArray = _joined([run.weight[part] for run, part in places])
+        clients, weights = zip(*[run.arrivals(part) for run, part in members], strict=True)
+        self.client: IntArray = _joined(clients)
+        self.weight: FloatArray = _joined(weights)
         self.total = members[-1][0].total
 
     @property

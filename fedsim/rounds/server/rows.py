@@ -72,7 +72,8 @@ class Rows:
             if self._check is not None:
                 self.check_messages(before=run.order)
                 self._check(run.number, records)
-            self._stale_used += run.fate[run.places(rows)].tobytes().count(_STALE_USED)
+            fate = run.fate if part is None else run.fate[part]
+            self._stale_used += fate.tobytes().count(_STALE_USED)
         return rows
 
     def count(self, counted: Members) -> None:
@@ -80,7 +81,7 @@ class Rows:
             if not run.any_late and run.participations.all_delivered:
                 self._counts[_DELIVERED] += members.size
                 continue
-            ended = run.participations.outcome[run.places(members)].tobytes()
+            ended = run.plan.outcome[run.places(members)].tobytes()
             self._counts = [count + ended.count(code) for code, count in enumerate(self._counts)]
 
     def close(
