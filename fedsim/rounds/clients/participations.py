@@ -158,7 +158,8 @@ class Participations:
 
         They end at this instant, before any other event of it.
         """
-        self._end_by_now()
+        if self._shared is not None:
+            self._end_by_now()
         if not self._in_flight:
             return False
         self._shared = None
