@@ -1,7 +1,7 @@
 """Types of arrays and of bounded numbers: one name for each, so that signatures read alike."""
 
 from collections.abc import Callable, Iterator, MutableSequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, Protocol, overload, runtime_checkable
 
 import numpy as np
@@ -46,6 +46,14 @@ def filled(size: int, value: float) -> FloatArray:
     """Return an array of one value, shape (size,); NumPy's ``full`` is slower for small ones."""
     array = np.empty(size)
     array.fill(value)
+    return array
+
+
+@lru_cache(maxsize=16)
+def positions(size: int) -> IntArray:
+    """Return 0..size-1, shape (size,), which all cohorts of a size share."""
+    array = np.arange(size)
+    array.flags.writeable = False
     return array
 
 

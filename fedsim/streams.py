@@ -216,11 +216,6 @@ def _text(parts: tuple[Key, ...]) -> str:
     return "".join([f"\x1fs{part}" if isinstance(part, str) else f"\x1fi{part}" for part in parts])
 
 
-def _side_by_side(words: NDArray[np.uint64]) -> int:
-    """Return the whole number in whose lanes some words lie side by side."""
-    return int.from_bytes(words.astype(_WORD, copy=False).tobytes(), "little")
-
-
 class _Lanes:
     """Constants of Philox4x32-10 for counters that lie side by side in one whole number, 64 bits each."""
 
@@ -229,7 +224,8 @@ class _Lanes:
         self.ones = int.from_bytes(b"\x01\0\0\0\0\0\0\0" * self.size, "little")
         self.low, self.short, self.one = self.ones * 0xFFFFFFFF, self.ones * 0xFFFFF, self.ones * int(_ONE)
         words = np.stack([key_schedule(key)[:, :, 0] for key in keys], axis=2).repeat(size, axis=2)
-        *first, ninth, tenth = [(_side_by_side(even), _side_by_side(odd)) for even, odd in words]
+        rows = [int.from_bytes(row.tobytes(), "little") for row in words.astype(_WORD).reshape(2 * _ROUNDS, self.size)]
+        *first, ninth, tenth = zip(rows[0::2], rows[1::2], strict=True)
         self.keys, self.ninth, self.tenth = first, ninth[1], tenth[0]
 
 

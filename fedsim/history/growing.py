@@ -33,6 +33,7 @@ class GrowingTable:
         self.rows = self._spill_at = 0
         self._tail = _Tail(0, [])
         self._columns: dict[str, NDArray[Any]] = {}
+        self._arrays: list[NDArray[Any]] = []  # in the order of the columns given last
         self._room = 0
         # Names of the columns given last, and columns that were not.
         self._given: tuple[str, ...] = ()
@@ -65,8 +66,10 @@ class GrowingTable:
         end = present + rows
         if end > self._room:
             self._make_room(present, rows)
+        if not self._arrays:
+            self._arrays = [self._columns[name] for name in columns]
         place = slice(present, end)
-        for array, piece in zip(map(self._columns.__getitem__, columns), columns.values(), strict=True):
+        for array, piece in zip(self._arrays, columns.values(), strict=True):
             array[place] = piece
         self._added(rows)
 
@@ -96,7 +99,7 @@ class GrowingTable:
         names = tuple(given)
         if names != self._given:  # the same ones for all rows, as a rule
             self._absent = self._schema.check(names)
-            self._given = names
+            self._given, self._arrays = names, []
         return self._absent
 
     def _add(self, row: Callable[[], Row]) -> None:
@@ -150,7 +153,7 @@ class GrowingTable:
         wider = {column.name: np.empty(room, dtype=column.dtype) for column in self._schema.columns}
         for name, array in self._columns.items():
             wider[name][:present] = array[:present]
-        self._columns, self._room = wider, room
+        self._columns, self._room, self._arrays = wider, room, []
 
 
 class _Tail(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, positions
 from fedsim.history.outcomes import NOT_CUT, PHASES
 from fedsim.network import Links
 from fedsim.per_client import Values
@@ -75,11 +75,12 @@ class Plan:
         bits: tuple[Values, Values],
         samples: FloatArray,
         compute_s: FloatArray,
+        work: FloatArray | None = None,
     ) -> None:
         self.client, self.number, self.draw = client, number, draw
         self.looked_s, self.candidacy_draw = looked_s, candidacy_draw
         self.bits, self.samples, self.compute_s = list(bits), samples, compute_s
-        self.work = np.ones(client.size)
+        self.work = np.ones(client.size) if work is None else work
         self.start_s = math.nan
         self.notes: dict[Any, Any] = {}
         self.cause: dict[int, Any] = {}
@@ -104,7 +105,7 @@ class Plan:
     @property
     def everyone(self) -> IntArray:
         """Positions of all members."""
-        return np.arange(self.client.size)
+        return positions(self.client.size)
 
     def bits_of(self, phase: int, members: IntArray) -> FloatArray:
         """Return the size of each member's message in downlink or uplink."""

@@ -89,9 +89,9 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
         return Cohort(_distinct_candidates(f"{name}.select", chosen, view))
     source = f"{name}.select"
     client = _distinct_candidates(source, chosen.client, view)
-    allocation = _allocated(source, chosen.allocation, client)
-    trained = _has_trained(source, chosen.trained, client, view)
-    sampling = _sampled(source, chosen, client, view)
+    allocation = None if chosen.allocation is None else _allocated(source, chosen.allocation, client)
+    trained = chosen.trained is not False and _has_trained(source, chosen.trained, client, view)
+    sampling = None if chosen.sampling is None else _sampled(source, chosen, client, view)
     if chosen.draws is None and chosen.weights is None and chosen.work is None:
         return Cohort(client, allocation=allocation, trained=trained, sampling=sampling)
     draws, weights, work = (
@@ -120,11 +120,9 @@ def as_probe(asked: object, view: RoundView, name: str) -> Probe:
 
 
 def _has_trained(source: str, trained: object, client: IntArray, view: RoundView) -> bool:
-    """Return whether a cohort has its updates, after a check that all its clients have answered with their norms."""
-    if not isinstance(trained, bool):
+    """Return that a cohort has its updates, after a check that all its clients have answered with their norms."""
+    if trained is not True:
         raise SelectorError(f"{source} returned trained = {in_words(trained)}", "allowed: True or False")
-    if not trained:
-        return False
     answers = view.answers
     norms = answers is not None and answers.update_norm is not None
     silent = client if answers is None or not norms else client[~np.isin(client, answers.client)]
@@ -138,10 +136,8 @@ def _has_trained(source: str, trained: object, client: IntArray, view: RoundView
     return True
 
 
-def _sampled(source: str, chosen: Cohort, client: IntArray, view: RoundView) -> Sampling | None:
+def _sampled(source: str, chosen: Cohort, client: IntArray, view: RoundView) -> Sampling:
     """Return a checked copy of how the clients (n,) of a cohort draw samples."""
-    if chosen.sampling is None:
-        return None
     if type(chosen.sampling) is not Sampling:
         raise SelectorError(f"{source} returned sampling = {in_words(chosen.sampling)}", "allowed: a Sampling, or None")
     sampling = Sampling(
@@ -160,10 +156,8 @@ def _sampled(source: str, chosen: Cohort, client: IntArray, view: RoundView) -> 
     return sampling
 
 
-def _allocated(source: str, allocation: object, client: IntArray) -> Allocation | None:
+def _allocated(source: str, allocation: object, client: IntArray) -> Allocation:
     """Return a checked copy of the resources of distinct clients (n,)."""
-    if allocation is None:
-        return None
     if not isinstance(allocation, Allocation):
         raise SelectorError(f"{source} returned allocation = {in_words(allocation)}", "allowed: an Allocation, or None")
     given = {what: value for what, value in vars(allocation).items() if value is not None}

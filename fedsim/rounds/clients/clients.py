@@ -89,7 +89,7 @@ class Clients:
             effect.due(plan, phase, members)
         for effect in self.asked[phase].waiting:
             wait_s, setup_s = effect.wait_s(plan, phase, members)
-            if np.ndim(wait_s) or wait_s:
+            if type(wait_s) is not float or wait_s:
                 plan.queue_s[phase, places] += wait_s
             plan.setup_s[phase, places] += setup_s
 

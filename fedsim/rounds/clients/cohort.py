@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
-from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
-from fedsim.learning import Drawn, Model, Release, Update
+from fedsim.arrays import BoolArray, FloatArray, IntArray, filled, positions
+from fedsim.history.outcomes import NO_VALUE, NOT_CUT, UNDECIDED, Fate, Outcome
+from fedsim.learning import Drawn, Model, Update
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.plan import Plan
 from fedsim.selectors import Cohort
@@ -29,6 +28,7 @@ class CohortRun:
     which send a message without bits.
     """
 
+    plan: Plan
     participations: Participations
     any_late = False
 
@@ -45,7 +45,7 @@ class CohortRun:
         size = cohort.client.size
         self.order, self.number, self.cohort, self.model = order, number, cohort, model
         self.weight, self.total = weight, total
-        self.repeat, self.everyone = repeat, _positions(size)
+        self.repeat, self.everyone = repeat, positions(size)
         self.given_up_s = math.inf
         self.asked: IntArray = self.everyone[:0]
         self.together: Sequence[Update] = ()
@@ -64,27 +64,6 @@ class CohortRun:
         self.measured: dict[str, NDArray[np.floating[Any]]] = {}
 
     @property
-    def plan(self) -> Plan:
-        return self.participations.plan
-
-    @property
-    def level(self) -> IntArray | None:
-        """Place of the part of the model that each member trains; None where all train the whole."""
-        return self.plan.level
-
-    @property
-    def releases(self) -> dict[int, Release]:
-        return self.plan.releases
-
-    @property
-    def number_releases(self) -> dict[int, Release]:
-        return self.plan.number_releases
-
-    @property
-    def spent(self) -> dict[int, float]:
-        return self.plan.spent
-
-    @property
     def buffered(self) -> IntArray:
         """Positions of the clients whose updates have arrived and wait for an aggregation."""
         if self.undecided == self.everyone.size and self.participations.all_delivered:
@@ -96,6 +75,11 @@ class CohortRun:
         """Return what picks members, at distinct positions, out of the columns: for all of them no copy is made."""
         return _ALL if members.size == self.everyone.size else members
 
+    def arrivals(self, members: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the clients of members, and the weights of their updates."""
+        places = self.places(members)
+        return self.cohort.client[places], self.weight[places]
+
     def decide(self, members: IntArray, fate: IntArray | int) -> None:
         """Set the fate of members whose fate was not known: one for all, or one for each."""
         self.fate[self.places(members)] = fate
@@ -103,12 +87,11 @@ class CohortRun:
 
     def decide_lost(self) -> None:
         """Decide the fate of the participations that have ended without an update."""
-        members = self.participations
-        if members.all_delivered:
+        if self.participations.all_delivered:
             return
-        lost = ((self.fate == UNDECIDED) & members.ended & ~members.arrived).nonzero()[0]
+        lost = ((self.fate == UNDECIDED) & (self.plan.cut_in != NOT_CUT)).nonzero()[0]
         # Numbers, not members of an enumeration: NumPy drops an interrupt that comes while it looks at those.
-        dropped = members.outcome[lost] == _DROPPED
+        dropped = self.plan.outcome[lost] == _DROPPED
         self.decide(lost, np.where(dropped, _WASTED_DROPPED, _WASTED_LATE))
 
     def take_decided(self) -> IntArray:
@@ -137,14 +120,6 @@ class CohortRun:
         for name, column in values.items():
             shape = (self.fate.size, *column.shape[1:])
             self.measured.setdefault(name, np.full(shape, np.nan, dtype=column.dtype))[members] = column
-
-
-@lru_cache(maxsize=16)
-def _positions(size: int) -> IntArray:
-    """Return 0..size-1, which all cohorts of a size share."""
-    positions = np.arange(size)
-    positions.flags.writeable = False
-    return positions
 
 
 Members = list[tuple[CohortRun, IntArray]]

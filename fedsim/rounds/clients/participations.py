@@ -85,7 +85,8 @@ class Participations:
     @property
     def ended_s(self) -> FloatArray:
         """Instant at which each participation ended; NaN for those in flight."""
-        self._end_by_now()
+        if self._shared is not None:
+            self._end_by_now()
         if self._known_ends_s is None:
             self._known_ends_s = np.array(self._ends_s)
         return self._known_ends_s
@@ -112,6 +113,8 @@ class Participations:
 
     def count_bits(self) -> None:
         """Work out the bits of transfers over own links that were cut short since the last call, all in one call."""
+        if not self._cuts:
+            return
         cuts, self._cuts = self._cuts, []
         for phase in {phase for phase, *_ in cuts}:
             member, start_s, elapsed_s = zip(*[rest for at, *rest in cuts if at == phase], strict=True)
@@ -136,7 +139,8 @@ class Participations:
     def delivered(self, count: int) -> Event:
         """Return the event that is triggered when a number of clients have delivered."""
         if count not in self._milestones:
-            self._end_by_now()
+            if self._shared is not None:
+                self._end_by_now()
             if self._shared is not None and count != self.size:
                 self._wait_for_each()
             self._milestones[count] = self.env.event()
@@ -154,7 +158,8 @@ class Participations:
 
         They end at this instant, before any other event of it.
         """
-        self._end_by_now()
+        if self._shared is not None:
+            self._end_by_now()
         if not self._in_flight:
             return False
         self._shared = None
@@ -270,7 +275,11 @@ class Participations:
 
     def _waited(self, event: Event) -> None:
         i: Any = event.value
-        if self._awaited[i] is event:
+        if self._awaited[i] is not event:
+            return
+        if self._until[i] == _END:
+            self._end(i, self.env.now, delivered=True)
+        else:
             self._go_on(i, self._until[i])
 
     def _stopped(self, i: int, stop: Stop, event: Event) -> None:

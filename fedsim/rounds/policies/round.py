@@ -89,8 +89,10 @@ class Round:
         if self.cohort_run is None:
             return False
         members = self.cohort_run.participations
+        if not members.all_delivered:
+            return False
         last_s = float(members.ended_s.max(initial=-math.inf))
-        return bool(members.arrived.all() and self.env.now - last_s <= TIE_ULPS * np.spacing(self.env.now))
+        return bool(self.env.now - last_s <= TIE_ULPS * np.spacing(self.env.now))
 
 
 def at_least(share: float, size: int) -> int:

@@ -36,9 +36,9 @@ class ReadyUpdates:
     ) -> None:
         self.updates, self.held = updates, held
         self._members, self._version, self._picked = members, version, picked
-        places = [(run, run.places(part)) for run, part in members]
-        self.client: IntArray = _joined([run.cohort.client[part] for run, part in places])
-        self.weight: FloatArray = _joined([run.weight[part] for run, part in places])
+        clients, weights = zip(*[run.arrivals(part) for run, part in members], strict=True)
+        self.client: IntArray = _joined(clients)
+        self.weight: FloatArray = _joined(weights)
         self.total = members[-1][0].total
 
     @property
@@ -248,8 +248,8 @@ class Buffer:
             part = slice(done, done + members.size)
             done += members.size
             found = {name: column[part] for name, column in values.items()}
-            if run.number_releases:
-                releases = [run.number_releases[i] for i in members.tolist()]
+            if run.plan.number_releases:
+                releases = [run.plan.number_releases[i] for i in members.tolist()]
                 told = {name: column for name, column in found.items() if name in NUMBERS}
                 found |= self.context.sent_numbers(run.cohort.client[members], releases, told)
             run.measure(members, found)
@@ -276,9 +276,9 @@ class Buffer:
     def _asked(self, run: CohortRun, members: IntArray, repeat: int) -> Sequence[Update]:
         """Return handles of the updates of members that have sent equally many before, made anew."""
         releases: dict[int, Release] = {}
-        if run.releases:
-            releases = {at: run.releases[i] for at, i in enumerate(members.tolist()) if i in run.releases}
-        level = None if run.level is None else run.level[members]
+        if run.plan.releases:
+            releases = {at: run.plan.releases[i] for at, i in enumerate(members.tolist()) if i in run.plan.releases}
+        level = None if run.plan.level is None else run.plan.level[members]
         asked = run.model, run.cohort.client[members], releases, run.work[members], repeat, level
         ask = self.context.learner.updates
         return ask(*asked) if run.drawn is None else ask(*asked, run.drawn.part(members))

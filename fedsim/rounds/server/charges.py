@@ -39,16 +39,16 @@ class Charges:
 
     def columns(self, run: CohortRun, part: IntArray | None) -> dict[str, Any]:
         """Return the columns of participations of a cohort, at some positions or of all."""
-        if not run.releases:
+        if not run.plan.releases:
             return _FREE
         return {"epsilon": charged(run.plan, run.everyone if part is None else part)}
 
     def add(self, run: CohortRun, rows: IntArray) -> None:
         """Record the releases of members at positions of a cohort."""
-        places = [i for i in rows.tolist() if i in run.releases]
+        places = [i for i in rows.tolist() if i in run.plan.releases]
         if self._facts is None or not places:
             return
-        releases = [run.releases[i] for i in places]
+        releases = [run.plan.releases[i] for i in places]
         epsilon = np.array([release.epsilon for release in releases])
         number = np.array([release.index for release in releases])
         self._recorder.add_releases(
@@ -57,7 +57,7 @@ class Charges:
             client=run.cohort.client[places],
             number=number,
             epsilon=epsilon,
-            spent=np.array([run.spent[i] for i in places]),
+            spent=np.array([run.plan.spent[i] for i in places]),
             **self._facts.columns(epsilon, number),
         )
 
@@ -65,7 +65,7 @@ class Charges:
         """Take note of an aggregation, of the weights in it, and of the positions of the updates that were used."""
         context, facts = self._context, self._facts
         if facts is not None and facts.server is not None:
-            epsilon = [run.releases[i].epsilon for run, members in ready for i in members.tolist()]
+            epsilon = [run.plan.releases[i].epsilon for run, members in ready for i in members.tolist()]
             self._noise = facts.server.noise_of(epsilon, arrivals.client, weight)
         if context.noise_to_signal:
             updates = [arrivals.updates[i] for i in used.tolist()]

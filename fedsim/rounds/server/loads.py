@@ -23,13 +23,14 @@ class Loads:
         self.context = context
         self._weights = context.weighting.of_clients(context.learner.samples, context.clients.streams)
         self._drew: SampledWork | None = None
+        noised = context.releases is not None and context.releases.server is not None
+        self._noised = context.selector.name if noised else ""
 
     def begin(self, order: int, number: int, cohort: Cohort, model: Model, repeat: IntArray, draw: int) -> CohortRun:
         """Return a cohort with its weights and shares of the work; `plan` follows."""
         context, client = self.context, cohort.client
         self._drew = drew = None if cohort.sampling is None else self._sampled.of(client, cohort.sampling, draw)
-        noised = "" if context.releases is None or context.releases.server is None else context.selector.name
-        weight, total = cohort_weights(cohort, self._weights_of(client, drew), context.weighting, noised)
+        weight, total = cohort_weights(cohort, self._weights_of(client, drew), context.weighting, self._noised)
         run = CohortRun(order, number, cohort, model, weight, total, repeat)
         if cohort.work is not None:
             rounded = [context.learner.whole_steps(client, run.work, up=up) for up in (True, False)]
@@ -62,9 +63,9 @@ class Loads:
             bits=(down, up),
             samples=samples,
             compute_s=compute_s,
+            work=run.work,
         )
-        plan.cohort = cohort
-        plan.work, plan.deadline_s, plan.update = run.work, now_s + limit_s, not cohort.trained
+        plan.cohort, plan.deadline_s, plan.update = cohort, now_s + limit_s, not cohort.trained
         return plan
 
     def _weights_of(self, client: IntArray, drew: SampledWork | None) -> FloatArray:

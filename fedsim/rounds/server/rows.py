@@ -67,12 +67,13 @@ class Rows:
             part = rows if rows.size < run.fate.size else None
             records = run.participations.records(part)
             self.recorder.add_participations(self._columns(run, part, records))
-            if run.releases:
+            if run.plan.releases:
                 self.charges.add(run, rows)
             if self._check is not None:
                 self.check_messages(before=run.order)
                 self._check(run.number, records)
-            self._stale_used += run.fate[run.places(rows)].tobytes().count(_STALE_USED)
+            fate = run.fate if part is None else run.fate[part]
+            self._stale_used += fate.tobytes().count(_STALE_USED)
         return rows
 
     def count(self, counted: Members) -> None:
@@ -80,7 +81,7 @@ class Rows:
             if not run.any_late and run.participations.all_delivered:
                 self._counts[_DELIVERED] += members.size
                 continue
-            ended = run.participations.outcome[run.places(members)].tobytes()
+            ended = run.plan.outcome[run.places(members)].tobytes()
             self._counts = [count + ended.count(code) for code, count in enumerate(self._counts)]
 
     def close(

@@ -241,7 +241,7 @@ class SynchronousServer(Messages):
         run = self.loads.begin(self._sent, self.number, cohort, model, self.buffer.repeats(client, model.version), draw)
         now_s = self.env.now
         looked_s = now_s if looked_s is None else looked_s
-        plan = self.loads.plan(run, draw, self.crowd.draw(self.number), looked_s, now_s, limit_s)
+        run.plan = plan = self.loads.plan(run, draw, self.crowd.draw(self.number), looked_s, now_s, limit_s)
         plan.waits_for_all = self._waits_for_all
         on_end = None if self.clients_end_with_round else partial(self._client_ended, run)
         try:
