@@ -33,8 +33,8 @@ from fedsim.streams import Streams
 _LOG: Final = logging.getLogger("fedsim")
 _RUN_ID: Final = 1
 _NAMES: Final = "accuracy", "loss"
-MOST_LOOKS: Final = 100_000
-"""After this number of looks and sleeps in a row without a message, a ServerApp is not expected to send any more."""
+MOST_LOOKS: Final = 1_000_000
+"""Looks and sleeps in a row without a message, 6 days of them a second, after which no message is expected any more."""
 
 
 class SimulatedGrid(Grid):

@@ -59,7 +59,17 @@ class Stepping:
         if self.asked is not Asked.REPORT:
             self.move_to(until_s)
         if not self._ended:
+            self._end_for_nobody()
             self.go_on()
+
+    def _end_for_nobody(self) -> None:
+        """Let a server that waits for clients go on if none can ever be sent again."""
+        if self.asked in (Asked.COHORT, Asked.PLACES) and self._decisions.server.nobody_comes():
+            if self.asked is Asked.COHORT:
+                self._server.end_for_nobody(self._begun())
+            else:
+                self._decisions.server.look_around()
+            self._decisions.asked = None
 
     def move_to(self, time_s: float) -> None:
         """Bring the clock to an instant before which nothing happens any more."""

@@ -130,7 +130,7 @@ class Cloud:
     def nothing_comes(self) -> str:
         """Return why no edge server that is in a round can expect an update; empty while one can."""
         whys = [self._edges[edge].server.nothing_comes() for edge in self._in_progress]
-        return "; ".join(whys) if all(whys) else ""
+        return "; ".join(dict.fromkeys(whys)) if all(whys) else ""
 
     def stop_waiting(self) -> bool:
         """End the rounds of all edge servers with what has arrived."""

@@ -154,6 +154,13 @@ class SteppedServer(SynchronousServer):
             return "no client was sent before"
         return super().nothing_comes()
 
+    def nobody_comes(self) -> bool:
+        """Return whether no client is in flight, and none can ever be selected again."""
+        crowd, now_s = self.crowd, self.env.now
+        if crowd.in_flight or crowd.any_busy or self.look() is not None:
+            return False
+        return crowd.availability.next_s(now_s, crowd.draw(self.number), crowd.member)[0] == math.inf
+
     def look_around(self) -> None:
         """Let a server that waits for its clients see what has changed."""
         self.crowd.notify()

@@ -155,6 +155,11 @@ class Server:
             while not process.processed and not paused():
                 self.env.step()
 
+    def end_for_nobody(self, process: Process) -> None:
+        """End a run whose present round has no cohort, since no client can ever be selected again."""
+        self._note_end(self._number - 1, why_nobody(self.context, self.env.now))
+        process.interrupt(FINISHED)
+
     def end(self, process: Process) -> None:
         """Refuse a run that a part has stopped."""
         if process.is_alive:

@@ -218,6 +218,23 @@ def test_time_that_passes_ends_the_run_at_its_last_second():
     assert testbed.finish().rounds.num_rows == 1
 
 
+@pytest.mark.parametrize("policy", [{"kind": "deadline", "deadline_s": 9.0}, {"kind": "fedbuff", "give_up_s": 9.0}])
+def test_a_run_ends_as_time_passes_that_no_client_is_left(policy, tmp_path):
+    """All clients are there for 5 s."""
+    (tmp_path / "spans.csv").write_text("client,start_s,end_s\n" + "".join(f"{client},0,5\n" for client in range(4)))
+    availability = {"kind": "traces", "path": str(tmp_path / "spans.csv"), "after": "none"}
+    policy = {**policy, **({"concurrency": 2} if policy["kind"] == "fedbuff" else {})}
+    testbed = Testbed(by_hand(devices={"compute": "zero", "availability": availability}, rounds=rounds(policy=policy)))
+    testbed.advance(4.0)
+    assert not testbed.over
+    testbed.advance(6.0)
+    while not testbed.over:
+        assert testbed.next_arrival(1.0).closed.number == 1
+    with pytest.raises(StepError, match="of 3, at 6 s: no client will ever be available again"):
+        testbed.view()
+    testbed.finish()
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_finished_early_it_is_the_shorter_run(count):
     """A run of three rounds that is finished after one or two has the tables of a run of that number of rounds."""
