@@ -110,7 +110,7 @@ class Simulation:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Sentences on what the scenario leaves without privacy, on the data, and why the run ended early."""
-        refused = None if self.context.refused is None else self.context.refused.note()
+        refused = None if self.context.rules.refused is None else self.context.rules.refused.note()
         return (*self.foreseen, *self.server.notes, *([refused] if refused else ()))
 
     @cached_property

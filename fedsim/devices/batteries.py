@@ -93,7 +93,7 @@ class EnergyDemand:
         """Return the energy of the radio's seconds in a phase, shape (m,)."""
         if self.power_w is None or self.base_w is None:
             return np.zeros(members.size)
-        radio_j: FloatArray = self.power_w[phase, members] * on_air_s + self.base_w[phase, members] * spent_s
+        radio_j: FloatArray = self.power_w[phase][members] * on_air_s + self.base_w[phase][members] * spent_s
         return radio_j
 
     def spent_j(self, members: IntArray, done: FloatArray, emptied: BoolArray, radio_j: FloatArray) -> FloatArray:

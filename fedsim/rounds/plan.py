@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray, positions
+from fedsim.arrays import FloatArray, IntArray, filled, positions
 from fedsim.history.outcomes import NOT_CUT, PHASES
 from fedsim.network import Links
-from fedsim.per_client import Values
+from fedsim.per_client import Values, is_one
 
 
 class Plan:
@@ -109,7 +109,8 @@ class Plan:
 
     def bits_of(self, phase: int, members: IntArray) -> FloatArray:
         """Return the size of each member's message in downlink or uplink."""
-        return np.broadcast_to(self.bits[phase // 2], self.client.shape)[members]
+        bits = self.bits[phase // 2]
+        return filled(members.size, bits) if is_one(bits) else np.asarray(bits)[members]
 
     def flows_s(self, phase: int, members: IntArray | int | slice) -> FloatArray:
         """Return the instants at which members begin to work, or their bits to flow."""

@@ -110,7 +110,7 @@ class Run:
         """Return the bits that own links have carried some seconds after a phase began, none during a set-up."""
         links = self.links if phase == DOWNLINK or plan.links is None else plan.links
         client, bits, up = plan.client[members], at(plan.bits[phase // 2], members), phase == UPLINK
-        setup_s = plan.setup_s[phase, members]
+        setup_s = plan.setup_s[phase][members]
         begin_s, left_s = start_s + setup_s, elapsed_s - setup_s
         sent_s = np.maximum(left_s, 0.0)
         found = by_value(
@@ -125,7 +125,7 @@ class Run:
         """Return the seconds on the air over own links some seconds after a phase began, those of a set-up included."""
         links = self.links if phase == DOWNLINK or plan.links is None else plan.links
         client, bits, up = plan.client[members], at(plan.bits[phase // 2], members), phase == UPLINK
-        air_s: FloatArray = np.minimum(elapsed_s, plan.setup_s[phase, members])
+        air_s: FloatArray = np.minimum(elapsed_s, plan.setup_s[phase][members])
         sending = np.flatnonzero((elapsed_s > air_s) & np.isfinite(elapsed_s))
         begin_s, left_s, sizes = start_s + air_s, elapsed_s - air_s, np.broadcast_to(bits, client.shape)
 
@@ -154,9 +154,9 @@ class Run:
 
     def seconds_to_carry(self, plan: Plan, phase: int, members: IntArray, bits: FloatArray | float) -> FloatArray:
         """Return after how many seconds of set-up and transfer own links have carried some bits; inf for more."""
-        whole_s, due = plan.spent_s[phase, members], plan.bits_of(phase, members)
+        whole_s, due = plan.spent_s[phase][members], plan.bits_of(phase, members)
         wanted = np.broadcast_to(bits, members.shape)
-        start_s = plan.begun_s[phase, members] + plan.queue_s[phase, members]
+        start_s = plan.begun_s[phase][members] + plan.queue_s[phase][members]
         return np.where(
             wanted >= due,
             np.inf,

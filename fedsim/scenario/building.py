@@ -43,6 +43,7 @@ from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.asynchronous import server_of
+from fedsim.rounds.server.context import Protection, RoundRules
 from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
 from fedsim.rounds.server.outside import Decisions, stepped_server_of
 from fedsim.rounds.server.refused import Refused
@@ -135,10 +136,6 @@ def build_context(
         availability=EligibleClients(run.availability, free, np.arange(clients)) if free else run.availability,
         learner=learner,
         selector=selector,
-        policy=checked_policy(scenario.rounds.policy),
-        late=late,
-        minimum_updates=scenario.rounds.minimum_updates,
-        weighting=WEIGHTING.checked(scenario.rounds.weights),
         knowledge=Knowledge(
             learner.samples,
             accountant,
@@ -148,13 +145,22 @@ def build_context(
             run.links.allocates,
             shown,
         ),
-        expected_duration_s=run.expected_s.sum(axis=0) if selector.oracle else None,
-        server_restart=None if scenario.rounds.faults is None else scenario.rounds.faults.server_restart,
-        side_information=side,
-        releases=None if privacy is None else privacy.facts(),
-        secure=secure,
-        refused=Refused() if scenario.rounds.refuse_nonfinite_updates else None,
-        noise_to_signal=scenario.results.noise_to_signal and privacy is not None and learner.architecture is not None,
+        rules=RoundRules(
+            policy=checked_policy(scenario.rounds.policy),
+            late=late,
+            minimum_updates=scenario.rounds.minimum_updates,
+            weighting=WEIGHTING.checked(scenario.rounds.weights),
+            server_restart=None if scenario.rounds.faults is None else scenario.rounds.faults.server_restart,
+            refused=Refused() if scenario.rounds.refuse_nonfinite_updates else None,
+        ),
+        protection=Protection(
+            releases=None if privacy is None else privacy.facts(),
+            side_information=side,
+            secure=secure,
+            noise_to_signal=privacy is not None
+            and scenario.results.noise_to_signal
+            and learner.architecture is not None,
+        ),
     )
 
 

@@ -28,7 +28,7 @@ from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
 from fedsim.rounds.run import Run
 from fedsim.rounds.server.asynchronous import server_of
-from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.context import RoundRules, ServerContext
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.view import Knowledge
 from fedsim.rounds.workload import Workload
@@ -155,8 +155,8 @@ class _Play(Examination):
             availability=availability,
             learner=learner,
             selector=SelectorPort.of(_LowestIds()),
-            policy=cast(RoundPolicy, self),
             knowledge=Knowledge(learner.samples, None),
+            rules=RoundRules(policy=cast(RoundPolicy, self)),
         )
         rows = Rows(Recorder("check"), context, None)
         self._server = server_of(context)(self.env, context, Clients(context.clients), rows)

@@ -105,13 +105,13 @@ def next_model(context, start, sent):
 
 def fresh_rule(context):
     """Return the rule of the policy, or else that of the late rule, as a server does."""
-    own = context.policy.aggregation(context.learner)
-    return context.late.aggregation(context.learner) if own is None else own
+    own = context.rules.policy.aggregation(context.learner)
+    return context.rules.late.aggregation(context.learner) if own is None else own
 
 
 def arrivals(context, updates, client, bases, staleness=None):
     """Return arrivals of clients, each of which counts by the scenario's weights; they come a second apart."""
-    nothing, weighting = np.zeros(len(client), dtype=bool), context.weighting
+    nothing, weighting = np.zeros(len(client), dtype=bool), context.rules.weighting
     return Arrived(
         client=np.array(client),
         updates=updates,

@@ -34,6 +34,7 @@ from fedsim.rounds.effects.leaving import Crashes, Offline
 from fedsim.rounds.effects.of_parts import of_dropout
 from fedsim.rounds.effects.outages import Outages
 from fedsim.rounds.effects.privacy_budget import PrivacyBudget
+from fedsim.rounds.server.context import Protection, RoundRules
 from fedsim.scenario.building import build_server
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
@@ -330,12 +331,11 @@ def serve(
         availability=presence,
         learner=learner,
         selector=SelectorPort.of(selector),
-        policy=policy,
-        late=late or Cancel(),
-        minimum_updates=minimum_updates,
         knowledge=Knowledge(learner.samples, ledger, None),
-        server_restart=server_restart,
-        secure=secure,
+        rules=RoundRules(
+            policy=policy, late=late or Cancel(), minimum_updates=minimum_updates, server_restart=server_restart
+        ),
+        protection=Protection(secure=secure),
     )
     hierarchy = None
     if edges is not None:

@@ -80,15 +80,14 @@ class OutsideRun:
         clients, learner = context.clients, context.learner
         self._stated, self.learner = Stated(learner.samples.size), ReportedLearner(learner)
         self._data_digest = learner.data_digest
-        masked = None if context.secure is None else context.secure.masked_bits
+        masked = None if context.protection.secure is None else context.protection.secure.masked_bits
         clients.workload = StatedWorkload(learner, context.selector.needs, masked, self._stated)
         clients.compute = StatedComputeTimes(clients.compute, self._stated)
         self.context = replace(
             context,
             learner=self.learner,
             selector=_Asked(context.selector).port,
-            noise_to_signal=False,
-            numbers_from_outside=True,
+            protection=replace(context.protection, noise_to_signal=False, numbers_from_outside=True),
         )
         return self.context
 
@@ -113,7 +112,7 @@ class OutsideRun:
     @property
     def concurrency(self) -> int | None:
         """How many clients an asynchronous server has in flight at most; None for a synchronous one."""
-        return self.context.policy.traits.concurrency
+        return self.context.rules.policy.traits.concurrency
 
     def question(self, call: str) -> Asked:
         """Go on until the server waits for clients, and return for what."""

@@ -50,7 +50,7 @@ def stops_of(clients: Clients, plan: Plan, phases: range, members: IntArray) -> 
                 continue
             if stays is None:
                 stays = np.ones(members.size, dtype=bool)
-            takes_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
+            takes_s = plan.queue_s[phase][members] + plan.spent_s[phase][members]
             for k in stays.nonzero()[0][ends].tolist():
                 tied = _NO_EFFECT if found is None else found.tied[k]
                 cause, bits = (effect, NEVER) if found is None else (effect, float(found.bits[k]))
@@ -82,7 +82,7 @@ def _first(
     """Return the first limits that are reached in a phase or as it ends; None if none is."""
     if not limits:
         return None
-    takes_s, found = plan.queue_s[phase, members] + plan.spent_s[phase, members], None
+    takes_s, found = plan.queue_s[phase][members] + plan.spent_s[phase][members], None
     for place, limit in limits:
         stop_s = np.maximum(0.0, _reached_s(clients, plan, phase, members, limit))
         if not any_of(stop_s <= takes_s):
@@ -142,11 +142,11 @@ def _reached_s(clients: Clients, plan: Plan, phase: int, members: IntArray, limi
     """Return how many seconds after a phase of known duration was due a limit is reached."""
     active_s, after_s = limit.active_s, limit.after_s
     if limit.since_start_s is not NEVER:
-        after_s = np.minimum(after_s, limit.since_start_s - (plan.begun_s[phase, members] - plan.start_s))
+        after_s = np.minimum(after_s, limit.since_start_s - (plan.begun_s[phase][members] - plan.start_s))
     if active_s is NEVER and limit.bits is NEVER:
         return np.broadcast_to(after_s, members.shape)
     if phase != COMPUTE and np.any(np.less(limit.bits, NEVER) & np.equal(active_s, NEVER)):
         carried_s = clients.run.seconds_to_carry(plan, phase, members, limit.bits)
         active_s = np.where(np.equal(active_s, NEVER), carried_s, active_s)
-    reached_s: FloatArray = np.minimum(after_s, plan.queue_s[phase, members] + active_s)
+    reached_s: FloatArray = np.minimum(after_s, plan.queue_s[phase][members] + active_s)
     return reached_s

@@ -99,7 +99,7 @@ class Battery(Effect):
             return None
         members, demand = np.atleast_1d(members), plan.notes[EnergyDemand]
         left_j = plan.notes[self][members]
-        whole_s = plan.spent_s[phase, members]
+        whole_s = plan.spent_s[phase][members]
         slack_j = _SLACK_ULPS * np.spacing(demand.charge_j[members])
         if self._run.shared[phase]:
             return self._limit_shared(plan, demand, phase, members, left_j, slack_j)
@@ -153,8 +153,8 @@ class Battery(Effect):
         if demand.power_w is not None:
             for phase in (DOWNLINK, UPLINK):
                 if not self._run.shared[phase]:
-                    plan.on_air_s[phase // 2, members] = self._on_air_s(plan, phase, members, spent_s[phase])
-                radio_j[phase] = demand.radio_j(phase, members, plan.on_air_s[phase // 2, members], spent_s[phase])
+                    plan.on_air_s[phase // 2][members] = self._on_air_s(plan, phase, members, spent_s[phase])
+                radio_j[phase] = demand.radio_j(phase, members, plan.on_air_s[phase // 2][members], spent_s[phase])
         spent_j = demand.spent_j(members, done, emptied, radio_j)
         self.batteries.end(client, demand.charge_j[members] - spent_j, ended_s)
         self._look_again(client)
@@ -169,19 +169,19 @@ class Battery(Effect):
         """Price the work of members that have shortened it since they began."""
         demand, before = plan.notes[EnergyDemand], plan.notes[self, "work"]
         share = plan.work[members] / before[members]
-        demand.cost_j[COMPUTE, members] *= share
+        demand.cost_j[COMPUTE][members] *= share
         demand.samples[members] *= share
         before[members] = plan.work[members]
 
     def _steady(self, plan: Plan, phase: int, members: IntArray) -> bool:
         """Return whether bits are carried in proportion to time: nothing is while a connection is set up."""
-        return self._run.links.steady and not plan.setup_s[phase, members].any()
+        return self._run.links.steady and not plan.setup_s[phase][members].any()
 
     def _limit_shared(
         self, plan: Plan, demand: EnergyDemand, phase: int, members: IntArray, left_j: FloatArray, slack_j: FloatArray
     ) -> Limit | None:
         """Return for how many bits charges last, and in which seconds bits and radio together cannot cost them."""
-        cost_j, size = demand.cost_j[phase, members], plan.bits_of(phase, members)
+        cost_j, size = demand.cost_j[phase][members], plan.bits_of(phase, members)
         short = cost_j > left_j + slack_j
         bits = np.where(short, size * np.divide(left_j, cost_j, out=np.ones(members.size), where=short), NEVER)
         on_air_w, base_w = (_of_phase(power, phase, members) for power in (demand.power_w, demand.base_w))
@@ -207,7 +207,7 @@ class Battery(Effect):
 
     def _on_air_s(self, plan: Plan, phase: int, members: IntArray, spent_s: FloatArray) -> FloatArray:
         """Return the seconds on the air of phases over own links that have lasted some seconds."""
-        start_s = plan.begun_s[phase, members] + plan.queue_s[phase, members]
+        start_s = plan.begun_s[phase][members] + plan.queue_s[phase][members]
         air_s = np.zeros(members.size)
         some = np.flatnonzero(spent_s > 0)
         air_s[some] = self._run.on_air_s(plan, phase, members[some], start_s[some], spent_s[some])
@@ -215,13 +215,13 @@ class Battery(Effect):
 
     def _due_j(self, plan: Plan, demand: EnergyDemand, phase: int, members: IntArray) -> FloatArray:
         """Return the energy of whole phases; of unknown duration, that of their bits alone."""
-        due_j: FloatArray = demand.cost_j[phase, members]
+        due_j: FloatArray = demand.cost_j[phase][members]
         if demand.power_w is None or phase == COMPUTE:
             return due_j
-        spent_s = plan.spent_s[phase, members]
+        spent_s = plan.spent_s[phase][members]
         whole_s = np.where(np.isinf(spent_s), 0.0, spent_s)
         if self._run.shared[phase]:
-            on_air_s = plan.on_air_s[phase // 2, members]
+            on_air_s = plan.on_air_s[phase // 2][members]
         else:
             on_air_s = self._on_air_s(plan, phase, members, whole_s)
         return due_j + demand.radio_j(phase, members, on_air_s, whole_s)
@@ -230,9 +230,9 @@ class Battery(Effect):
         self, plan: Plan, demand: EnergyDemand, phase: int, members: IntArray, left_j: FloatArray
     ) -> FloatArray:
         """Return after how many seconds of set-up and transfer bits and seconds have cost what is left."""
-        bits, cost_j = plan.bits_of(phase, members), demand.cost_j[phase, members]
+        bits, cost_j = plan.bits_of(phase, members), demand.cost_j[phase][members]
         per_bit_j = np.divide(cost_j, bits, out=np.zeros(members.size), where=bits > 0)
-        start_s = plan.begun_s[phase, members] + plan.queue_s[phase, members]
+        start_s = plan.begun_s[phase][members] + plan.queue_s[phase][members]
 
         def cost_by_j(at_s: FloatArray) -> FloatArray:
             bits_j: FloatArray = per_bit_j * self._run.carried(plan, phase, members, start_s, at_s)
@@ -241,7 +241,7 @@ class Battery(Effect):
             air_s = self._run.on_air_s(plan, phase, members, start_s, at_s)
             return np.asarray(bits_j + demand.radio_j(phase, members, air_s, at_s))
 
-        return first_at_least(cost_by_j, left_j, plan.spent_s[phase, members])
+        return first_at_least(cost_by_j, left_j, plan.spent_s[phase][members])
 
 
 def _shares_done(
@@ -271,4 +271,4 @@ def _each(values: FloatArray | float, client: IntArray) -> FloatArray:
 
 
 def _of_phase(power_w: FloatArray | None, phase: int, members: IntArray) -> FloatArray:
-    return np.zeros(members.size) if power_w is None else power_w[phase, members]
+    return np.zeros(members.size) if power_w is None else power_w[phase][members]

@@ -32,15 +32,15 @@ class Connections(Effect):
         if phase == UPLINK and not connection.by_downlink:
             return 0.0, connection.setup_s
         if phase == UPLINK:
-            silent_s = plan.spent_s[COMPUTE, members] + plan.queue_s[UPLINK, members]
+            silent_s = plan.spent_s[COMPUTE][members] + plan.queue_s[UPLINK][members]
         else:
-            silent_s = plan.begun_s[DOWNLINK, members] - self._silent_from_s[plan.client[members]]
+            silent_s = plan.begun_s[DOWNLINK][members] - self._silent_from_s[plan.client[members]]
         return 0.0, connection.setup_s * (silent_s > connection.inactivity_s)
 
     def settle(self, plan: Plan, members: IntArray) -> None:
         """Note the last message of each member: its end, or that of its downlink if it was cut in its work."""
         ended_s, cut_in = plan.end_s[members], plan.cut_in[members]
-        last_s = np.where(cut_in == COMPUTE, ended_s - plan.spent_s[COMPUTE, members], ended_s)
+        last_s = np.where(cut_in == COMPUTE, ended_s - plan.spent_s[COMPUTE][members], ended_s)
         if not self._connection.by_downlink:
             last_s[(cut_in == DOWNLINK) | (cut_in == COMPUTE)] = -NEVER
         client = plan.client[members]

@@ -61,6 +61,6 @@ class Outages(Effect):
 
     def limit(self, plan: Plan, phase: int, members: Members) -> Limit | None:
         """Lose a transfer with its link; one that ends at the instant of the failure has ended."""
-        fails_s, due_s = plan.notes[self][phase // 2, members], plan.begun_s[phase, members]
-        ends_s = due_s + plan.queue_s[phase, members] + plan.spent_s[phase, members]
+        fails_s, due_s = plan.notes[self][phase // 2][members], plan.begun_s[phase][members]
+        ends_s = due_s + plan.queue_s[phase][members] + plan.spent_s[phase][members]
         return Limit(after_s=np.where(ends_s > fails_s * (1.0 + TIE_ULPS * _EPSILON), fails_s - due_s, np.inf))

@@ -29,7 +29,7 @@ class PartialWork(Effect):
             return
         members = np.atleast_1d(members)
         whole_s, share = plan.compute_s[members], plan.work[members]
-        left_s = plan.deadline_s - plan.begun_s[COMPUTE, members] - self._mean_uplink_s(plan, members)
+        left_s = plan.deadline_s - plan.begun_s[COMPUTE][members] - self._mean_uplink_s(plan, members)
         late = (whole_s > 0) & (whole_s * share > left_s)
         if late.any():
             fits = np.divide(left_s, whole_s, out=share.copy(), where=late)

@@ -57,7 +57,7 @@ class AsynchronousServer(SynchronousServer):
         round_ = self._begin(number, start_s)
         try:
             self.rule.on_round_start(self.model)
-            ended_by = yield from self._fill(self.context.policy.wait(self, round_))
+            ended_by = yield from self._fill(self.context.rules.policy.wait(self, round_))
             yield from self._finish(round_, ended_by)
         except PartError as error:
             error.place(number, self.env.now)
@@ -242,4 +242,4 @@ class AsynchronousServer(SynchronousServer):
 
 def server_of(context: ServerContext) -> type[SynchronousServer]:
     """Return the kind of server that a policy needs."""
-    return SynchronousServer if context.policy.traits.concurrency is None else AsynchronousServer
+    return SynchronousServer if context.rules.policy.traits.concurrency is None else AsynchronousServer

@@ -63,8 +63,8 @@ class Buffer:
 
     def __init__(self, context: ServerContext, rule: AggregationRule, note: Note | None = None) -> None:
         self.context, self._rule, self._note, self._needs = context, rule, note, context.selector.needs
-        self._size = context.policy.traits.buffer_size
-        self._least = max(1, context.minimum_updates, self._size or 1)
+        self._size = context.rules.policy.traits.buffer_size
+        self._least = max(1, context.rules.minimum_updates, self._size or 1)
         # Positions in the cohort, in the parts in which they arrived.
         self._buffered: dict[CohortRun, list[IntArray]] = {}
         self._unchecked: set[CohortRun] = set()
@@ -156,14 +156,14 @@ class Buffer:
         silent: Members = []
         if self._any_silent:
             ready, silent = _apart(ready)
-        if self.context.refused is not None:
-            ready = self._finite(ready, number, self.context.refused)
+        if self.context.rules.refused is not None:
+            ready = self._finite(ready, number, self.context.rules.refused)
         return ready, silent
 
     def _end_without_model(self) -> None:
         self.picked = _NONE
         # A buffer from which updates were refused waits for others in their place.
-        if self._size is None or self.context.refused is None:
+        if self._size is None or self.context.rules.refused is None:
             self.discard()
 
     def discard(self) -> None:

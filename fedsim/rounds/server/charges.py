@@ -28,10 +28,12 @@ class Charges:
 
     def __init__(self, recorder: Recorder, context: ServerContext, edge: int, member: IntArray | None) -> None:
         self._recorder, self._context, self._edge, self._member = recorder, context, edge, member
-        self._accountant, self._facts = context.accountant, context.releases
+        self._accountant, self._facts = context.accountant, context.protection.releases
         self.energies = _NOTHING
         self._noise: ServerNoise | None = None
-        self.watches = context.noise_to_signal or (self._facts is not None and self._facts.server is not None)
+        self.watches = context.protection.noise_to_signal or (
+            self._facts is not None and self._facts.server is not None
+        )
 
     def begin(self) -> None:
         """Begin a round."""
@@ -67,7 +69,7 @@ class Charges:
         if facts is not None and facts.server is not None:
             epsilon = [run.plan.releases[i].epsilon for run, members in ready for i in members.tolist()]
             self._noise = facts.server.noise_of(epsilon, arrivals.client, weight)
-        if context.noise_to_signal:
+        if context.protection.noise_to_signal:
             updates = [arrivals.updates[i] for i in used.tolist()]
             self.add_energies(self._energies(updates, arrivals.client[used], weight[used]))
 

@@ -29,6 +29,29 @@ from fedsim.streams import Streams
 
 
 @dataclass(frozen=True, kw_only=True)
+class RoundRules:
+    """When rounds end, and what becomes of the updates that arrive."""
+
+    policy: RoundPolicy
+    late: LateRule = field(default_factory=Cancel)
+    minimum_updates: int = 1
+    weighting: Weighting = field(default_factory=BySamples)
+    server_restart: ServerRestart | None = None
+    refused: Refused | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protection:
+    """What hides the numbers of clients, and whether its cost in signal is recorded."""
+
+    releases: ReleaseFacts | None = None
+    side_information: SideInformation | None = None
+    secure: SecureParts | None = None
+    noise_to_signal: bool = False
+    numbers_from_outside: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServerContext:
     """What the server process of one run depends on."""
 
@@ -37,19 +60,14 @@ class ServerContext:
     availability: Availability
     learner: Learner
     selector: SelectorPort
-    policy: RoundPolicy
     knowledge: Knowledge
-    late: LateRule = field(default_factory=Cancel)
-    minimum_updates: int = 1
-    expected_duration_s: FloatArray | None = None
-    server_restart: ServerRestart | None = None
-    side_information: SideInformation | None = None
-    noise_to_signal: bool = False
-    releases: ReleaseFacts | None = None
-    secure: SecureParts | None = None
-    weighting: Weighting = field(default_factory=BySamples)
-    numbers_from_outside: bool = False
-    refused: Refused | None = None
+    rules: RoundRules
+    protection: Protection = field(default_factory=Protection)
+
+    @cached_property
+    def expected_duration_s(self) -> FloatArray:
+        """Mean seconds of a participation of each client, shape (K,)."""
+        return np.asarray(self.clients.expected_s.sum(axis=0))
 
     @cached_property
     def accountant(self) -> PrivacyAccountant | None:
@@ -68,13 +86,15 @@ class ServerContext:
 
         Without learning there are no numbers, and each stays NaN.
         """
-        known = self.learner.architecture is not None or self.numbers_from_outside
-        if self.side_information is None or not known:
+        protection = self.protection
+        known = self.learner.architecture is not None or protection.numbers_from_outside
+        if protection.side_information is None or not known:
             return dict(columns)
         keys = [(one, release.index) for one, release in zip(client.tolist(), releases, strict=True)]
         generators = (self.clients.streams.generator("side-information", *key) for key in keys)
-        sent = released_numbers(self.side_information, columns, [release.epsilon for release in releases], generators)
-        if not self.numbers_from_outside:
+        epsilon = [release.epsilon for release in releases]
+        sent = released_numbers(protection.side_information, columns, epsilon, generators)
+        if not protection.numbers_from_outside:
             return sent
         # A number that was not reported is not sent either.
         return {name: np.where(np.isnan(columns[name]), np.nan, column) for name, column in sent.items()}

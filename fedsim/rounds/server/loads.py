@@ -21,16 +21,16 @@ class Loads:
 
     def __init__(self, context: ServerContext) -> None:
         self.context = context
-        self._weights = context.weighting.of_clients(context.learner.samples, context.clients.streams)
+        self._weights = context.rules.weighting.of_clients(context.learner.samples, context.clients.streams)
         self._drew: SampledWork | None = None
-        noised = context.releases is not None and context.releases.server is not None
+        noised = context.protection.releases is not None and context.protection.releases.server is not None
         self._noised = context.selector.name if noised else ""
 
     def begin(self, order: int, number: int, cohort: Cohort, model: Model, repeat: IntArray, draw: int) -> CohortRun:
         """Return a cohort with its weights and shares of the work; `plan` follows."""
         context, client = self.context, cohort.client
         self._drew = drew = None if cohort.sampling is None else self._sampled.of(client, cohort.sampling, draw)
-        weight, total = cohort_weights(cohort, self._weights_of(client, drew), context.weighting, self._noised)
+        weight, total = cohort_weights(cohort, self._weights_of(client, drew), context.rules.weighting, self._noised)
         run = CohortRun(order, number, cohort, model, weight, total, repeat)
         if cohort.work is not None:
             rounded = [context.learner.whole_steps(client, run.work, up=up) for up in (True, False)]
@@ -50,7 +50,7 @@ class Loads:
             down, samples = 0.0, np.zeros(client.size)
         if drew is not None and cohort.sampling is not None:
             # Noise and masks hide who has drawn nothing.
-            hidden = context.accountant is not None or context.secure is not None
+            hidden = context.accountant is not None or context.protection.secure is not None
             (down, up), samples = drew.bits(cohort.sampling, down, up, hidden=hidden), drew.samples
             run.drawn, run.silent = drew.drawn, None if hidden else drew.silent
         compute_s = samples if cohort.trained else context.clients.compute.duration_s(client, draw, samples)
@@ -75,7 +75,7 @@ class Loads:
             return self._weights[client]
         count: NDArray[Any] = np.zeros(self._weights.size, dtype=counted.dtype)
         count[client] = counted
-        return self.context.weighting.of_clients(count, self.context.clients.streams)[client]
+        return self.context.rules.weighting.of_clients(count, self.context.clients.streams)[client]
 
     @cached_property
     def _sampled(self) -> SampledWorks:

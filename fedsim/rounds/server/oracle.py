@@ -14,8 +14,6 @@ from fedsim.selectors import OracleView, RoundView
 
 
 def with_future(context: ServerContext, clients: Clients, view: RoundView, availability_draw: int) -> OracleView:
-    if context.expected_duration_s is None:
-        raise ValueError("an oracle needs the mean durations of participations; ServerContext has none")
     expected_duration_s = context.expected_duration_s[view.client]
     expected_duration_s.flags.writeable = False
     future = OracleKnowledge(context, clients, view, availability_draw)
@@ -63,7 +61,7 @@ class OracleKnowledge:
     def _times_s(self) -> FloatArray:
         """Return the seconds of downlink, work and uplink, and those on the air down and up, shape (5, n)."""
         client, number = self.view.client, self.view.round
-        if self.context.policy.traits.concurrency is None:
+        if self.context.rules.policy.traits.concurrency is None:
             return self._draw_s(client, number)
         # An asynchronous server sends each client with the draw of its own next participation.
         draws, times_s = self.view.participations + 1, np.zeros((len(PHASES) + 2, client.size))

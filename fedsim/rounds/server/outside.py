@@ -267,5 +267,5 @@ class SteppedAsynchronousServer(SteppedServer, AsynchronousServer):
 
 def stepped_server_of(context: ServerContext, decisions: Decisions) -> Callable[..., SteppedServer]:
     """Return what makes the kind of stepped server that a policy needs."""
-    kind = SteppedServer if context.policy.traits.concurrency is None else SteppedAsynchronousServer
+    kind = SteppedServer if context.rules.policy.traits.concurrency is None else SteppedAsynchronousServer
     return partial(kind, decisions=decisions)

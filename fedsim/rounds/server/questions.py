@@ -188,7 +188,7 @@ def why_no_norms(context: ServerContext) -> str:
         return "in a run with privacy: norms of updates are not private"
     if context.learner.remembers:
         return "where an update depends on those before it: it would be made twice"
-    if context.policy.traits.concurrency is not None:
+    if context.rules.policy.traits.concurrency is not None:
         return "at an asynchronous server, whose model moves on meanwhile"
     return ""
 
@@ -196,4 +196,6 @@ def why_no_norms(context: ServerContext) -> str:
 def exchanges_of(context: ServerContext, effects: Effects) -> Effects:
     """Return those of the run, then the selector's questions and the steps of secure aggregation."""
     own = [Questions(context)] if context.selector.probe is not None else []
-    return Effects([*effects, *own, *([] if context.secure is None else [SecureExchange(context.secure)])])
+    return Effects(
+        [*effects, *own, *([] if context.protection.secure is None else [SecureExchange(context.protection.secure)])]
+    )

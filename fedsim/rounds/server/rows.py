@@ -40,7 +40,7 @@ class Rows:
         self.recorder, self.context, self.edge, self._check, self._above = recorder, context, edge, check, above
         self.charges = Charges(recorder, context, edge, member)
         self.past = PastRounds()
-        self._remembered = context.policy.traits.remembered_rounds
+        self._remembered = context.rules.policy.traits.remembered_rounds
         # Participations of the round by outcome; one byte each, they are counted as bytes.
         self._counts = [0] * len(_OUTCOMES)
         self._selected = self._stale_used = 0

@@ -140,7 +140,7 @@ class Server:
         if self.stopping.until_s is not None and not self._evaluates_all:
             budget = self.env.timeout(self.stopping.until_s)
             budget.callbacks = [self._evaluate_at_budget]
-        policy = self.context.policy
+        policy = self.context.rules.policy
         own = not is_builtin(type(unchecked(policy))) and policy.traits.concurrency is None
         if own and self.stopping.until_s is not None and TIME_LIMIT not in policy.provides:
             self.env.process(self._refuse_to_outlast(self.stopping.until_s))
@@ -218,7 +218,7 @@ class Server:
         )
 
     def serve(self) -> Generator[Event, Any, None]:
-        restart, process = self.context.server_restart, self.env.active_process
+        restart, process = self.context.rules.server_restart, self.env.active_process
         if restart is not None and process is not None:
             self.env.process(restart.interrupt(self.env, process, self.context.streams))
         start_s = self._runner.next_start_s(1)
@@ -264,8 +264,8 @@ class Server:
                     raise PartError("a part of the user's own raised Interrupt", "allowed: errors of its own") from None
                 self._crashed_s = self.env.now
                 begun = yield from self._runner.abort_round()
-                if self.context.server_restart is not None:
-                    yield self.env.timeout(self.context.server_restart.down_s)
+                if self.context.rules.server_restart is not None:
+                    yield self.env.timeout(self.context.rules.server_restart.down_s)
                 if begun:
                     return True
                 restarts += 1

@@ -51,16 +51,16 @@ class SynchronousServer(Messages):
     def __init__(
         self, env: Environment, context: ServerContext, clients: Clients, rows: Rows, member: IntArray | None = None
     ) -> None:
-        learner, policy = context.learner, context.policy
+        learner, policy = context.learner, context.rules.policy
         self.env, self.context, self.clients, self.rows = env, context, clients, rows
         self.selector, self.traits = context.selector, policy.traits
         self.model: Model = learner.initial()
         rule = policy.aggregation(learner)
-        self.rule = context.late.aggregation(learner) if rule is None else rule
+        self.rule = context.rules.late.aggregation(learner) if rule is None else rule
         self.crowd = Crowd(env, context.availability, learner.samples.size, member)
         self.buffer = Buffer(context, self.rule, rows.charges.aggregated if rows.charges.watches else None)
         self.loads = Loads(context)
-        self.clients_end_with_round = context.late.cancels and not self.traits.overlaps_rounds
+        self.clients_end_with_round = context.rules.late.cancels and not self.traits.overlaps_rounds
         exchanges = exchanges_of(context, clients.effects)
         self._before_selection = exchanges.having("before_selection")
         self._before_dispatch = exchanges.having("before_dispatch")
@@ -81,7 +81,7 @@ class SynchronousServer(Messages):
         try:
             self.rule.on_round_start(self.model)
             yield from self._dispatch(round_)
-            ended_by = yield from self.context.policy.wait(self, round_)
+            ended_by = yield from self.context.rules.policy.wait(self, round_)
             if round_.cohort_run is not None:
                 yield from self._close(round_.cohort_run)
             yield from self._finish(round_, ended_by)
@@ -92,7 +92,7 @@ class SynchronousServer(Messages):
 
     def _begin(self, number: int, start_s: float) -> Round:
         past = self.rows.past
-        limit_s = self.context.policy.time_limit_s(past)
+        limit_s = self.context.rules.policy.time_limit_s(past)
         self.round = round_ = Round(self.env, number, self.context.learner.samples.size, past, limit_s)
         self.number, self.start_s, self._limit_s = number, start_s, limit_s if limit_s < math.inf else None
         return round_
@@ -358,7 +358,7 @@ class SynchronousServer(Messages):
             return None
         if unanswered := self.unanswered():
             return ScenarioError(unanswered)
-        policy = POLICIES.kind_of(unchecked(self.context.policy))
+        policy = POLICIES.kind_of(unchecked(self.context.rules.policy))
         delivered = 0 if round_.cohort_run is None else int(round_.cohort_run.participations.arrived.sum())
         error = PartError(
             f"policy {policy}.wait waits for ever: no client is in flight, and "
