@@ -71,7 +71,7 @@ class Cloud:
         self._delivered = np.zeros(len(self._edges), dtype=np.int64)
         self._aggregations = 0
         self._round: tuple[int, float] | None = None
-        self.may_wait_on = context.policy.traits.concurrency is not None
+        self.may_wait_on = context.rules.policy.traits.concurrency is not None
         self._processes: list[Process] = []
         self._in_progress: dict[int, EdgeCycle] = {}
         self._back: list[EdgeCycle] = []

@@ -199,7 +199,7 @@ class Server:
         """End the run at its last second, or later, as soon as its round waits for updates that do not come."""
         yield from wait_until(self.env, until_s)
         yield from rest_of_instant(self.env)
-        give_up_after_s = self.context.policy.traits.give_up_after_s
+        give_up_after_s = self.context.rules.policy.traits.give_up_after_s
         while not (why := self._runner.nothing_comes()):
             if give_up_after_s == np.inf or self.env.peek() >= LATEST_S:
                 return  # no client is given up, so that it stays as it is
