@@ -7,8 +7,9 @@ from typing import Any, Final
 import cloudpickle
 
 from fedsim.errors import FedsimError
+from fedsim.learning.executors.cores import usable_cores
 from fedsim.scenario import Scenario
-from fedsim.studies.running.local import Ended, in_processes, usable_cores
+from fedsim.studies.running.local import Ended, in_processes
 from fedsim.studies.running.records import Done, Records, Task
 
 _PACK_EFFORT: Final = 20_000.0

@@ -15,16 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from fedsim.errors import RunError
+from fedsim.learning.executors.cores import usable_cores
 from fedsim.learning.executors.workers.portable import module_path
 from fedsim.studies.running.records import Done, Task
 from fedsim.studies.running.zygote import KEY
 
 Ended = list[tuple[Done, bytes]]
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_processes(

@@ -6,8 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from fedsim.learning.executors.cores import usable_cores
 from fedsim.studies.running.engine import Engine
-from fedsim.studies.running.local import usable_cores
 from fedsim.studies.running.records import Done, Records, Task
 from fedsim.studies.study import Point, Study
 
