@@ -23,7 +23,6 @@ _SYSTEM: Final = ("/proc", "/sys", "/dev")
 _ANSWERS: Final = f"{Path(__file__).parent}{os.sep}"
 _FEDSIM: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
-_noting = threading.local()
 _hooked: Final[list[bool]] = []
 
 
@@ -43,13 +42,22 @@ class OpenedFiles:
         return {path: content_of(path) for path in sorted(self.paths) if os.path.realpath(path) not in self.written}
 
 
+class _Noting(threading.local):
+    """What a thread notes into."""
+
+    all: tuple[OpenedFiles, ...] = ()
+
+
+_noting: Final = _Noting()
+
+
 @contextmanager
 def opened_files() -> Iterator[OpenedFiles]:
     """Note which files the user's own code opens in this thread, other than code and what lies beside Python."""
     if not _hooked:  # no hook can be removed again
         _hooked.append(True)
         sys.addaudithook(_note)
-    noted, before = OpenedFiles(), getattr(_noting, "all", ())
+    noted, before = OpenedFiles(), _noting.all
     _noting.all = (*before, noted)
     try:
         yield noted
@@ -60,7 +68,7 @@ def opened_files() -> Iterator[OpenedFiles]:
 @contextmanager
 def nothing_noted() -> Iterator[None]:
     """Leave out what is opened in this thread meanwhile, as by a callback, which is no part of a run."""
-    before = getattr(_noting, "all", ())
+    before = _noting.all
     _noting.all = ()
     try:
         yield
@@ -82,7 +90,7 @@ def content_of(path: str) -> str:
 
 
 def _note(event: str, given: tuple[Any, ...]) -> None:
-    noting: tuple[OpenedFiles, ...] = getattr(_noting, "all", ())
+    noting = _noting.all
     if not noting or (event != "open" and event not in _OUTSIDE):
         return
     if not _by_the_user(sys._getframe(1)):

@@ -7,16 +7,16 @@ environment variable. Its numbers do, where the probes exercise it; for the rest
 import copy
 import random
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from fedsim.answers import unchecked
 from fedsim.answers.opened_files import UNREADABLE, OpenedFiles
-from fedsim.arrays import BoolArray
+from fedsim.arrays import BoolArray, Mask, Vector
 from fedsim.code_digest import is_builtin
 from fedsim.foreign import Foreign
 from fedsim.identity import identity, user_code
@@ -43,6 +43,13 @@ class Behaviour(NamedTuple):
 
     text: str = ""
     untold: str = ""
+
+
+@runtime_checkable
+class _Releases(Protocol):
+    """A privacy mechanism (`fedsim.privacy.Mechanism`)."""
+
+    def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector: ...
 
 
 OF_FEDSIM: Final = Behaviour()
@@ -200,10 +207,8 @@ def _probe(part: object) -> Iterator[object]:
         yield [part.bits([8, 4]), part.compress(one, [8, 4], np.random.default_rng(1))]
     elif isinstance(part, Schedule):
         yield [part.factors(version, 5) for version in _ROUNDS]
-    else:
-        release: Callable[..., object] | None = getattr(part, "release", None)
-        if release is not None:
-            yield release(one, 1.0, np.arange(_NUMBERS) >= _NUMBERS - 2, np.random.default_rng(1))
+    elif isinstance(part, _Releases):
+        yield part.release(one, 1.0, np.arange(_NUMBERS) >= _NUMBERS - 2, np.random.default_rng(1))
 
 
 def _bytes(values: Mapping[str, Any] | Sequence[Any]) -> Iterator[bytes]:
