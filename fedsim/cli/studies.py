@@ -133,7 +133,9 @@ def compare(
     baseline: Baseline = "",
     level: Level = 0.95,
     to: To = None,
-    plot: Annotated[Path | None, typer.Option("--plot", callback=one_path, help="File of a figure.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", callback=one_path, help="File of a figure, with --why of stacked bars.")
+    ] = None,
     x: Annotated[str, typer.Option("--x", help="Of the figure: time, round, bits or joules.")] = "time",
     why: Annotated[bool, typer.Option("--why", help="Say which factor makes the difference in seconds.")] = False,
 ) -> None:
@@ -149,12 +151,11 @@ def compare(
             raise FedsimError("compare: baseline, horizon and level are the study's own; allowed: --metric")
         result = StudyResult.load(runs[0])
         _print(result.compare(*(metrics or ())), f"{result.study.name}: against {result.study.baseline!r}", to)
-        if plot is not None:
+        if plot is not None and not why:
             result.plot(x, "accuracy" if result.study.points[0].learns else "duration", out=plot)
         if why:
-            _print_why(
-                {a: {s: result[v, s] for v, s in result if v == a} for a in result.study.arms}, result.study.baseline
-            )
+            arms = {arm: {seed: result[arm, seed] for one, seed in result if one == arm} for arm in result.study.arms}
+            _print_why(arms, result.study.baseline, plot)
         return
     found = group([read_run(folder) for folder in runs])
     first = baseline or next(iter(found))
@@ -166,17 +167,22 @@ def compare(
         usual = (f"time_to_{100 * history.target_accuracy:g}%", "final_accuracy", "mean_round_s")
     family = GroupedRuns(found, tuple(metrics or usual), first, dict(map(_limit, horizon or ())), level)
     _print(compared(family, family.values), f"against {first!r}", to)
-    if plot is not None:
+    if plot is not None and not why:
         draw_bands(found, x, "accuracy" if history.evaluations.num_rows else "duration", first, level=level, out=plot)
     if why:
-        _print_why(found, first)
+        _print_why(found, first, plot)
 
 
-def _print_why(runs: Any, baseline: str) -> None:
+def _print_why(runs: Any, baseline: str, plot: Path | None) -> None:
+    """Print what makes each difference, and draw it as stacked bars where a file is named."""
     from fedsim.studies.comparing.why import why
+    from fedsim.studies.figures.bars import draw_why
 
-    for one in why(runs, baseline):
+    found = why(runs, baseline)
+    for one in found:
         print_lines([one.sentence])
+    if plot is not None:
+        draw_why(found, plot)
 
 
 def _print(comparison: "Comparison", title: str, to: Path | None = None) -> None:

@@ -186,7 +186,9 @@ def test_the_command_line_sweeps_compares_and_plots(tmp_path, monkeypatch, capsy
     )
     assert "mean_round_s: 'cohort=3' against 'cohort=1'" in said
     assert (tmp_path / "a.png").exists()
-    said = typed("compare", "studies/by-hand", "--metric", "mean_round_s", "--to", "c.csv", "--why")
+    options = "--metric", "mean_round_s", "--to", "c.csv", "--why", "--plot", "why.png"
+    said = typed("compare", "studies/by-hand", *options)
+    assert (tmp_path / "why.png").stat().st_size > 0
     assert "delivered_share" not in said
     assert "'cohort=3' is" in said
     assert (tmp_path / "c.csv").read_text().startswith("metric,unit,variant")
