@@ -17,6 +17,8 @@ from fedsim.identity import parts_of
 from fedsim.learning import ExecutorChoice, Keeping, Learner, TrainingRun
 from fedsim.learning.contracts import LEARNER
 from fedsim.learning.settings import LEARNER_SETTINGS
+from fedsim.learning.steps.listed import BringsSteps
+from fedsim.learning.steps.release import Releases
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.measurements import NUMBERS
 from fedsim.network.contracts import PLACEMENT, build_links
@@ -104,10 +106,12 @@ def build_context(
     privacy = scenario.privacy
     selector = SelectorPort.of(scenario.selector.build())
     chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
+    others: dict[str, BringsSteps] = {} if privacy is None else {"privacy": Releases(privacy.applied())}
+    others |= {path: part for path, part in parts_of(scenario) if not f"{path}.".startswith("learning.")}
     training = TrainingRun(
         clients,
         streams,
-        mechanism=None if privacy is None else privacy.applied(),
+        parts=others,
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
