@@ -105,6 +105,7 @@ class TableSchema:
     row: str
     columns: tuple[Column, ...]
     optional: bool = field(default=False, kw_only=True)
+    sorted_by: str | None = field(default=None, kw_only=True)
 
     @cached_property
     def arrow(self) -> pa.Schema:
@@ -141,10 +142,17 @@ class TableSchema:
         arrays = [column.from_codes(columns[column.name]) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
+    def in_order(self, table: pa.Table) -> pa.Table:
+        """Return a table in the order of the column that it is sorted by; rows of one value stay as they are."""
+        if self.sorted_by is None:
+            return table
+        values = table.column(self.sorted_by).to_numpy()
+        return table if np.all(values[1:] >= values[:-1]) else table.take(np.argsort(values, kind="stable"))
+
     def read(self, table: pa.Table) -> pa.Table:
         """Return a table of a run folder with this schema; another set of columns is refused."""
         if unknown := sorted(set(table.column_names) - self._names):
             raise ValueError(f"there is no column {', '.join(unknown)}")
         if lacking := [name for name in self.arrow.names if name not in table.column_names]:
             raise ValueError(f"it lacks the column {', '.join(lacking)}")
-        return table.select(self.arrow.names).cast(self.arrow)
+        return self.in_order(table.select(self.arrow.names).cast(self.arrow))

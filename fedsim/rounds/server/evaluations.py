@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
@@ -14,6 +14,7 @@ from fedsim.errors import PartError
 from fedsim.history.outcomes import JudgedModel, JudgedSamples
 from fedsim.history.recorder import Recorder
 from fedsim.learning import Evaluation, Learner, Model, PendingEvaluation
+from fedsim.rounds.server.unevaluated import MOST_ROUNDS, Goal, Unevaluated
 
 NEVER: Final = "never"
 LAST: Final = "last"
@@ -26,6 +27,7 @@ class EvaluationPlan:
     every: int = 1
     start: bool = True
     of_clients: OfClients = NEVER
+    goals: tuple[Goal, ...] = ()
 
 
 class Evaluations:
@@ -34,6 +36,7 @@ class Evaluations:
         self._round = self._round_of_clients = -1
         self._over_s = array("d")
         self._count = 0
+        self._unevaluated = Unevaluated(plan.goals if plan.every <= MOST_ROUNDS else ())
 
     def at_start(self, model: Model) -> None:
         """Begin the evaluation of the first model, if one is wanted; to be called at time 0."""
@@ -44,7 +47,10 @@ class Evaluations:
         """Begin the evaluation that is due after a round; None if none is, or nothing is learned."""
         if number > len(self._over_s):
             self._over_s.append(self.env.now)
-        if number in (0, self._round) or (not last and number % self._plan.every):
+        if number in (0, self._round):
+            return None
+        if not last and number % self._plan.every:
+            self._unevaluated.add(model, number, self.env.now)
             return None
         return self.begin(model, number)
 
@@ -55,9 +61,11 @@ class Evaluations:
             self._begin(model, number, self._over_s[number - 1])
 
     def at_end(self, model: Model) -> None:
-        """Evaluate the model of the last evaluation on each client's samples, if that is wanted and not done."""
+        """Evaluate the models before a goal was reached, and the last one on each client's samples, if it is wanted."""
         if self._plan.of_clients != NEVER and self._round > self._round_of_clients:
             self._evaluate_clients(model)
+        for one in self._unevaluated.before_goals():
+            self._begin(one.model, one.round, one.time_s)
 
     def begin(self, model: Model, number: int) -> PendingEvaluation | None:
         """Begin an evaluation now, whether it is due or not."""
@@ -76,7 +84,9 @@ class Evaluations:
             self._place(error, number, time_s)
             raise
         if pending is not None:
-            self._recorder.add_evaluation_later(partial(self._row, pending, number, time_s, model.version))
+            found = partial(self._found, pending, number, time_s)
+            self._unevaluated.evaluated(model, pending.done, found)
+            self._recorder.add_evaluation_later(partial(self._row, found, number, time_s, model.version))
         return pending
 
     def time_of(self, error: PartError, now_s: float) -> float:
@@ -88,13 +98,17 @@ class Evaluations:
         """Let an error about a part of the user's own say after which round a model is evaluated; 0 for the first."""
         error.place(number, self.time_of(error, time_s))
 
-    def _row(self, pending: PendingEvaluation, number: int, time_s: float, version: int) -> Mapping[str, Any]:
-        """Return what is recorded of an evaluation, waiting for it if need be."""
+    def _found(self, pending: PendingEvaluation, number: int, time_s: float) -> Evaluation:
+        """Return an evaluation, waiting for it if need be."""
         try:
-            found = pending.result()
+            return pending.result()
         except PartError as error:
             self._place(error, number, time_s)
             raise
+
+    def _row(self, evaluation: Callable[[], Evaluation], number: int, time_s: float, version: int) -> Mapping[str, Any]:
+        """Return what is recorded of an evaluation."""
+        found = evaluation()
         metrics = {name: None if math.isnan(value) else value for name, value in _metrics(found.metrics).items()}
         return {
             "round": number,
