@@ -35,7 +35,7 @@ _EXAMPLES: Final = "time_to_80%, bits_to_loss<=0.5, time_to_500updates, accuracy
 class Value:
     """A metric of one run: a number, or with ``reached`` false the bound up to which the run was watched.
 
-    It depends on which models were evaluated, one ``every`` so many rounds; 0 where it does not.
+    ``every`` is the number of rounds between the evaluations that it depends on; 0 where it depends on none.
     """
 
     value: float
