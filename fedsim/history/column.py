@@ -99,6 +99,22 @@ def _texts(values: Sequence[str]) -> pa.Array:
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
+def numbers_of(array: pa.Array) -> NDArray[Any]:
+    """Return an Arrow array of numbers, NaN for null; not by `pyarrow.Array.to_numpy`, which imports pandas."""
+    _, content = array.buffers()
+    numbers = np.frombuffer(content or b"", dtype=array.type.to_pandas_dtype())
+    numbers = numbers[array.offset : array.offset + len(array)]
+    return np.where(known_of(array), numbers, np.nan) if array.null_count else numbers
+
+
+def known_of(array: pa.Array) -> NDArray[np.bool_]:
+    """Return which values of an Arrow array are not null, without pandas as above."""
+    if not array.null_count:
+        return np.ones(len(array), dtype=bool)
+    bits = np.unpackbits(np.frombuffer(array.buffers()[0], dtype=np.uint8), bitorder="little")
+    return bits[array.offset : array.offset + len(array)].astype(bool)
+
+
 @dataclass(frozen=True)
 class TableSchema:
     name: str
