@@ -4,8 +4,8 @@ Records wait together, and are found while they wait. A model is put when the st
 states of clients, where these last from training to training. So a killed run loses the work of two seconds at most,
 beside the present one. A model that is exported, as a run's last one is, is put at once.
 
-With a rule other than "all" a model that this run has put there is removed once no reference to it is left and the rule does not
-want it.
+With a rule other than "all" a model that this run has put there is removed once no reference to it is left and the rule
+does not want it.
 """
 
 import time
