@@ -27,6 +27,8 @@ stand in `fedsim/answers/README.md`. Units end names: `_s`, `_bits`, `_bps`, `_h
 Shapes are those of NumPy's arrays; K is the number of clients.
 """
 LONGEST_DEFAULT = 24
+TITLES = {"Parameters": "", "Attributes": "", "Returns": "returns ", "Raises": "raises "}
+"""Sections of a docstring, and what stands before the names that they list."""
 
 
 def page() -> str:
@@ -52,27 +54,22 @@ def row(name: str, value: object) -> str:
 
 
 def in_full(name: str, value: object) -> str:
-    """Return the paragraph about a name: what it is called with, what that means, and its methods."""
-    told = f"\n### {name}\n\n{link(name, value)}{arguments(value)}\n\n{about(value)}\n"
+    """Return the table of a name: what it is, and below that its arguments, errors and members."""
     bases = value.__mro__ if inspect.isclass(value) else (value,)
     texts = [inspect.cleandoc(base.__doc__ or "") for base in bases if base.__module__.startswith("fedsim")]
     parts: dict[str, str] = {}
     for text in reversed(texts):
         for title, body in sections(text).items():
             parts[title] = f"{parts.get(title, '').rstrip()}\n{body}"
-    for title in ("Parameters", "Attributes", "Returns", "Raises"):
-        if title in parts:
-            told += f"\n| {title.lower()} | |\n|---|---|\n" + entries(parts[title])
+    rows = "".join(entries(parts[title], before) for title, before in TITLES.items() if title in parts)
     own = [one for one in members() if one.owner is value and one.found.__module__.startswith("fedsim")]
-    if own:
-        told += "\n| member | what it is |\n|---|---|\n"
-        for one in sorted(own, key=lambda each: each.found.__name__):
-            shown = "" if one.is_property else called_with(one)
-            told += f"| `.{one.found.__name__}{shown}` | {cell(first_sentence(one.text))} |\n"
-    return told
+    for one in sorted(own, key=lambda each: each.found.__name__):
+        shown = "" if one.is_property else called_with(one)
+        rows += f"| `.{one.found.__name__}{shown}` | {cell(first_sentence(one.text))} |\n"
+    return f"\n### {name}\n\n{row(name, value)}|---|---|\n{rows}"
 
 
-def entries(text: str) -> str:
+def entries(text: str, before: str = "") -> str:
     """Return the entries of a section of a docstring as lines of a table."""
     found: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
@@ -81,7 +78,7 @@ def entries(text: str) -> str:
             found.append((head, [rest]))
         elif found:
             found[-1][1].append(line.strip())
-    return "".join(f"| `{head}` | {cell(' '.join(filter(None, rest)))} |\n" for head, rest in found)
+    return "".join(f"| {before}`{head}` | {cell(' '.join(filter(None, rest)))} |\n" for head, rest in found)
 
 
 def about(value: object) -> str:

@@ -10,7 +10,7 @@ from torch import nn
 
 from fedsim import Component
 from fedsim.errors import FedsimError
-from fedsim.learning import CNN3, MLP, Digits, ExecutorChoice, LocalTraining, Supervised, TrainingSetup
+from fedsim.learning import CNN3, MLP, Digits, ExecutorChoice, LocalTraining, Supervised, TrainingRun, TrainingSetup
 from fedsim.learning.executors import auto
 from fedsim.learning.executors.contracts import Expected
 from tests.support.tiny_images import Tiny
@@ -85,7 +85,7 @@ def test_lossy_steps_amplify_rounding(settings, amplified, monkeypatch):
 
     monkeypatch.setattr(blueprint, "prepare", prepare)
     with pytest.raises(FoundError, match=str(amplified)):
-        Supervised.model_validate({"data": Tiny(), **settings}).build(6, Streams(0))
+        Supervised.model_validate({"data": Tiny(), **settings}).build(TrainingRun(6, Streams(0)))
 
 
 def test_no_executor_for_a_device_names_what_each_of_them_says():
