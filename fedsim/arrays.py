@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 Whole = Annotated[int, Field(ge=1)]
 """A setting that is a count of at least one."""
 _FEW = 256
-"""So many numbers are looked at faster one by one than by a function of NumPy."""
+"""Up to this number of numbers, lists are faster than functions of NumPy."""
 _HIGHEST = slice(7 if sys.byteorder == "little" else 0, None, 8)
 _BLOCK = 1 << 14
 """Numbers of a block: five arrays of float64 fit into a second-level cache of 1 MB."""
