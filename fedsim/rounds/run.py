@@ -93,7 +93,8 @@ class Run(RunSetup):
     def seconds(self, plan: Plan, phase: int, members: IntArray | slice, start_s: FloatArray) -> FloatArray:
         """Return how long members work, or their own links take for their messages, shape (m,)."""
         if phase == COMPUTE:
-            return plan.compute_s[members] * plan.work[members]
+            compute_s = plan.compute_s[members]
+            return compute_s if plan.works_whole else compute_s * plan.work[members]
         links = self.links if phase == DOWNLINK or plan.links is None else plan.links
         take_s = links.downlink_s if phase == DOWNLINK else links.uplink_s
         client, bits = plan.client[members], plan.bits[phase // 2]

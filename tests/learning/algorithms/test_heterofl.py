@@ -102,7 +102,7 @@ def test_each_number_is_the_mean_of_those_that_hold_it(make_learner):
     sent = learner.measure(updates, ("update",))["update"].astype(np.float64)
     weights = np.array([0.5, 0.3, 0.2])
     model = learner.aggregate(start, updates, weights)
-    part = held(learner._results.layout, learner._algorithm._narrow[1].shapes)
+    part = held(learner._layout, learner._algorithm._narrow[1].shapes)
     expected = np.where(part, weights @ sent, sent[0])
     assert learner.vector(model) - learner.vector(start) == pytest.approx(expected, abs=1e-6)
     alone = learner.aggregate(start, updates[1:], np.array([0.6, 0.4]))
