@@ -26,11 +26,7 @@ _MODELS_AT_ONCE: Final = 32
 
 
 def measure(results: Computation, updates: Updates, needs: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Return each measure asked for, one element (or row) per update.
-
-    Models that the updates have gone into are computed along with their trainings, so that each update is added up as
-    soon as it is there, and let go of.
-    """
+    """Return each measure asked for, one element (or row) per update."""
     check_needs(needs)
     if not needs:
         return {}
