@@ -119,10 +119,7 @@ class InFiles(Limited):
         raise DataError(f"{self.kind} cannot be downloaded to {place}: {'; '.join(problems)}")
 
     def content(self, path: Path) -> bytes:
-        """Return the bytes of a file, plain or packed by gzip, once they have the published checksum if there is one.
-
-        A name that ends in ``.gz`` says that a file is packed.
-        """
+        """Return the bytes of a file, plain or packed by gzip, once they have the published checksum, if any."""
         if path.suffix == ".gz":
             try:
                 with gzip.open(check_file(path, MAX_BYTES, DataError)) as packed:

@@ -189,11 +189,7 @@ def build_flat(
     channels_last: bool = False,
     device: torch.device | None = None,
 ) -> FlatModule:
-    """Return a fresh model with the initial weights of a seed, which torch draws by its default rules.
-
-    A model of the user's own is tried on a blank sample. Draws of a dropout layer do not depend on the memory layout of
-    its inputs.
-    """
+    """Return a fresh model with the initial weights of a seed, which torch draws by its default rules."""
     name = own_name(model)
     with torch_generator(seed) if name is None else own_generators(seed):
         module = built(model, shape, classes)
