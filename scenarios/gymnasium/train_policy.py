@@ -189,7 +189,8 @@ def print_table(runs: dict[str, list[tuple[float, int, float]]]) -> None:
     apart_s = np.subtract(*(np.array(runs[name])[:, 0] for name in ("policy", "uniform")))
     half_s = t_interval(apart_s, 0.95).half
     print(
-        f"policy - uniform: {apart_s.mean():.1f} +- {half_s:.1f} s; sooner in {(apart_s < 0).sum()} of {apart_s.size} crowds"
+        f"policy - uniform: {apart_s.mean():.1f} +- {half_s:.1f} s; sooner in {(apart_s < 0).sum()} of "
+        f"{apart_s.size} crowds"
     )
 
 
