@@ -18,12 +18,7 @@ _PHASES: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """Energy prices of transfers and work: each a number for all clients, or one for each, shape (K,).
-
-    The power of the radio on the air comes beside the energy of bits, and ``base_w`` is its power for as long as a
-    message lasts. ``sample_j`` is 0 where the cost of work follows from its
-    time, and ``compute_w`` is 0 where it follows from its operations.
-    """
+    """Energy prices of transfers and work: each a number for all clients, or one for each, shape (K,)."""
 
     receive_j_per_bit: Values
     transmit_j_per_bit: Values
@@ -105,10 +100,7 @@ class EnergyDemand:
 
 
 class Batteries:
-    """Charges of the K clients of one run.
-
-    ``idle_gain_w`` charges a battery, or discharges it if negative, while its client takes no part.
-    """
+    """Charges of the K clients of one run."""
 
     def __init__(
         self, prices: Prices, *, capacity_j: Values, idle_gain_w: Values, least_j: Values, charge_j: FloatArray

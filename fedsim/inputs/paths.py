@@ -20,10 +20,7 @@ InputPath = Annotated[str, Field(min_length=1), AfterValidator(absolute)]
 
 
 def located(value: Any, folder: str | Path = "") -> Any:
-    """Return tables of a scenario whose paths are absolute, from a folder on.
-
-    Paths are the fields ``path``, and options of a user's own class or function that name a file which is there.
-    """
+    """Return tables of a scenario whose paths are absolute, from a folder on."""
     if isinstance(value, Mapping):
         own = ":" in str(value.get("kind", ""))
         return {name: _placed(str(name), inner, folder, own=own) for name, inner in value.items()}

@@ -19,10 +19,7 @@ _inside = 0
 
 @contextmanager
 def own_modes() -> Iterator[None]:
-    """Compute in float32 on the CPU with gradients, whatever the caller's modes; these are put back at the end.
-
-    Where torch has not been imported its modes are those of its start, which are the same.
-    """
+    """Compute in float32 on the CPU with gradients, whatever the caller's modes; these are put back at the end."""
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "inference_mode"):  # as long as it is being imported
         yield

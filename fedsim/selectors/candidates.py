@@ -43,10 +43,7 @@ class Candidates(Protocol):
 
 
 class CandidateView(RoundView):
-    """A `RoundView` that takes a column when it is first read.
-
-    The server lets it take all columns before they change, if the selector holds the view after the selection (`ask`).
-    """
+    """A `RoundView` that takes a column when it is first read."""
 
     _candidates: Candidates | None = None
     _crowd: Mapping[str, NDArray[Any]] = {}

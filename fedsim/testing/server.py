@@ -44,10 +44,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Outcome of each client in one round if it is selected; arrays have shape (K, ...).
-
-    ``away_s`` is the time after the start at which the client leaves, in seconds; ``gain`` that of its fading.
-    """
+    """Outcome of each client in one round if it is selected; arrays have shape (K, ...)."""
 
     delivers: BoolArray
     duration_s: FloatArray
@@ -77,11 +74,7 @@ class Answered:
 
 
 class Server(Examination):
-    """A synchronous server with one selector.
-
-    Outcomes are drawn for all clients, selected or not, so that two servers of one seed differ only by the answers of
-    their selectors.
-    """
+    """A synchronous server with one selector."""
 
     error = SelectorError
     read_only = "the arrays of a view are read-only, a selector must not change them"
@@ -291,10 +284,7 @@ class Server(Examination):
 
 
 class AsynchronousServer(Server):
-    """A server that selects while other clients are in flight, and reports ended participations from time to time.
-
-    A round is the time between two reports. A client may have ended two participations in it, and be in flight again.
-    """
+    """A server that selects while other clients are in flight, and reports ended participations from time to time."""
 
     def __init__(self, trial: Trial, seed: int, selector: Selector) -> None:
         super().__init__(trial, seed, selector)

@@ -178,10 +178,7 @@ class SimulatedGrid(Grid):
         return [one.instruction.id for one in pushed]
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Let messages that were pushed be answered, and return the replies that are there, in the order of messages.
-
-        What was pushed is played as one round to its end, which takes time.
-        """
+        """Let messages that were pushed be answered, and return the replies that are there, in their order."""
         self._look()
         wanted = set(message_ids)
         self._playing.play(self._exchanges.values())

@@ -33,10 +33,7 @@ class Flows:
 
 
 def flows_of(history: History, rounds: tuple[int, int] | None = None) -> Flows:
-    """Return the transfers of a run: models, updates, and questions to clients with their answers.
-
-    Transfers without bits are left out.
-    """
+    """Return the transfers of a run: models, updates, and questions to clients with their answers."""
     parts = [_of_table(history, table) for table in _TABLES if table in history.tables()]
     flows = Flows(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])})
     flows = flows.taken(np.lexsort((flows.client, flows.up, flows.start_s)))

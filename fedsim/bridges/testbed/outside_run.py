@@ -92,10 +92,7 @@ class OutsideRun:
         return self.context
 
     def weigh(self, weight: Mapping[int, float]) -> None:
-        """Take the weights with which the code outside has used the updates of the round just played.
-
-        Those of a weight of 0 were not used.
-        """
+        """Take the weights with which the code outside has used the updates of the round just played."""
         closed = self.decisions.closed
         for run, places in [] if closed is None else closed.served:
             for i in places.tolist():

@@ -22,6 +22,7 @@ from fedsim.devices.contracts import Availability, Kind
 from fedsim.devices.tracking import AvailabilityTracker, OnOffTracker
 from fedsim.errors import ScenarioError
 from fedsim.registry import Component
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import Seconds
 
@@ -45,11 +46,7 @@ def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float 
 
 
 class OnOffProcess(Availability):
-    """An availability that follows from a state, on or off, and the instant at which it changes.
-
-    A state that was looked up is stored until it changes, so that a round looks up only those clients that have changed
-    since the round before; results do not depend on that.
-    """
+    """An availability that follows from a state, on or off, and the instant at which it changes."""
 
     kind: Kind = "timed"
 
@@ -146,10 +143,7 @@ class Renewal(OnOffProcess):
         return self._has(client, self._first[client] + place), self._ends_s[client, place]
 
     def sessions(self, client: IntArray, from_s: FloatArray, until_s: FloatArray) -> Sessions:
-        """Return the sessions of each client between two instants of its own, cut at both.
-
-        They are ordered by position in `client` and by time.
-        """
+        """Return the sessions of each client between two instants of its own, cut at both."""
         row, now_s = np.arange(client.size), np.full(client.size, self._begins_s)
         on, number = self._starts_on[client], 0
         owner, start_s, end_s = [row[:0]], [now_s[:0]], [now_s[:0]]
@@ -216,8 +210,8 @@ class Markov(Component):
     mean_on_s: Sojourn
     mean_off_s: Sojourn
 
-    def build(self, clients: int, streams: Streams) -> Renewal:
-        return Renewal(clients, MarkovSojourns(self.mean_on_s, self.mean_off_s, streams))
+    def build(self, run: RunSetup) -> Renewal:
+        return Renewal(run.clients, MarkovSojourns(self.mean_on_s, self.mean_off_s, run.streams))
 
 
 class MarkovSojourns:

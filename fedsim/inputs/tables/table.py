@@ -107,10 +107,7 @@ class Table:
         missing: Missing = "refused",
         rows: IntArray | None = None,
     ) -> FloatArray:
-        """Return the numbers of a column in a unit, of some rows, with NaN where there is nothing, if that may be.
-
-        The unit of the numbers is that of the column's name, or else a given one, or that of the name asked for.
-        """
+        """Return the numbers of a column in a unit, of some rows, with NaN where there is nothing, if that may be."""
         values = self._floats(name)
         self._check_twins(self.called(name), values)
         asked = Name.of(name).unit

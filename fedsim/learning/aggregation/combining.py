@@ -111,10 +111,7 @@ def stepped(
 
 
 def difference_from(current: Vector, base: Vector, sent: Vector) -> Vector:
-    """Return ``base + sent - current``, in float64 and rounded to float32 once.
-
-    Where base and current are the same model it is ``sent``, bit by bit.
-    """
+    """Return ``base + sent - current``, in float64 and rounded to float32 once."""
     if np.array_equal(base, current):
         return sent
     return (sent.astype(np.float64) + base - current).astype(np.float32)

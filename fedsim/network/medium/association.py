@@ -34,11 +34,7 @@ class Handover(NamedTuple):
 
 @dataclass(frozen=True)
 class Outlook:
-    """The next measurements of a client, if no station fails meanwhile.
-
-    Its rates are updated at the measurements `rows`, to `offers` of its present station; `target` is its new station
-    after the last of them, None without a handover.
-    """
+    """The next measurements of a client, if no station fails meanwhile."""
 
     watch: Watch
     places_m: FloatArray
@@ -91,10 +87,7 @@ class Association:
         return [self._client_at[node] for node in nodes if node in self._client_at]
 
     def connect(self, client: int) -> None:
-        """Attach a client to the strongest station, unless one of its transfers is in progress.
-
-        With reselection a client never starts with a station that is lost.
-        """
+        """Attach a client to the strongest station, unless one of its transfers is in progress."""
         if self._busy(client):
             return
         place_m, usable = self._place_m(client), self._usable()

@@ -32,11 +32,7 @@ _FEW: Final = 3
 
 
 class DrawnSpectrum:
-    """Bandwidth shared by transfers whose fading is drawn.
-
-    A transfer goes on at its client's ergodic rate after `MOST_BLOCKS` blocks, as with dedicated bandwidth
-    (`Channel.transfer_s`).
-    """
+    """Bandwidth shared by transfers whose fading is drawn."""
 
     def __init__(self, env: Environment, channel: Channel, rule: BandRule | TimeRule) -> None:
         self.env, self.channel, self.rule = env, channel, rule

@@ -98,11 +98,7 @@ class BlockPlan:
 
 @dataclass(frozen=True, slots=True)
 class BlocksPlan:
-    """Rates for some blocks ahead, while the transfers present stay the same.
-
-    `rows` are the m transfers that have any share. Rates, their parts of the band or the time, and the bits sent by the
-    end of each block have the shape (blocks, m); ends of blocks count from `since_s`.
-    """
+    """Rates for some blocks ahead, while the transfers present stay the same."""
 
     since_s: float
     rows: Rows

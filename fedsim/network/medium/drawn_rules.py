@@ -166,10 +166,7 @@ class FairTime(TimeRule):
 
 
 def _water(level: FloatArray, amount: float) -> tuple[IntArray, FloatArray]:
-    """Return the parts x > 0 of one in all for which ``level + amount * x`` is the same, and less than where x = 0.
-
-    A level of `inf` has nothing; where all have, nothing is given.
-    """
+    """Return the parts x > 0 of one in all for which ``level + amount * x`` is the same, and less than where x = 0."""
     lowest = np.minimum.reduce(level)
     if lowest == math.inf:
         return _NONE, np.zeros(0)

@@ -135,10 +135,7 @@ class FlowState:
         return float(self.rate_bps[row])
 
     def share(self, now_s: float, quiet_s: float = 0.0) -> float:
-        """Compute the max-min fair rates of all flows, and return the instant until which they hold.
-
-        That is the first end, or the end of the fading blocks for which rates are computed.
-        """
+        """Compute the max-min fair rates of all flows, and return the instant until which they hold."""
         runs = np.flatnonzero(self._runs)
         self.rate_bps[:] = 0.0
         if self.counts_air:

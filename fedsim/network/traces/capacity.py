@@ -38,10 +38,7 @@ class Capacities:
 
     @classmethod
     def of(cls, traces: list[tuple[FloatArray, FloatArray]], after: After = "repeat") -> Self:
-        """Return capacities of traces, each given by k + 1 edges in seconds that rise from 0, and k rates in bit/s.
-
-        A trace is repeated, or its last rate holds for ever, or it carries nothing any more.
-        """
+        """Return capacities of traces, each given by k + 1 edges in seconds that rise from 0, and k rates in bit/s."""
         if not traces:
             raise DataError("there is no trace; allowed: at least one")
         bits, length_s = [], np.array([edge_s[-1] for edge_s, _ in traces])

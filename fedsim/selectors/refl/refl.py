@@ -54,11 +54,7 @@ class ReflState:
         return np.asarray(view.round - self._selected[view.client] <= self.hold_off)
 
     def due(self, view: RoundView) -> int:
-        """Return the number of updates that are expected within mu from now.
-
-        The expected duration of a client is that of its last delivered participation, before the first the mean of all
-        clients. A client that has exceeded it already counts as due.
-        """
+        """Return the number of updates that are expected within mu from now."""
         client = np.concatenate([self.unreported, self.missed(view)])
         known = self._takes_s[~np.isnan(self._takes_s)]
         if not client.size or not known.size:

@@ -280,10 +280,7 @@ class Tifl(CohortSelector):
 
 
 def ranked(accuracy: FloatArray, allowed: BoolArray) -> FloatArray:
-    """Return the probabilities of tiers by ascending accuracy: ``(n - rank) / (n (n + 1) / 2)``.
-
-    A tier of unknown accuracy gets 1/n; the k others share the rest, by their ranks among themselves.
-    """
+    """Return the probabilities of tiers by ascending accuracy: ``(n - rank) / (n (n + 1) / 2)``."""
     among = np.flatnonzero(allowed) if allowed.any() else np.arange(accuracy.size)
     known = among[~np.isnan(accuracy[among])]
     k, chance = known.size, np.zeros(accuracy.size)

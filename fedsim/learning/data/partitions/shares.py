@@ -59,10 +59,7 @@ def topped_up(parts: list[IntArray], least: int, rng: np.random.Generator) -> li
 
 
 def shared(total: int, weights: FloatArray, least: int = 0, ties: np.random.Generator | None = None) -> IntArray:
-    """Return whole numbers in the proportions of weights, of an exact sum, by largest remainders.
-
-    Numbers below ``least`` are raised to it, and the others share what is left in their proportions.
-    """
+    """Return whole numbers in the proportions of weights, of an exact sum, by largest remainders."""
     counts = np.full(weights.size, least, dtype=np.int64)
     scaled = weights / weights.max()
     raised = np.zeros(weights.size, dtype=bool)

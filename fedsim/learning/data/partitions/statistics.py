@@ -40,10 +40,7 @@ class Division:
 
     @property
     def distances(self) -> FloatArray:
-        """Total variation distance of each client's mixture of labels from that of all, in [0, 1), shape (n,).
-
-        Clients without samples are left out.
-        """
+        """Total variation distance of each client's mixture of labels from that of all, in [0, 1), shape (n,)."""
         counts = self.counts[self.sizes > 0].astype(np.float64)
         whole = counts.sum(axis=0) / max(1.0, counts.sum())
         return np.asarray(np.abs(counts / counts.sum(axis=1, keepdims=True) - whole).sum(axis=1) / 2)
