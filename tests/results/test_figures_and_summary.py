@@ -197,7 +197,8 @@ def test_summary_of_nothing():
 @pytest.mark.parametrize("x", ["time", "round"])
 @pytest.mark.parametrize("y", ["accuracy", "loss", "leakage", "mean_leakage", "duration"])
 def test_figures_draw_the_curve(x, y, tmp_path):
-    figure = draw([HISTORY, recorded([0.1, 0.3], "other")], x, y, out=tmp_path / "deep" / "figure.png")
+    out = tmp_path / "deep" / "figure.png" if (x, y) == ("time", "accuracy") else None
+    figure = draw([HISTORY, recorded([0.1, 0.3], "other")], x, y, out=out)
     lines = figure.axes[0].get_lines()[:2]
     assert [line.get_label() for line in lines] == ["hand", "other"]
     begins = [0] if "leakage" in y else []  # nothing has leaked then
@@ -211,8 +212,9 @@ def test_figures_draw_the_curve(x, y, tmp_path):
     }[y]
     np.testing.assert_allclose(lines[0].get_xdata(), expected_x)
     np.testing.assert_allclose(lines[0].get_ydata(), expected_y)
-    assert (tmp_path / "deep" / "figure.png").read_bytes().startswith(b"\x89PNG")
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["figure.png"]
+    if out is not None:
+        assert out.read_bytes().startswith(b"\x89PNG")
+        assert [path.name for path in out.parent.iterdir()] == ["figure.png"]
 
 
 def test_history_plots_itself(tmp_path):

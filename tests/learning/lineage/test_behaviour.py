@@ -24,6 +24,7 @@ from fedsim.learning import (
     Start,
 )
 from fedsim.learning.tasks.of_labels import Classification
+from tests.support.families import by_default
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 5)).astype(np.float32), RNG.integers(0, 3, 60)
@@ -173,7 +174,11 @@ def evaluations(store, rounds=3, privacy="none", **learning):
     return history.evaluations.select(["loss", "accuracy", "metrics"]).to_pylist(), history
 
 
-@pytest.mark.parametrize("case", CASES)
+# A file, a variable, a task, data and a compressor by default.
+FEW = ["file of weights", "environment", "task", "data", "compression"]
+
+
+@pytest.mark.parametrize("case", by_default(CASES, FEW))
 def test_what_a_part_reads_is_part_of_its_identity(case):
     put, learning = CASES[case]
     store = MemoryStore()

@@ -18,6 +18,7 @@ from fedsim.learning import (
     dataset_of,
 )
 from fedsim.learning.models.flat_module import build_flat
+from tests.support.families import by_default
 from tests.support.short_runs import of_learning
 from tests.support.tiny_targets import EachPlace, TinyTargets
 
@@ -184,7 +185,10 @@ def test_a_run_ends_with_the_metric_that_it_aims_at():
     assert simulate(ending, executor="sequential").rounds.num_rows == 2
 
 
-@pytest.mark.parametrize("algorithm", sorted({*LOCAL_ALGORITHMS.builtin} - {"plain", "fedbn"}))
+@pytest.mark.parametrize(
+    "algorithm",
+    by_default(sorted({*LOCAL_ALGORITHMS.builtin} - {"plain", "fedbn"}), ["fedprox", "scaffold", "fedrolex"]),
+)
 def test_local_algorithms_train_other_tasks_too(algorithm):
     """Each gives another model than plain training, as it does for classifications, and a finite one."""
     widths = {"widths": [1.0, 0.5], "client_widths": [1.0, 0.5, 0.5, 1.0]}

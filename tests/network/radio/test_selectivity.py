@@ -55,10 +55,10 @@ def test_the_taps_are_of_unit_power_and_delay_spread():
 @pytest.mark.parametrize(
     ("bandwidth_hz", "level_db"),
     [
-        *((1e6, 10.0), (10e6, 10.0)),
+        (10e6, 10.0),
         *(
             pytest.param(*ends, marks=pytest.mark.slow)
-            for ends in ((1e6, -5.0), (1e6, 25.0), (10e6, -5.0), (10e6, 25.0))
+            for ends in ((1e6, -5.0), (1e6, 10.0), (1e6, 25.0), (10e6, -5.0), (10e6, 25.0))
         ),
     ],
 )
