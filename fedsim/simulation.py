@@ -102,7 +102,6 @@ class Simulation:
                     build_hierarchy(scenario, self.context),
                     on_round,
                     plan,
-                    audit=results.audit,
                     decisions=None if outside is None else outside.decisions,
                 )
                 self.recorder.clients = described(of.links, of.compute, self.context.learner, of.shows(), flops)

@@ -21,7 +21,6 @@ from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, 
 from fedsim.network.transfers import Transfer
 from fedsim.per_client import of_one
 from fedsim.rounds.clients.clients import Clients, Stop, one
-from fedsim.rounds.clients.records import ParticipationRecords
 from fedsim.rounds.clients.schedule import Schedule
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit
 from fedsim.rounds.plan import Plan
@@ -137,11 +136,6 @@ class Participations:
             self.plan.end_s = self.ended_s
             for effect in self._clients.settling:
                 effect.settle(self.plan, self.plan.everyone if members is None else members)
-
-    def records(self, part: IntArray | None = None) -> ParticipationRecords:
-        """Return the records of participations that have ended, at some positions or of the whole cohort."""
-        self.count_bits()
-        return ParticipationRecords.of_plan(self.plan, self.ended_s, float(self.env.now), part)
 
     def delivered(self, count: int) -> Event:
         """Return the event that is triggered when a number of clients have delivered."""

@@ -345,7 +345,6 @@ class SynchronousServer(Messages):
             run.decide(run.buffered, Fate.WASTED_UNMERGED)
             run.decide_lost()
             final.append((run, self.rows.finalize(run)))
-        self.rows.check_messages()
         self._open, self._ended = {}, {}
         return final
 
