@@ -24,6 +24,7 @@ from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.pooling import pool_before_relu
 from fedsim.learning.models.settings import own_name
 from fedsim.learning.tasks.contracts import TASK
+from fedsim.learning.torch_modes import fast_modes
 
 _TURN: Final = threading.RLock()
 _OF_BATCHES: Final = 0x5DEECE66D
@@ -208,8 +209,8 @@ class Trainer:
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch compute on one thread; one caller of this process at a time.
+def one_thread(setup: TrainingSetup) -> Iterator[None]:
+    """Let torch compute on one thread, and by its fastest kernels if bits may differ; one caller at a time.
 
     The number of threads belongs to the whole process, so that a concurrent caller that sets it back would change sums.
     """
@@ -217,6 +218,7 @@ def one_thread() -> Iterator[None]:
         before = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            yield
+            with fast_modes() if setup.fast else contextlib.nullcontext():
+                yield
         finally:
             torch.set_num_threads(before)
