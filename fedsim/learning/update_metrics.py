@@ -111,7 +111,6 @@ class _Measured:
         self._running: list[tuple[list[str], Running]] = []
 
     def missing(self) -> list[Training]:
-        """Return the trainings that must run."""
         return [
             training
             for training, places in self._by_training.items()

@@ -101,13 +101,11 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
         return self._seen(episode), float(self._reward(step)), terminated, truncated, self._info(episode)
 
     def history(self) -> History:
-        """Return the history of the present or last episode, for figures, reports and comparisons."""
         if self._episode is None:
             raise gymnasium.error.ResetNeeded("history: there is no run yet; allowed: a call of reset first")
         return self._episode.history()
 
     def close(self) -> None:
-        """Give back what an episode has opened; the history of the last one stays."""
         if self._episode is not None:
             self._episode.close()
 

@@ -1,7 +1,4 @@
-"""Selectors of runs that are stepped from outside: what they state decides which columns their views have.
-
-Their own cohort is that of uniform selection; a stepped run does not ask for it.
-"""
+"""Selectors of runs that are stepped from outside: what they state decides which columns their views have."""
 
 from fedsim.selectors.baselines import Uniform
 

@@ -38,7 +38,6 @@ class Recording:
         return with_model(history, self._folder.path)
 
     def fail(self, error: BaseException) -> None:
-        """Keep the rounds so far, say what has ended the run, and close the folder."""
         self._saver.end(error)
         self.close()
 

@@ -59,7 +59,6 @@ class LabelLimitedPartition(Split):
         return [np.concatenate(part) for part in parts]
 
     def _weights(self, clients: int, classes: int, rng: np.random.Generator) -> FloatArray:
-        """Return the weight of each client for each label, shape (K, classes)."""
         shape = (clients, classes)
         if self.law == "zipf":
             return rng.zipf(self.exponent, shape).astype(np.float64)
