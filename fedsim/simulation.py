@@ -70,8 +70,12 @@ class Simulation:
             reached=None if scenario.rounds.target is None else scenario.rounds.target.reached,
         )
         results = scenario.results
+        wanted, target = results.target_accuracy, scenario.rounds.target
         plan = EvaluationPlan(
-            every=results.evaluate_every, start=results.evaluate_start, of_clients=results.evaluate_clients
+            every=results.evaluate_every,
+            start=results.evaluate_start,
+            of_clients=results.evaluate_clients,
+            goals=(lambda found: found.accuracy >= wanted, *([] if target is None else [target.reached])),
         )
         if outside is not None and outside.evaluations is not None:
             plan = outside.evaluations

@@ -18,6 +18,7 @@ from fedsim.learning.schedules import SCHEDULES, Schedule
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
 from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
 from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Metrics, Task
+from fedsim.learning.training_run import TrainingRun
 from fedsim.measurements import MEASUREMENTS
 
 if TYPE_CHECKING:
@@ -38,14 +39,15 @@ if TYPE_CHECKING:
     from fedsim.learning.compression.quantization import QSGD
     from fedsim.learning.compression.sparsification import RandomK, TopK
     from fedsim.learning.computing import ExecutorUsed, Work
+    from fedsim.learning.data.cifar import CIFAR10, CIFAR100
     from fedsim.learning.data.datasets import Digits
     from fedsim.learning.data.division import Division
     from fedsim.learning.data.given import dataset_of
+    from fedsim.learning.data.mnist import MNIST, FashionMNIST
     from fedsim.learning.data.own_files import IdxFiles
     from fedsim.learning.data.partitions.dirichlet import DirichletPartition
     from fedsim.learning.data.partitions.equal import EqualPartition
     from fedsim.learning.data.partitions.quantity_skew import QuantitySkewPartition
-    from fedsim.learning.data.published import CIFAR10, CIFAR100, MNIST, FashionMNIST
     from fedsim.learning.data.rows import padded
     from fedsim.learning.drawn_samples import Drawn, SampleDraws
     from fedsim.learning.evaluation import ClientEvaluations, KnownEvaluation, PendingEvaluation
@@ -77,8 +79,8 @@ else:
         {
             "Architecture": "fedsim.learning.models.settings",
             "Batch": "fedsim.learning.algorithms.contracts",
-            "CIFAR10": "fedsim.learning.data.published",
-            "CIFAR100": "fedsim.learning.data.published",
+            "CIFAR10": "fedsim.learning.data.cifar",
+            "CIFAR100": "fedsim.learning.data.cifar",
             "CNN3": "fedsim.learning.models.settings",
             "Classification": "fedsim.learning.tasks.of_labels",
             "ClientEvaluations": "fedsim.learning.evaluation",
@@ -92,7 +94,7 @@ else:
             "Executor": "fedsim.learning.executors.contracts",
             "ExecutorChoice": "fedsim.learning.executors.choice",
             "ExecutorUsed": "fedsim.learning.computing",
-            "FashionMNIST": "fedsim.learning.data.published",
+            "FashionMNIST": "fedsim.learning.data.mnist",
             "FedAdagrad": "fedsim.learning.server_optimizers.adaptive",
             "FedAdam": "fedsim.learning.server_optimizers.adaptive",
             "FedAvg": "fedsim.learning.server_optimizers.averaging",
@@ -112,7 +114,7 @@ else:
             "LocalSteps": "fedsim.learning.algorithms.contracts",
             "LocalTask": "fedsim.learning.algorithms.contracts",
             "MLP": "fedsim.learning.models.settings",
-            "MNIST": "fedsim.learning.data.published",
+            "MNIST": "fedsim.learning.data.mnist",
             "MakeExecutor": "fedsim.learning.executors.choice",
             "Mean": "fedsim.learning.aggregation.mean",
             "MemoryStore": "fedsim.learning.store.memory",
@@ -238,6 +240,7 @@ __all__ = [
     "TopK",
     "TrainingJob",
     "TrainingResult",
+    "TrainingRun",
     "TrainingSetup",
     "Update",
     "Work",

@@ -282,8 +282,9 @@ class Learner(Sizes, Lineage, Results, Protocol):
     Examples
     --------
     >>> from fedsim.learning import NoLearning
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
-    >>> learner = NoLearning(samples_per_client=50).build(clients=3, streams=Streams(0))
+    >>> learner = NoLearning(samples_per_client=50).build(RunSetup(3, Streams(0)))
     >>> first, weights = learner.initial(), np.array([0.5, 0.5])
     >>> learner.aggregate(first, learner.updates(first, np.array([0, 2])), weights).version
     1

@@ -1,7 +1,6 @@
 """Runs about time alone: models and updates without numbers."""
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
@@ -14,14 +13,13 @@ from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.contracts import Learner
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
-from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
 from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.measurements import check_needs
 from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 from fedsim.units import Bits, FlopsPerSample, Positive
 
 
@@ -42,8 +40,9 @@ class NoLearning(Component):
 
     Examples
     --------
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
-    >>> learner = NoLearning(model_bits=1e6, samples_per_client=50).build(clients=3, streams=Streams(0))
+    >>> learner = NoLearning(model_bits=1e6, samples_per_client=50).build(RunSetup(3, Streams(0)))
     >>> learner.samples.tolist(), learner.update_bits, learner.evaluate(learner.initial())
     ([50, 50, 50], 1000000.0, None)
     >>> sorted(NoLearning(model_bits=1e6).provides)
@@ -63,19 +62,10 @@ class NoLearning(Component):
         given = {MODEL_BITS: both, SAMPLES: self.samples_per_client, FLOPS: self.flops_per_sample}
         return frozenset(name for name, value in given.items() if value is not None)
 
-    def build(
-        self,
-        clients: int,
-        streams: Streams,
-        mechanism: object | None = None,
-        store: Any = None,
-        data_dir: Path | None = None,
-        executor: ExecutorChoice | None = None,
-        keeping: Any = None,
-    ) -> Learner:
-        samples = np.zeros(clients, dtype=np.int64)
+    def build(self, run: RunSetup) -> Learner:
+        samples = np.zeros(run.clients, dtype=np.int64)
         if self.samples_per_client is not None:
-            samples[:] = values_of(self, "samples_per_client", clients, streams, "learning")
+            samples[:] = values_of(self, "samples_per_client", run.clients, run.streams, "learning")
         return TimingLearner(self._downlink_bits, samples, self.flops_per_sample, self._uplink_bits)
 
     @property

@@ -27,6 +27,7 @@ from fedsim.rounds.effects.contract import Effect
 from fedsim.rounds.effects.leaving import Crashes
 from fedsim.rounds.effects.outages import Outages
 from fedsim.rounds.run import Run
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import Positive, Seconds
 
@@ -47,8 +48,8 @@ class ClientCrash(Settings):
     mean_up_s: Sojourn
     mean_down_s: Sojourn
 
-    def build(self, clients: int, streams: Streams) -> Renewal:
-        return Renewal(clients, MarkovSojourns(self.mean_up_s, self.mean_down_s, streams, "fault-crash"))
+    def build(self, run: RunSetup) -> Renewal:
+        return Renewal(run.clients, MarkovSojourns(self.mean_up_s, self.mean_down_s, run.streams, "fault-crash"))
 
 
 class LinkOutage(Settings):
@@ -65,8 +66,8 @@ class LinkOutage(Settings):
     mean_up_s: Sojourn
     mean_down_s: Sojourn
 
-    def build(self, clients: int, streams: Streams) -> Renewal:
-        return Renewal(clients, MarkovSojourns(self.mean_up_s, self.mean_down_s, streams, "fault-outage"))
+    def build(self, run: RunSetup) -> Renewal:
+        return Renewal(run.clients, MarkovSojourns(self.mean_up_s, self.mean_down_s, run.streams, "fault-outage"))
 
 
 class ServerRestart(Settings):
@@ -148,7 +149,7 @@ class Faults(Settings):
     def effects(self, run: Run) -> Sequence[Effect]:
         found: list[Effect] = []
         if self.link_outage is not None:
-            found.append(Outages(self.link_outage.build(run.clients, run.streams)))
+            found.append(Outages(self.link_outage.build(run)))
         if self.client_crash is not None:
-            found.append(Crashes(self.client_crash.build(run.clients, run.streams)))
+            found.append(Crashes(self.client_crash.build(run)))
         return found

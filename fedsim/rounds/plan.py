@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray, filled, positions
+from fedsim.arrays import FloatArray, IntArray, all_equal, filled, positions
 from fedsim.history.outcomes import NOT_CUT, PHASES
 from fedsim.network import Links
 from fedsim.per_client import Values, is_one
@@ -117,6 +117,11 @@ class Plan:
         waits_s = self.queue_s[phase, members] + self.setup_s[phase, members]
         flows_s: FloatArray = self.begun_s[phase, members] + waits_s
         return flows_s
+
+    @property
+    def works_whole(self) -> bool:
+        """Whether every member does all of its work."""
+        return all_equal(self.work, 1.0)
 
     def whole_s(self, members: IntArray | slice = slice(None)) -> FloatArray:
         """Return the seconds of the three phases together, waits included; inf where unknown."""

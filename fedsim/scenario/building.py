@@ -9,12 +9,12 @@ import numpy as np
 from fedsim.answers import in_words
 from fedsim.capabilities import FLOPS
 from fedsim.clock import Clock
-from fedsim.devices import Availability, ComputeTimes, EligibleClients
+from fedsim.devices import Availability, EligibleClients
 from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME
 from fedsim.errors import PartError
 from fedsim.history import Recorder
 from fedsim.identity import parts_of
-from fedsim.learning import ExecutorChoice, Keeping, Learner
+from fedsim.learning import ExecutorChoice, Keeping, Learner, TrainingRun
 from fedsim.learning.contracts import LEARNER
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
@@ -49,6 +49,7 @@ from fedsim.rounds.server.outside import Decisions, stepped_server_of
 from fedsim.rounds.server.refused import Refused
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.server import RoundRunner
+from fedsim.run_setup import RunSetup
 from fedsim.scenario import Scenario
 from fedsim.scenario.private_parts import sampling_rate
 from fedsim.selectors import SelectorPort
@@ -103,16 +104,16 @@ def build_context(
     privacy = scenario.privacy
     selector = SelectorPort.of(scenario.selector.build())
     chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
-    learner: Learner = LEARNER_SETTINGS.checked(scenario.learning).build(
-        clients=clients,
-        streams=streams,
+    training = TrainingRun(
+        clients,
+        streams,
         mechanism=None if privacy is None else privacy.applied(),
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
         keeping=Keeping.parse(keeping) if isinstance(keeping, str) else keeping,
     )
-    learner = LEARNER.checked(learner, clients=clients)
+    learner: Learner = LEARNER.checked(LEARNER_SETTINGS.checked(scenario.learning).build(training), clients=clients)
     side, accountant = None, None
     labels = DeclaredLabels.of(learner, streams, privacy) if selector.uses_labels else None
     if privacy is not None:
@@ -166,30 +167,27 @@ def build_context(
 
 def build_run(scenario: Scenario, streams: Streams, workload: Workload) -> Run:
     """Return what the participations of a scenario stand on, with the effects of all of its parts."""
-    clients = scenario.crowd.clients
+    parts, clients = dict(parts_of(scenario)), scenario.crowd.clients
     positions_m = PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams)
+    counts = any(FLOPS in part.requires for part in parts.values())
+    setup = RunSetup(clients, streams, positions_m, workload.learner.flops_per_sample if counts else None)
     run = Run(
         Clock(),
-        streams,
-        build_links(scenario.network, positions_m, streams),
-        _compute_times(scenario, streams, workload.learner),
-        _online(scenario, streams),
+        setup,
+        build_links(scenario.network, setup),
+        COMPUTE_TIME.checked(scenario.devices.compute).build(setup),
+        _online(scenario, setup),
         workload,
     )
     faults = {} if scenario.rounds.faults is None else {"rounds.faults": scenario.rounds.faults}
-    run.effects = effects_of({**dict(parts_of(scenario)), **faults}, run)
+    run.effects = effects_of({**parts, **faults}, run)
     return run
 
 
-def _compute_times(scenario: Scenario, streams: Streams, learner: Learner) -> ComputeTimes:
-    law = COMPUTE_TIME.checked(scenario.devices.compute)
-    return law.build(scenario.crowd.clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
-
-
-def _online(scenario: Scenario, streams: Streams) -> Availability:
+def _online(scenario: Scenario, setup: RunSetup) -> Availability:
     """Return when clients are online."""
     model = scenario.devices.availability
-    online = AVAILABILITY_MODEL.checked(model).build(scenario.crowd.clients, streams)
+    online = AVAILABILITY_MODEL.checked(model).build(setup)
     if not isinstance(online, Availability):
         raise PartError(
             f"devices.availability: {type(model).__name__}.build returned {in_words(online)}",

@@ -17,6 +17,7 @@ from fedsim.network.medium.drawn_rules import EqualBand, FairTime
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.shares.multiuser_diversity import efficiency_of_best
 from fedsim.registry import Component
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import thermal_noise_dbm
 from validation import PUBLISHED, FloatArray, Row, exact, mean_of, share_of, tabulated
@@ -224,7 +225,7 @@ def multicast(effort: float) -> Iterator[Row]:
             access="none",
         )
         env = Environment()
-        medium = cell.build(np.zeros((users, 2)), Streams(18)).open(env)
+        medium = cell.build(RunSetup.at(np.zeros((users, 2)), Streams(18))).open(env)
         carried = np.zeros(messages)
         for message in range(messages):
             copies = [medium.downlink(client, 1e3) for client in range(users)]

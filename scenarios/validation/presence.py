@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fedsim.devices.availability.diurnal import Diurnal
 from fedsim.devices.availability.flash import Flash
 from fedsim.devices.availability.on_off import Markov, Renewal
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from validation import PUBLISHED, BoolArray, FloatArray, Row, share_of
 
@@ -182,7 +183,7 @@ def flash(effort: float) -> Iterator[Row]:
     ``sd * sqrt(1 + 1 / samples)``.
     """
     groups = max(12, round(24 * effort))
-    found = list(samples_of(Flash().build(groups * _FLASH["users"], Streams(9)), groups, 9))
+    found = list(samples_of(Flash().build(RunSetup(groups * _FLASH["users"], Streams(9))), groups, 9))
     for name, fact in FACTS.items():
         values = np.array([sample[name] for sample in found])
         error = values.std(ddof=1) * math.sqrt(1 + 1 / groups)
@@ -193,9 +194,9 @@ def shares(effort: float) -> Iterator[Row]:
     """Yield shares online of laws that are given them: a Markov chain, and hours of the day at their middles."""
     clients = round(20_000 * effort)
     everyone = np.arange(clients)
-    markov = Markov(mean_on_s=30.0, mean_off_s=90.0).build(clients, Streams(8))
+    markov = Markov(mean_on_s=30.0, mean_off_s=90.0).build(RunSetup(clients, Streams(8)))
     yield share_of("on/off Markov, share online", markov.available(everyone, 5e3, 1), 0.25)
-    law = Diurnal().build(clients, Streams(12))
+    law = Diurnal().build(RunSetup(clients, Streams(12)))
     for day, hour in ((0, 0), (0, 4), (0, 8), (0, 12), (0, 16), (0, 20), (2, 4), (2, 12)):
         there = law.available(everyone, day * DAY_S + (hour + 0.5) * HOUR_S, 1)
         yield share_of(f"diurnal, share online at {hour}:30 of day {day + 1}", there, BY_HOUR[hour])

@@ -69,7 +69,7 @@ def test_bits_in_the_records_and_times_follow_the_compression(compression: objec
 @pytest.mark.parametrize("rule", sorted(RULES))
 def test_with_every_rule_a_run_repeats_and_a_shorter_one_is_resumed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Every model is kept, however long the machine takes to put one into the store.
-    monkeypatch.setattr("fedsim.learning.lineage.kept._LONGEST_S", 0.0)
+    monkeypatch.setattr("fedsim.learning.lineage.known._LONGEST_S", 0.0)
     changes = RULES[rule]
     whole = simulate(scenario(**changes)).evaluations
     store = MemoryStore()

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fedsim.learning import Supervised
+from fedsim.learning import Supervised, TrainingRun
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.streams import Streams
 from tests.support.tiny_images import Tiny
@@ -18,7 +18,9 @@ def tiny():
 def make_learner():
     def make(clients=6, seed=3, mechanism=None, store=None, **settings):
         table = {"data": Tiny(), "model": {"hidden": [5]}, **settings}
-        learner = Supervised.model_validate(table).build(clients, Streams(seed), mechanism, store)
+        learner = Supervised.model_validate(table).build(
+            TrainingRun(clients, Streams(seed), mechanism=mechanism, store=store)
+        )
         assert isinstance(learner, SupervisedLearner)
         return learner
 

@@ -97,7 +97,7 @@ def test_probing_leaves_trainings_alone(tiny):
 def counted(learner, monkeypatch):
     """Return a list that grows by the number of parts of every call of the executor's `evaluate`."""
     calls = []
-    executor = learner._results.runs.executor
+    executor = learner._computation.executor
     evaluate = executor.evaluate
 
     def counting(jobs):

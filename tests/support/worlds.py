@@ -35,6 +35,7 @@ from fedsim.rounds.effects.of_parts import of_dropout
 from fedsim.rounds.effects.outages import Outages
 from fedsim.rounds.effects.privacy_budget import PrivacyBudget
 from fedsim.rounds.server.context import Protection, RoundRules
+from fedsim.run_setup import RunSetup
 from fedsim.scenario.building import build_server
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
@@ -303,11 +304,11 @@ def serve(
     learner = learner or CountingLearner(np.full(clients, 10))
     selector = selector or Everybody()
     ledger = None if budget is None else PrivacyAccountant(budget, clients)
-    presence = presence or Always().build(clients, Streams(0))
+    presence = presence or Always().build(RunSetup(clients, Streams(0)))
     streams = streams or Streams(0)
     run = Run(
         Clock(),
-        streams,
+        RunSetup(clients, streams),
         links or FixedLinks(downlink_s, uplink_s),
         FixedCompute(compute_s),
         presence,

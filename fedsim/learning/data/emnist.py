@@ -5,11 +5,10 @@ from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from fedsim.arrays import IntArray
 from fedsim.errors import DataError
-from fedsim.learning.data.datasets import Dataset, Images
-from fedsim.learning.data.idx import read_pair
-from fedsim.learning.data.in_files import InFiles, existing
+from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.data.idx import read_set
+from fedsim.learning.data.in_files import InFiles
 
 _CLASSES: Final = {"byclass": 62, "bymerge": 47, "balanced": 47, "letters": 26, "digits": 10, "mnist": 10}
 
@@ -32,11 +31,9 @@ class EMNIST(InFiles):
         "biometrics.nist.gov/cs_links/EMNIST unpacked into EMNIST/raw, each file without .gz"
     )
 
-    division: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = "byclass"
+    tells_users: ClassVar[bool] = False
 
-    @property
-    def provides(self) -> frozenset[str]:
-        return frozenset()
+    division: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = "byclass"
 
     def where(self) -> str:
         return "EMNIST/raw"
@@ -52,16 +49,13 @@ class EMNIST(InFiles):
         divisions = [self.model_copy(update={"division": name}) for name in _CLASSES]
         return tuple(f"division = '{one.division}'" for one in divisions if one.available(data_dir))
 
-    def files(self, place: Path) -> tuple[Path, ...]:
-        return existing(*(place / name for (name,) in self.wanted()))
-
     def read(self, place: Path) -> Dataset:
-        files = self.files(place)
-        return Dataset(*self._part(*files[:2]), *self._part(*files[2:]), classes=_CLASSES[self.division], pixel_max=255)
-
-    def _part(self, images: Path, labels: Path) -> tuple[Images, IntArray]:
-        pixels, found = read_pair(images, labels)
-        found = found - (self.division == "letters")
-        if found.min() < 0 or found.max() >= _CLASSES[self.division]:
-            raise DataError(f"{labels}: has labels beyond the {_CLASSES[self.division]} of {self.division!r}")
-        return np.ascontiguousarray(pixels.transpose(0, 2, 1, 3)), found
+        files, classes = self.files(place), _CLASSES[self.division]
+        x, y, test_x, test_y = read_set(files, self.content)
+        if self.division == "letters":
+            y, test_y = y - 1, test_y - 1
+        for path, labels in ((files[1], y), (files[3], test_y)):
+            if labels.min() < 0 or labels.max() >= classes:
+                raise DataError(f"{path}: has labels beyond the {classes} of {self.division!r}")
+        upright = (np.ascontiguousarray(images.transpose(0, 2, 1, 3)) for images in (x, test_x))
+        return Dataset(next(upright), y, next(upright), test_y, classes=classes, pixel_max=255)

@@ -51,10 +51,6 @@ class FEMNIST(InFiles):
     def wanted(self) -> tuple[tuple[str, ...], ...]:
         return ("femnist/train/*.json",), ("femnist/test/*.json",)
 
-    def files(self, place: Path) -> tuple[Path, ...]:
-        parts = [sorted((place / "femnist" / part).glob("*.json")) for part in ("train", "test")]
-        return (*parts[0], *parts[1]) if all(parts) else ()
-
     def read(self, place: Path) -> Dataset:
         files = self.files(place)
         train, test = ([path for path in files if path.parent.name == part] for part in ("train", "test"))

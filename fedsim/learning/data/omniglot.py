@@ -14,8 +14,7 @@ from pydantic import Field
 from fedsim.errors import DataError
 from fedsim.inputs.files import check_file
 from fedsim.learning.data.datasets import Dataset, Images
-from fedsim.learning.data.in_files import InFiles, existing
-from fedsim.learning.data.text.in_words import numbered
+from fedsim.learning.data.in_files import InFiles, parted
 
 _MAX_BYTES: Final = 1 << 26
 _MOST: Final = 100_000
@@ -70,26 +69,16 @@ class Omniglot(InFiles):
         parts = [self.model_copy(update={"part": part}) for part in get_args(_Part)]
         return tuple(f"part = '{one.part}': {one.where()}" for one in parts if one.available(data_dir))
 
-    def files(self, place: Path) -> tuple[Path, ...]:
-        return existing(place / self.where())
-
     def read(self, place: Path) -> Dataset:
         path = place / self.where()
         drawings = list(self._drawings(path))
         train = np.array([int(drawing.drawer) % 5 != 0 for drawing in drawings], dtype=bool)
         if not train.any() or train.all():
             raise DataError(f"{path}: has no drawings, or none of each fifth drawer; allowed: Omniglot's archives")
-        names = sorted({drawing[:2] for drawing in drawings})
-        number = {name: label for label, name in enumerate(names)}
+        names, labels = np.unique([f"{one.alphabet}/{one.character}" for one in drawings], return_inverse=True)
         images = np.stack([drawing.pixels for drawing in drawings])
-        labels = np.array([number[drawing[:2]] for drawing in drawings], dtype=np.int64)
-        users = [f"{drawing.alphabet}/{drawing.drawer}" for drawing, use in zip(drawings, train, strict=True) if use]
-        return Dataset(
-            *(images[train], labels[train], images[~train], labels[~train]),
-            classes=len(names),
-            pixel_max=255,
-            train_users=numbered(users),
-        )
+        users = [f"{drawing.alphabet}/{drawing.drawer}" for drawing in drawings]
+        return parted(images, labels, train, users, classes=len(names), pixel_max=255)
 
     def _drawings(self, path: Path) -> Iterator[_Drawing]:
         """Yield the drawings of an archive in the order of their names."""

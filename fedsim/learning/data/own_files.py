@@ -1,19 +1,17 @@
 """A data set of the user's own, in files of MNIST's form."""
 
-import functools
 import re
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field
 
-from fedsim.arrays import IntArray
 from fedsim.capabilities import USERS
 from fedsim.errors import DataError
 from fedsim.inputs.tables import Table
-from fedsim.learning.data.datasets import Dataset, Limited, data_folder
-from fedsim.learning.data.idx import FILES, read_pair
+from fedsim.learning.data.datasets import Dataset, data_folder
+from fedsim.learning.data.idx import FILES, read_set
+from fedsim.learning.data.in_files import InFiles
 from fedsim.registry import refusal
 
 _USERS: Final = "train-users.csv"
@@ -38,7 +36,7 @@ FileName = Annotated[str, AfterValidator(_one_file)]
 """The same for a file, without its ending."""
 
 
-class IdxFiles(Limited):
+class IdxFiles(InFiles):
     """A set of your own, in four IDX files named as MNIST's in the folder ``NAME/raw`` of the data folder.
 
     No list has its checksum, so that it has to be named. The digest of its content stands in ``run.json`` of each run.
@@ -63,8 +61,11 @@ class IdxFiles(Limited):
     >>> letters.load("no-such-folder")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    fedsim.errors.DataError: letters is not in no-such-folder/letters/raw (train-images-idx3-ubyte, ...
+    fedsim.errors.DataError: idx-files is not in no-such-folder/letters/raw (missing: letters/raw/train-images-idx3-...
     """
+
+    kind: ClassVar[str] = "idx-files"
+    source: ClassVar[str] = "write the files of your set in MNIST's form"
 
     name: FolderName
     classes: Annotated[int, Field(ge=2, le=256)] = 10
@@ -75,44 +76,31 @@ class IdxFiles(Limited):
     def provides(self) -> frozenset[str]:
         return frozenset({USERS} if self.users else ())
 
-    def available(self, data_dir: Path | None = None) -> bool:
-        return not self._missing(data_folder(data_dir))
+    def where(self) -> str:
+        return f"{self.name}/raw"
 
-    def load(self, data_dir: Path | None = None) -> Dataset:
-        folder = data_folder(data_dir) / self.name / "raw"
-        if missing := self._missing(data_folder(data_dir)):
-            raise DataError(f"{self.name} is not in {folder} ({', '.join(missing)} missing)")
-        stamp = tuple((folder / name).stat().st_mtime_ns for name in FILES)
-        data = _read(folder.resolve(), self.classes, stamp)
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
+        return tuple((f"{self.where()}/{name}",) for name in ((*FILES, _USERS) if self.users else FILES))
+
+    def read(self, place: Path) -> Dataset:
+        folder = place / self.where()
+        x, y, test_x, test_y = read_set([folder / name for name in FILES], self.content)
+        users = None
         if self.users:
-            data = replace(data, train_users=_users(folder / _USERS, data.train_y.size))
+            table = Table.read(folder / _USERS, "learning.data")
+            users = table.whole("user")
+            if users.size != y.size:
+                table.refuse(f"it has {users.size} rows; there must be one for each of the {y.size} training samples")
+        try:
+            data = Dataset(x, y, test_x, test_y, classes=self.classes, pixel_max=255, train_users=users)
+        except DataError as error:
+            raise DataError(f"{folder} ({', '.join(FILES)}): {error}") from None
         if self.digest not in (None, data.digest):
             raise DataError(f"{folder}: its content has the digest {data.digest}; allowed: {self.digest}")
-        return self.limited(data)
-
-    def _missing(self, place: Path) -> list[str]:
-        names = (*FILES, _USERS) if self.users else FILES
-        return [name for name in names if not (place / self.name / "raw" / name).is_file()]
+        return data
 
 
 def found_sets(data_dir: Path | None = None) -> tuple[str, ...]:
     """Return the folders of a data folder that have the four files, by name."""
     names = sorted(path.parent.parent.name for path in data_folder(data_dir).glob(f"*/raw/{FILES[0]}"))
     return tuple(name for name in names if _NAME.fullmatch(name) and IdxFiles(name=name).available(data_dir))
-
-
-def _users(path: Path, samples: int) -> IntArray:
-    table = Table.read(path, "learning.data")
-    users = table.whole("user")
-    if users.size != samples:
-        table.refuse(f"it has {users.size} rows; there must be one for each of the {samples} training samples")
-    return users
-
-
-@functools.lru_cache(maxsize=2)
-def _read(folder: Path, classes: int, _stamp: tuple[int, ...]) -> Dataset:
-    train, test = (read_pair(folder / images, folder / labels) for images, labels in (FILES[:2], FILES[2:]))
-    try:
-        return Dataset(*train, *test, classes=classes, pixel_max=255)
-    except DataError as error:
-        raise DataError(f"{folder} ({', '.join(FILES)}): {error}") from None

@@ -25,6 +25,7 @@ from fedsim.learning.executors.contracts import (
     TrainingSetup,
     check_cpu,
     fingerprint_with,
+    most_trainings,
 )
 from fedsim.learning.executors.cores import worker_count
 from fedsim.learning.executors.faults import named_faults
@@ -33,8 +34,6 @@ from fedsim.learning.executors.workers import pool, worker
 from fedsim.learning.executors.workers.portable import by_value, from_bytes
 from fedsim.learning.executors.workers.segments import Segment
 
-_RESULT_BYTES: Final = 1 << 30
-"""Memory of the results of one call; two for each process in any case."""
 _SHARES: Final = 3
 """Part of a process's share of what is left that one message has, so that all end at about the same time."""
 
@@ -56,7 +55,7 @@ class ProcessesExecutor:
     Attributes
     ----------
     fingerprint : `SEQUENTIAL`, or ``"sequential-bfloat16"`` with that precision
-    max_batch : as many trainings as have results of 1 GiB, at most 256
+    max_batch : as many trainings as have results of 1 GiB, at least 32 and at most 256
     workers : how many processes take part
 
     Raises
@@ -77,9 +76,7 @@ class ProcessesExecutor:
         with one_thread(), named_faults(setup):
             self._trainer = Trainer(setup)
             self._segment, self._setup = _sent(setup, checked_print(self._trainer))
-        arrays = 3 if setup.local.keep_optimizer_state else 1
-        fitting = _RESULT_BYTES // (arrays * self._trainer.flat.layout.initial.nbytes)
-        self.max_batch = min(256, max(2 * self.workers, fitting))
+        self.max_batch = most_trainings(setup, self._trainer.flat.layout)
         self._training = threading.Lock()
 
     def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:

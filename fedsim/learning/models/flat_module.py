@@ -17,6 +17,7 @@ from fedsim.learning.models.inputs import blank
 from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.models.own.trial import check_scores
 from fedsim.learning.models.settings import ModelPart, own_name
+from fedsim.learning.models.trains import Trains, chosen
 
 Number = TypeVar("Number", bound=np.floating[Any])
 
@@ -195,7 +196,7 @@ def build_flat(
     """
     name = own_name(model)
     with torch_generator(seed) if name is None else own_generators(seed):
-        module = model.build(shape, classes)
+        module = built(model, shape, classes)
         executed = () if name is None else check_scores(module, name, shape, classes)
         for part in module.modules():
             if isinstance(part, _DROPOUTS):
@@ -203,6 +204,12 @@ def build_flat(
         changing = _changed(module, shape) if name is not None else ()
         module = module.to(device)
         return FlatModule(module, channels_last=channels_last, executed=executed, changing=changing, device=device)
+
+
+def built(model: ModelPart, shape: Shape, classes: int) -> nn.Module:
+    """Return a fresh module of a model."""
+    module = model.build(shape, classes)
+    return chosen(module, model.train) if isinstance(model, Trains) else module
 
 
 def _changed(module: nn.Module, shape: Shape) -> set[str]:

@@ -9,21 +9,20 @@ late from dropped; only the history can.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 from simpy import Event
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of
+from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of, largest
 from fedsim.clock import call_after, call_next
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.network.transfers import Transfer
 from fedsim.per_client import of_one
-from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.clients.clients import Clients, Stop, one
 from fedsim.rounds.clients.records import ParticipationRecords
 from fedsim.rounds.clients.schedule import Schedule
-from fedsim.rounds.clients.stops import Stop, one
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit
 from fedsim.rounds.plan import Plan
 
@@ -32,6 +31,7 @@ _LATE: Final = int(Outcome.LATE)
 _DROPPED: Final = int(Outcome.DROPPED)
 _END: Final = len(PHASES)
 _SLACK_ULPS: Final = 8
+_NOTHING: Final[FloatArray] = np.zeros(0)
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
 Left = Callable[[float, float, float], float]
@@ -58,17 +58,24 @@ class Participations:
         for effect in clients.planning:
             effect.plan(plan)
         plan.sent_bits[0], plan.sent_bits[1] = plan.bits
-        self._schedule = Schedule(clients, plan)
+        self._stops = clients.plan_known(plan)
         self._one_wait = clients.known == _END and plan.on_upload is None
-        self._whole_s: list[float] = self._schedule.whole_s() if self._one_wait else []
+        self._whole_s = _NOTHING
+        if self._one_wait:
+            downlink_s, compute_s, uplink_s = plan.spent_s[0], plan.spent_s[1], plan.spent_s[2]
+            self._whole_s = downlink_s + compute_s + uplink_s if clients.plain else plan.whole_s()
         # The event of the last end, as long as nothing depends on the others.
         self._shared: Event | None = None
-        alone = self._one_wait and not self._schedule.stops and on_end is None
+        alone = self._one_wait and not self._stops and on_end is None
         if alone and plan.waits_for_all and plan.deadline_s == math.inf:
-            self._shared = call_after(self.env, max(self._whole_s, default=0.0), self._end_by_now)
+            self._shared = call_after(self.env, largest(self._whole_s), self._end_by_now)
             self._awaited, self._until = [self._shared] * size, [_END] * size
         else:
             call_next(self.env, self._begin)
+
+    @cached_property
+    def _schedule(self) -> Schedule:
+        return Schedule(self._clients, self.plan, self._stops)
 
     # What is known so far.
 
@@ -139,9 +146,8 @@ class Participations:
     def delivered(self, count: int) -> Event:
         """Return the event that is triggered when a number of clients have delivered."""
         if count not in self._milestones:
-            if self._shared is not None:
+            if self._shared is not None and (count != self.size or not count):
                 self._end_by_now()
-            if self._shared is not None and count != self.size:
                 self._wait_for_each()
             self._milestones[count] = self.env.event()
             if self._delivered >= count:
@@ -183,8 +189,8 @@ class Participations:
 
     def _wait_for_each(self) -> None:
         """Wait for the end of each member, where none or the shared event is awaited."""
-        passed_s, stops = self.env.now - self.start_s, self._schedule.stops
-        for i, wait_s in enumerate(self._whole_s):
+        passed_s, stops = self.env.now - self.start_s, self._stops
+        for i, wait_s in enumerate(self._whole_s.tolist()):
             if self._awaited[i] is self._shared and math.isnan(self._ends_s[i]):
                 if i in stops:
                     self._awaited[i] = self._until_stop(i, DOWNLINK, stops[i])
@@ -196,22 +202,20 @@ class Participations:
 
     def _end_by_now(self, _event: Event | None = None) -> None:
         """End the participations that share an event and whose wait is over, each at its own instant."""
-        shared, start_s, waits_s, now_s = self._shared, self.start_s, self._whole_s, self.env.now
-        if shared is None or now_s < start_s + min(waits_s, default=0.0):
+        shared, now_s, size = self._shared, self.env.now, self.size
+        if shared is None:
             return
-        size = len(waits_s)
-        if now_s < start_s + max(waits_s, default=0.0):
-            ends_s = [start_s + wait_s for wait_s in waits_s]
-            self._awaited = awaited = [None if end_s <= now_s else shared for end_s in ends_s]
-            self._delivered = delivered = awaited.count(None)
-            self._known_ends_s, self._in_flight = None, size - delivered
-            self._ends_s = [end_s if end_s <= now_s else math.nan for end_s in ends_s]
+        ends_s = self.start_s + self._whole_s
+        if now_s >= largest(ends_s):
+            self._known_ends_s, self._awaited, self._shared = ends_s, [None] * size, None
+            self._delivered, self._in_flight = size, 0
+            if size in self._milestones:
+                self._milestones[size].succeed()
             return
-        self._known_ends_s = start_s + np.array(waits_s)
-        self._awaited, self._shared = [None] * size, None
-        self._delivered, self._in_flight = size, 0
-        if size in self._milestones:
-            self._milestones[size].succeed()
+        self._ends_s = [end_s if end_s <= now_s else math.nan for end_s in ends_s.tolist()]
+        self._awaited = [shared if math.isnan(end_s) else None for end_s in self._ends_s]
+        self._in_flight = sum([math.isnan(end_s) for end_s in self._ends_s])
+        self._known_ends_s, self._delivered = None, size - self._in_flight
 
     def _go_on(self, i: int, phase: int) -> None:
         """Begin a phase of member i, which is due now, and those after it whose times are known."""

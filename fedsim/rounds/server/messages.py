@@ -97,7 +97,7 @@ class Messages:
 
     def _check(self, asked: Participations) -> None:
         """Check what messages without a table of their own have cost."""
-        self.rows.add_message(_no_row, self.number, self.rows.sent, asked.records())
+        self.rows.add_message(_no_row, self.number, self.rows.sent, asked)
 
     def unanswered(self) -> str:
         """Return why the present question waits, if no client is in flight any more; empty without one."""

@@ -119,9 +119,7 @@ class SynchronousServer(Messages):
             self.buffer.take(run, run.everyone if whole else run.buffered)
         self._ended[run] = None
         if not whole:
-            run.late |= ~members.arrived
-            run.any_late = True
-            members.mark_late()
+            run.mark_late()
         for effect in self._before_aggregation:
             delivered = np.flatnonzero(members.arrived)
             counted = yield from effect.before_aggregation(self, members.plan, delivered)

@@ -43,11 +43,10 @@ def test_missing_data_say_where_they_were_looked_for_and_how_to_get_them(kind, t
     assert not part.available(tmp_path)
     with pytest.raises(DataError) as caught:
         part.load(tmp_path)
-    assert str(tmp_path / part.folder) in str(caught.value)
+    assert str(tmp_path / part.where()) in str(caught.value)
     assert f"fedsim data {kind} --download --data-dir {tmp_path}" in str(caught.value)
 
 
-@pytest.mark.slow
 def test_pickles_that_are_not_the_published_ones_are_refused_unread(tmp_path):
     witness = tmp_path / "was unpickled"
 
@@ -55,9 +54,9 @@ def test_pickles_that_are_not_the_published_ones_are_refused_unread(tmp_path):
         def __reduce__(self):
             return Path.touch, (witness,)
 
-    (tmp_path / CIFAR10.folder).mkdir()
-    for name in CIFAR10.files:
-        (tmp_path / CIFAR10.folder / name).write_bytes(pickle.dumps(Bomb()))
+    (tmp_path / CIFAR10().where()).mkdir()
+    for name in CIFAR10.published:
+        (tmp_path / CIFAR10().where() / name).write_bytes(pickle.dumps(Bomb()))
     with pytest.raises(DataError, match="damaged"):
         CIFAR10().load(tmp_path)
     assert not witness.exists()

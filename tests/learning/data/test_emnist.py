@@ -3,7 +3,7 @@ import pytest
 
 from fedsim.errors import DataError
 from fedsim.learning.data.emnist import EMNIST
-from fedsim.learning.data.idx import read_pair
+from fedsim.learning.data.idx import array_of
 from tests.support.data_files import write_emnist
 
 
@@ -11,10 +11,12 @@ def test_images_stand_upright_and_letters_begin_with_0(tmp_path):
     write_emnist(tmp_path)
     raw = tmp_path / "EMNIST/raw"
     for division, first, classes in (("byclass", 0, 62), ("letters", 1, 26)):
-        names = (f"emnist-{division}-train-{what}-ubyte" for what in ("images-idx3", "labels-idx1"))
-        images, labels = read_pair(*(raw / name for name in names))
+        images, labels = (
+            array_of((raw / f"emnist-{division}-train-{what}-ubyte").read_bytes(), axes, raw)
+            for axes, what in ((3, "images-idx3"), (1, "labels-idx1"))
+        )
         data = EMNIST(division=division).load(tmp_path)
-        np.testing.assert_array_equal(data.train_x[..., 0], images[..., 0].transpose(0, 2, 1))
+        np.testing.assert_array_equal(data.train_x[..., 0], images.transpose(0, 2, 1))
         np.testing.assert_array_equal(data.train_y, labels - first)
         assert (data.classes, data.shape, data.train_users) == (classes, (1, 5, 4), None)
 

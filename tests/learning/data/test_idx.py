@@ -5,25 +5,20 @@ import struct
 import pytest
 
 from fedsim.errors import DataError
-from fedsim.learning.data.idx import check_pair, read_header
+from fedsim.learning.data.idx import array_of, read_set
 
 IMAGES = struct.pack(">IIII", 2051, 5, 28, 28) + bytes(5 * 784)
 LABELS = struct.pack(">II", 2049, 5) + bytes(5)
 
 
-def put(path, content):
-    path.write_bytes(content)
-    return path
-
-
-def test_a_sound_header_is_read_and_pairs_belong_together(tmp_path):
-    images, labels = put(tmp_path / "images", IMAGES), put(tmp_path / "labels", LABELS)
-    assert read_header(images, 3).lengths == (5, 28, 28)
-    assert read_header(labels, 1).lengths == (5,)
-    check_pair(images, labels)
-    labels = put(tmp_path / "labels", struct.pack(">II", 2049, 4) + bytes(4))
+def test_items_are_read_and_pairs_belong_together(tmp_path):
+    assert array_of(IMAGES, 3, tmp_path).shape == (5, 28, 28)
+    files = [tmp_path / name for name in ("images", "labels", "test-images", "test-labels")]
+    content = dict(zip(files, (IMAGES, LABELS, IMAGES, LABELS), strict=True))
+    assert [array.shape for array in read_set(files, content.__getitem__)] == [(5, 28, 28, 1), (5,)] * 2
+    content[files[1]] = struct.pack(">II", 2049, 4) + bytes(4)
     with pytest.raises(DataError, match="has 5 images, and labels has 4 labels"):
-        check_pair(put(tmp_path / "images", IMAGES), labels)
+        read_set(files, content.__getitem__)
 
 
 DAMAGED = {
@@ -43,4 +38,4 @@ DAMAGED = {
 def test_a_damaged_header_is_named(damage, tmp_path):
     content, words = DAMAGED[damage]
     with pytest.raises(DataError, match=words):
-        read_header(put(tmp_path / "images", content), 3)
+        array_of(content, 3, tmp_path)

@@ -2,15 +2,20 @@
 
 import gzip
 import hashlib
-from pathlib import Path
+import io
+import pickle
+import tarfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import numpy as np
 import pytest
 
 from fedsim import Scenario, run
 from fedsim.errors import DataError, RunError, ScenarioError
-from fedsim.learning import DATASETS, MNIST, FashionMNIST, IdxFiles
-from fedsim.learning.data.idx import FILES, md5
+from fedsim.learning import CIFAR10, CIFAR100, DATASETS, MNIST, FashionMNIST, IdxFiles
+from fedsim.learning.data.idx import FILES
 from fedsim.learning.models.numerics import numerics
 from tests.support.data_files import idx
 from tests.support.run_folders import state_of
@@ -29,11 +34,16 @@ def write_set(folder, seed=0, classes=3):
     return arrays
 
 
+def md5(content):
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
 @pytest.fixture
 def published(tmp_path, monkeypatch):
     """Return a data folder with a small set that counts as MNIST."""
     write_set(tmp_path / "MNIST" / "raw")
-    monkeypatch.setattr(MNIST, "published", {name: md5(tmp_path / "MNIST" / "raw" / name) for name in FILES})
+    raw = tmp_path / "MNIST" / "raw"
+    monkeypatch.setattr(MNIST, "published", {name: md5((raw / name).read_bytes()) for name in FILES})
     return tmp_path
 
 
@@ -64,48 +74,94 @@ def test_a_turned_bit_is_refused_with_both_checksums(name, published):
     bits = bytearray(file.read_bytes())
     bits[-1] ^= 1
     file.write_bytes(bits)
-    found = hashlib.md5(bits, usedforsecurity=False).hexdigest()
     with pytest.raises(
-        DataError, match=f"{name} has the MD5 {found}, and the published one is {MNIST.published[name]}"
+        DataError, match=f"{name} has the MD5 {md5(bits)}, and the published one is {MNIST.published[name]}"
     ):
         MNIST().load(published)
 
 
-@pytest.mark.slow
-def test_a_download_asks_each_mirror_for_the_archive_with_its_checksum(tmp_path, monkeypatch):
-    """The list of archives and checksums is torchvision's own."""
+class Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def mirror(tmp_path):
+    """Return a folder and the address at which it is served."""
+    (tmp_path / "served").mkdir()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=tmp_path / "served"))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield tmp_path / "served", f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_download_asks_each_mirror_and_keeps_what_has_the_checksum(mirror, published, monkeypatch):
+    served, address = mirror
+    raw = published / "MNIST" / "raw"
+    packed = {f"{name}.gz": gzip.compress((raw / name).read_bytes()) for name in FILES}
+    for name, content in packed.items():
+        (served / name).write_bytes(content)
+    checksums = {name: md5(content) for name, content in packed.items()}
+    monkeypatch.setattr(MNIST, "archives", {**checksums, f"{FILES[3]}.gz": "0" * 32})
+    monkeypatch.setattr(MNIST, "mirrors", (f"{address}away/", address))
+    other = published / "other"
+    with pytest.raises(
+        DataError, match=r"mnist cannot be downloaded .*away.*404.*; .*t10k-labels.*known hash: expected md5:0000"
+    ):
+        MNIST().download(other)
+    assert not MNIST().available(other)
+    monkeypatch.setattr(MNIST, "archives", checksums)
+    MNIST().download(other)
+    assert MNIST().load(other).digest == MNIST().load(published).digest
+    monkeypatch.setattr(MNIST, "mirrors", ("http://127.0.0.1:9/",))
+    MNIST().download(other)  # what is there is not fetched again
+    with pytest.raises(DataError, match=r"cannot be downloaded to .*new: http://127\.0\.0\.1:9/train-images.* refused"):
+        MNIST().download(published / "new")
+
+
+@pytest.mark.parametrize(("part", "key"), [(CIFAR10, "labels"), (CIFAR100, "fine_labels")])
+def test_photographs_come_from_pickles_with_the_published_checksums_alone(part, key, mirror, tmp_path, monkeypatch):
+    served, address = mirror
+    pixels = np.random.default_rng(0).integers(0, 256, (len(part.published), 2, 3, 32, 32), np.uint8)
+    batches = {
+        name: pickle.dumps({"data": of.reshape(2, -1), key: [place, 9 - place]})
+        for place, (name, of) in enumerate(zip(part.published, pixels, strict=True))
+    }
+    name = next(iter(part.archives))
+    with tarfile.open(served / name, "w:gz") as archive:
+        for batch, content in batches.items():
+            member = tarfile.TarInfo(f"{part().where()}/{batch}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    monkeypatch.setattr(part, "mirrors", (address,))
+    monkeypatch.setattr(part, "archives", {name: md5((served / name).read_bytes())})
+    part().download(tmp_path)
+    with pytest.raises(DataError, match=f"{next(iter(batches))} has the MD5 .*fetch it again: fedsim data {part.kind}"):
+        part().load(tmp_path)
+    monkeypatch.setattr(part, "published", {batch: md5(content) for batch, content in batches.items()})
+    data = part().load(tmp_path)
+    np.testing.assert_array_equal(data.train_x, np.moveaxis(pixels[:-1].reshape(-1, 3, 32, 32), 1, -1))
+    np.testing.assert_array_equal(data.test_x, np.moveaxis(pixels[-1], 1, -1))
+    assert (data.test_y.tolist(), data.classes) == ([len(batches) - 1, 10 - len(batches)], part.classes)
+
+
+def test_checksums_are_those_of_torchvision():
     from torchvision import datasets
-    from torchvision.datasets import utils
 
-    mirrored = datasets.MNIST
-
-    asked = []
-
-    def fetch(url, download_root, filename, md5):
-        asked.append((url, filename, md5))
-        if url.startswith(mirrored.mirrors[0]):
-            raise OSError("away")
-        Path(download_root).mkdir(parents=True, exist_ok=True)
-        (Path(download_root) / filename.removesuffix(".gz")).write_text("")
-
-    monkeypatch.setattr(utils, "download_and_extract_archive", fetch)
-    MNIST().download(tmp_path)
-    FashionMNIST().download(tmp_path)
-    assert {(name, md5) for _, name, md5 in asked} == {*mirrored.resources, *datasets.FashionMNIST.resources}
-    assert MNIST().available(tmp_path)
-    asked.clear()
-    MNIST().download(tmp_path)
-    assert not asked, "what is there is not fetched again"
-    monkeypatch.setattr(mirrored, "mirrors", mirrored.mirrors[:1])
-    with pytest.raises(DataError, match=r"cannot be downloaded .*: away"):
-        MNIST().download(tmp_path / "other")
+    for part, of in ((MNIST, datasets.MNIST), (FashionMNIST, datasets.FashionMNIST)):
+        assert ([*part.archives.items()], [*part.mirrors]) == (of.resources, of.mirrors)
+    for part, of in ((CIFAR10, datasets.CIFAR10), (CIFAR100, datasets.CIFAR100)):
+        assert part.archives == {of.filename: of.tgz_md5}
+        assert part.mirrors[0] + of.filename == of.url
+        assert part.published == dict([*of.train_list, *of.test_list])
 
 
 @pytest.mark.data
 def test_the_published_sets_have_their_checksums(data_dir):
     """Those of the archives stand in torchvision; the files in them were unpacked from archives that have them."""
     for part in (MNIST, FashionMNIST):
-        assert {name: md5(data_dir / part.folder / name) for name in FILES} == part.published
+        assert part().load(data_dir).train_y.size == 60_000
 
 
 def test_a_set_of_ones_own_is_read_by_name_and_may_be_pinned(tmp_path):
@@ -118,7 +174,7 @@ def test_a_set_of_ones_own_is_read_by_name_and_may_be_pinned(tmp_path):
         IdxFiles(name="mine", classes=3, digest=data.digest).load(tmp_path)
     with pytest.raises(DataError, match=r"labels must lie in 0\.\.1"):
         IdxFiles(name="mine", classes=2).load(tmp_path)
-    with pytest.raises(DataError, match=r"other is not in .*train-images-idx3-ubyte"):
+    with pytest.raises(DataError, match=r"idx-files is not in .*other/raw \(missing: .*train-images-idx3-ubyte"):
         IdxFiles(name="other").load(tmp_path)
     assert IdxFiles(name="mine").available(tmp_path)
     assert not IdxFiles(name="other").available(tmp_path)
@@ -160,7 +216,7 @@ def test_a_fifth_file_tells_the_users_of_samples(tmp_path):
     write_set(tmp_path / "mine" / "raw")
     own, users = IdxFiles(name="mine", classes=3, users=True), tmp_path / "mine" / "raw" / "train-users.csv"
     assert (own.available(tmp_path), IdxFiles(name="mine", classes=3).available(tmp_path)) == (False, True)
-    with pytest.raises(DataError, match=r"train-users\.csv missing"):
+    with pytest.raises(DataError, match=r"missing: mine/raw/train-users\.csv"):
         own.load(tmp_path)
     users.write_text("user,hand\n" + "".join(f"{row // 7},left\n" for row in range(30)))
     assert own.load(tmp_path).train_users.tolist() == [row // 7 for row in range(30)]

@@ -42,7 +42,7 @@ def test_a_missing_set_says_where_it_was_looked_for_and_where_it_is_published(ki
         "emnist": ["EMNIST/raw/emnist-byclass-train-images-idx3-ubyte", "emnist-byclass-test-labels-idx1-ubyte"],
         "femnist": ["femnist/train/*.json", "femnist/test/*.json"],
         "omniglot": ["omniglot/images_background_small1.zip"],
-        "spoken-digits": ["fsdd/recordings/*.wav or fsdd/fsdd_logmel.npz"],
+        "spoken-digits": ["fsdd/fsdd_logmel.npz or fsdd/recordings/*.wav"],
         "speech-commands": ["speech_commands_v0.02/testing_list.txt", "speech_commands_v0.02/validation_list.txt"],
         "mind": ["MINDsmall_train/news.tsv"],
         "amazon-reviews": ["amazon/Toys_and_Games_5.json.gz or amazon/Toys_and_Games_5.json or "],

@@ -10,7 +10,7 @@ from torch import nn
 from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.registry import Component
-from tests.support.plain_loop import trained
+from tests.support.plain_loop import Centred, Dropping, trained
 from tests.support.tiny_images import Tiny
 
 
@@ -95,3 +95,31 @@ def test_calls_from_several_threads_do_not_mix(tiny):
     assert seen == [alone] * 20
     assert scores == [score] * 10
     assert torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize(
+    ("model", "local", "at_a_time"),
+    [
+        (Convolutions(), LocalTraining(batch_size=8, momentum=0.5, keep_optimizer_state=True), 3),
+        (Convolutions(), LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=8), 3),
+        (Dropping(), LocalTraining(batch_size=8), 1),  # draws come from the generator of the process
+        (Centred(), LocalTraining(batch_size=8), 1),  # code of a user's
+    ],
+)
+def test_bits_are_the_same_on_any_number_of_threads(model, local, at_a_time, monkeypatch):
+    monkeypatch.setenv("FEDSIM_WORKERS", "3")
+    data, threads = Tiny(samples=60, side=9).load(), torch.get_num_threads()
+    found, before = [], torch.get_rng_state()
+    for count in (1, 4):
+        torch.set_num_threads(count)
+        try:
+            executor = SequentialExecutor(TrainingSetup(model, data, local, 1))
+            base = executor.flat.layout.initial
+            jobs = [TrainingJob(base, np.arange(i, 30 + 3 * i), 1.0, np.random.default_rng(i)) for i in range(8)]
+            found.append([(one.difference.tobytes(), one.loss, one.loss_rms) for one in executor.train(jobs)])
+            assert torch.get_num_threads() == count
+        finally:
+            torch.set_num_threads(threads)
+        assert executor.threads == min(count, at_a_time)
+    assert found[0] == found[1]
+    assert torch.equal(torch.get_rng_state(), before)

@@ -10,9 +10,8 @@ from fedsim.arrays import IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.archives import read_npz
 from fedsim.learning.data.datasets import Dataset, Images
-from fedsim.learning.data.in_files import InFiles, existing
+from fedsim.learning.data.in_files import InFiles, numbered
 from fedsim.learning.data.sound.mel import BANDS, FRAMES, log_mel, read_wav
-from fedsim.learning.data.text.in_words import numbered
 
 _RATE: Final = 8000
 _TEST_TAKES: Final = 5
@@ -37,11 +36,7 @@ class SpokenDigits(InFiles):
         return "fsdd"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return (("fsdd/recordings/*.wav", f"fsdd/{_FEATURES}"),)
-
-    def files(self, place: Path) -> tuple[Path, ...]:
-        recordings = sorted((place / "fsdd" / "recordings").glob("*.wav"))
-        return existing(place / "fsdd" / _FEATURES) or tuple(recordings)
+        return ((f"fsdd/{_FEATURES}", "fsdd/recordings/*.wav"),)
 
     def read(self, place: Path) -> Dataset:
         files = self.files(place)

@@ -2,27 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import BoolArray, IntArray
+from fedsim.arrays import BoolArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.in_files import InFiles
+from fedsim.learning.data.in_files import InFiles, parted
 from fedsim.learning.data.text.vectors import read_vectors
 from fedsim.learning.data.text.words import PADDING, encoded, vocabulary_of, words_of
 
 TRAIN_SHARE: Final = 0.8
 """Share of the texts for training, the first ones of the file, as in FedSampling's code."""
-
-
-class Texts(NamedTuple):
-    texts: Sequence[str]
-    labels: Sequence[int]
-    user: Sequence[str] | None
-    train: BoolArray
 
 
 class InWords(InFiles):
@@ -45,6 +38,10 @@ class InWords(InFiles):
     vocabulary: Annotated[int, Field(ge=3, le=10_000_000)] = 30_000
     glove: str | None = None
 
+    def files(self, place: Path) -> tuple[Path, ...]:
+        found = super().files(place)
+        return found and (*found, *self.vector_files(place))
+
     def vector_files(self, place: Path) -> tuple[Path, ...]:
         if self.glove is None:
             return ()
@@ -56,29 +53,26 @@ class InWords(InFiles):
             )
         return (path,)
 
-    def coded(self, texts: Texts, classes: int, place: Path) -> Dataset:
-        words = [words_of(text) for text in texts.texts]
-        chosen = texts.train
-        vocabulary = vocabulary_of((text for text, use in zip(words, chosen, strict=True) if use), self.vocabulary)
-        tokens, labels = encoded(words, vocabulary, self.length), np.array(texts.labels, dtype=np.int64)
+    def coded(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[int],
+        users: Sequence[str] | None,
+        train: BoolArray,
+        classes: int,
+        place: Path,
+    ) -> Dataset:
+        """Return texts as a set, of which some are for training."""
+        words = [words_of(text) for text in texts]
+        vocabulary = vocabulary_of((text for text, use in zip(words, train, strict=True) if use), self.vocabulary)
         files = self.vector_files(place)
-        return Dataset(
-            *(tokens[chosen], labels[chosen], tokens[~chosen], labels[~chosen]),
+        return parted(
+            encoded(words, vocabulary, self.length),
+            np.array(labels, dtype=np.int64),
+            train,
+            users,
             classes=classes,
-            train_users=None
-            if texts.user is None
-            else numbered([u for u, use in zip(texts.user, chosen, strict=True) if use]),
             vocabulary=len(vocabulary) + 2,
             vectors=read_vectors(files[0], vocabulary) if files else None,
             token_fill=PADDING,
         )
-
-
-def numbered(names: Sequence[str]) -> IntArray:
-    """Return a number for each name, in the order in which they come first.
-
-    >>> numbered(["b", "a", "b"]).tolist()
-    [0, 1, 0]
-    """
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)

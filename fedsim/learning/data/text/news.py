@@ -9,9 +9,9 @@ from fedsim.capabilities import USERS
 from fedsim.errors import DataError
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset, data_folder
-from fedsim.learning.data.in_files import existing, first_ones
+from fedsim.learning.data.in_files import first_ones
 from fedsim.learning.data.own_files import FolderName
-from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords, Texts
+from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords
 
 _FILES: Final = "news.tsv", "behaviors.tsv"
 _MOST_CLICKS: Final = 50_000_000
@@ -53,32 +53,26 @@ class MIND(InWords):
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
         return tuple(
-            f"folder = '{path.parent.name}' with{'' if existing(path.parent / _FILES[1]) else 'out'} {_FILES[1]}"
+            f"folder = '{path.parent.name}' with{'' if (path.parent / _FILES[1]).is_file() else 'out'} {_FILES[1]}"
             for path in sorted(data_folder(data_dir).glob(f"*/{_FILES[0]}"))
         )
-
-    def files(self, place: Path) -> tuple[Path, ...]:
-        found = existing(*(place / name for (name,) in self.wanted()))
-        return found and (*found, *self.vector_files(place))
 
     def read(self, place: Path) -> Dataset:
         news, *behaviors = (place / self.folder / name for name in _FILES)
         titles, topics = _news(news)
-        names = sorted(set(topics.values()))
-        number = {name: label for label, name in enumerate(names)}
+        names, numbers = np.unique(list(topics.values()), return_inverse=True)
         order = {item: place for place, item in enumerate(titles)}
         train = first_ones(len(titles), TRAIN_SHARE)
         if self.samples == "news":
-            labels = [number[topic] for topic in topics.values()]
-            return self.coded(Texts(list(titles.values()), labels, None, train), len(names), place)
+            return self.coded(list(titles.values()), numbers.tolist(), None, train, len(names), place)
         readers, items = _clicks(behaviors[0], order)
-        chosen = np.array([train[order[item]] for item in items], dtype=bool)
-        if not chosen.any() or chosen.all():
+        at = np.array([order[item] for item in items], dtype=np.int64)
+        if not train[at].any() or train[at].all():
             raise DataError(
                 f"{behaviors[0]}: has no clicks on the first four fifths of the news, or none on the others"
             )
         texts = [titles[item] for item in items]
-        return self.coded(Texts(texts, [number[topics[item]] for item in items], readers, chosen), len(names), place)
+        return self.coded(texts, numbers[at].tolist(), readers, train[at], len(names), place)
 
 
 def _news(path: Path) -> tuple[dict[str, str], dict[str, str]]:

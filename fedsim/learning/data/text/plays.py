@@ -10,7 +10,7 @@ from fedsim.arrays import IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset, data_folder
-from fedsim.learning.data.in_files import InFiles, existing
+from fedsim.learning.data.in_files import InFiles
 from fedsim.learning.data.text.words import UNKNOWN
 
 _MAX_BYTES: Final = 1 << 26
@@ -59,9 +59,6 @@ class TinyShakespeare(InFiles):
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
         place = data_folder(data_dir)
         return tuple(str(path.relative_to(place)) for path in self.files(place))
-
-    def files(self, place: Path) -> tuple[Path, ...]:
-        return next((found for name in _NAMES if (found := existing(place / "tinyshakespeare" / name))), ())
 
     def read(self, place: Path) -> Dataset:
         (path,) = self.files(place)

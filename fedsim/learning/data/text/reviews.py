@@ -8,9 +8,9 @@ from fedsim.errors import DataError
 from fedsim.inputs.files import shortened
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset, data_folder
-from fedsim.learning.data.in_files import existing, first_ones
+from fedsim.learning.data.in_files import first_ones
 from fedsim.learning.data.own_files import FileName
-from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords, Texts
+from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords
 
 _ENDINGS: Final = ".json.gz", ".json", ".jsonl.gz", ".jsonl"
 _STARS: Final = 5
@@ -53,12 +53,6 @@ class AmazonReviews(InWords):
             if (ending := next((one for one in _ENDINGS if name.endswith(one)), ""))
         )
 
-    def files(self, place: Path) -> tuple[Path, ...]:
-        for name in self.wanted()[0]:
-            if found := existing(place / name):
-                return (*found, *self.vector_files(place))
-        return ()
-
     def read(self, place: Path) -> Dataset:
         path = self.files(place)[0]
         texts, labels, reviewers = [], [], []
@@ -72,7 +66,7 @@ class AmazonReviews(InWords):
                 reviewers.append(reviewer)
         if len(texts) < 2:
             raise DataError(f"{path}: has {len(texts)} reviews with a text; allowed: at least 2")
-        return self.coded(Texts(texts, labels, reviewers, first_ones(len(texts), TRAIN_SHARE)), _STARS, place)
+        return self.coded(texts, labels, reviewers, first_ones(len(texts), TRAIN_SHARE), _STARS, place)
 
 
 def _review(line: str, where: str) -> tuple[str, str, int]:

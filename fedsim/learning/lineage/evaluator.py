@@ -43,8 +43,8 @@ class Running:
         return found
 
 
-class Waiting:
-    """The evaluation of a model whose trainings wait, so that more of them run together."""
+class Later:
+    """The evaluation of a model that is not computed yet, so that trainings of several models run together."""
 
     def __init__(self, begin: Callable[[], None]) -> None:
         self._begin = begin
@@ -54,7 +54,7 @@ class Waiting:
         return self.running is not None and self.running.done()
 
     def result(self) -> Evaluation:
-        """Return the evaluation; what waits is run first."""
+        """Return the evaluation; the model is computed first if need be."""
         if self.running is None:
             self._begin()
         if self.running is None:

@@ -1,23 +1,22 @@
-"""What a run puts into the store, and when: so seldom that it takes at most a fiftieth of the run's time.
+"""What is known: results in memory, then in the store, which takes at most a fiftieth of the run's time.
 
 Records wait together, and are found while they wait. A model is put when the store is due for one, with the newest
-states of clients' optimisers, where these last from training to training. So a killed run loses the work of two seconds
-at most, beside the present one. A model that is exported, as a run's last one is, is put at once.
+states of clients, where these last from training to training. So a killed run loses the work of two seconds at most,
+beside the present one. A model that is exported, as a run's last one is, is put at once.
 
-With a rule other than "all" a model that this run has put there is removed once the rule does not want it and no handle
-stands for it.
+With a rule other than "all" a model that this run has put there is removed once no reference to it is left and the rule
+does not want it.
 """
 
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
-from fedsim.learning.lineage.digests import CohortDigests
-from fedsim.learning.lineage.handles import ModelHandle, StateHandle, Training
+from fedsim.learning.lineage.asked import Model, Node, State, Update
 from fedsim.learning.lineage.keeping import Keeping
 from fedsim.learning.server_optimizers.contracts import ServerState
 from fedsim.learning.store.contracts import Arrays, Record, Store
@@ -32,37 +31,24 @@ _STEPPED: Final = "stepped"
 _SERVER: Final = "server."
 
 
-class Kept:
-    """The results of one run in a store."""
+class Known:
+    """The results of one run."""
 
     def __init__(self, store: Store, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
         # Records stay where they wait then, and no model is ever asked for.
-        self.alone = isinstance(store, NoStore)
+        self.alone: Final = isinstance(store, NoStore)
         self._records: dict[str, Record] = {}
-        # Reports whose digests have not been read.
-        self._reports: list[tuple[CohortDigests, slice, Sequence[Record]]] = []
-        self._states: dict[int, StateHandle] = {}
+        self._states: dict[int, State] = {}
         self._records_due, self._arrays_due = _Turn(), _Turn()
-        self._handles: dict[str, weakref.ref[Any]] = {}
-        self._superseded: deque[str] = deque()
+        self._unwanted: deque[str] = deque()
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
         """Return the records under some of these digests, also those that wait to be put."""
-        while self._reports:
-            made, part, reports = self._reports.pop()
-            self._records.update(zip(made.each(part), reports, strict=True))
         waiting = {digest: self._records[digest] for digest in digests if digest in self._records}
         if len(waiting) < len(digests):
             return self._store.records([digest for digest in digests if digest not in waiting]) | waiting
         return waiting
-
-    def put_reports(self, digests: CohortDigests, part: slice, reports: Sequence[Record]) -> None:
-        """Put the reports of a cohort's trainings."""
-        if self.alone:
-            self._reports.append((digests, part, reports))
-        else:
-            self.put_records(dict(zip(digests.each(part), reports, strict=True)))
 
     def put_records(self, records: Mapping[str, Record]) -> None:
         self._records.update(records)
@@ -76,28 +62,31 @@ class Kept:
                 self._store.put_records(self._records)
             self._records = {}
 
-    def load(self, model: ModelHandle) -> bool:
-        """Give a model its stored numbers; return whether there are any.
+    def find(self, node: Node) -> bool:
+        """Give a model its stored numbers, or an update what its client remembers before; return whether it has them.
 
-        The arrays stay in memory as long as the model does, so that nothing is lost when the store lets go of them.
+        Arrays stay in memory as long as what they belong to, so that nothing is lost when the store lets go of them.
         """
-        arrays = self._store.arrays(model.digest)
+        if isinstance(node, Update):
+            return node.before is None or self.find_state(node.before)
+        if node.known:
+            return True
+        arrays = self._store.arrays(node.digest)
         if arrays is None:
             return False
         state: ServerState | None = None
         if _STEPPED in arrays:
             state = {name.removeprefix(_SERVER): arrays[name] for name in arrays if name.startswith(_SERVER)}
-        model.load(arrays[_VECTOR], state)
+        node.take(arrays[_VECTOR], state)
         return True
 
-    def load_state(self, state: StateHandle) -> bool:
-        """Give an optimiser state its stored value; return whether there is one."""
-        arrays = self._store.arrays(state.digest)
-        if arrays is not None:
+    def find_state(self, state: State) -> bool:
+        """Give a state its stored value; return whether it has one."""
+        if state.value is None and (arrays := self._store.arrays(state.digest)) is not None:
             state.take(arrays)
-        return arrays is not None
+        return state.value is not None
 
-    def put_if_due(self, model: ModelHandle) -> None:
+    def put_if_due(self, model: Model) -> None:
         """Put a computed model into the store, if the store is due for one or the rule names it."""
         every = self._keeping.every
         if self.alone:
@@ -105,8 +94,8 @@ class Kept:
         if self._arrays_due.come or (every is not None and every > 1 and self._keeping.stays(model.version)):
             self.put(model)
 
-    def put(self, model: ModelHandle) -> None:
-        """Put a model into the store, and the states of optimisers that are newer than the last model there."""
+    def put(self, model: Model) -> None:
+        """Put a model into the store, and the states that are newer than the last model there."""
         arrays = {_VECTOR: model.vector}
         if (state := model.server_state) is not None:
             arrays |= {_STEPPED: np.zeros(0, dtype=np.float32), **{_SERVER + name: state[name] for name in state}}
@@ -116,13 +105,13 @@ class Kept:
                 if each.value is not None:
                     self._put(each.digest, each.value, each, stays=self._keeping.every == 1)
             self._put(model.digest, arrays, model, stays=self._keeping.stays(model.version))
-            while self._superseded:
-                self._store.remove_arrays(self._superseded.popleft())
+            while self._unwanted:
+                self._store.remove_arrays(self._unwanted.popleft())
 
-    def note_state(self, training: Training) -> None:
-        """Note a training whose optimiser state goes into the store with the next model."""
-        if training.state is not None and not self.alone:
-            self._states[training.client] = training.state
+    def note_state(self, client: int, state: State) -> None:
+        """Note a state that goes into the store with the next model."""
+        if not self.alone:
+            self._states[client] = state
 
     def arrays(self, digest: str) -> Arrays | None:
         return self._store.arrays(digest)
@@ -130,20 +119,10 @@ class Kept:
     def put_arrays(self, digest: str, arrays: Arrays) -> None:
         self._store.put_arrays(digest, arrays)
 
-    def _put(self, digest: str, arrays: Arrays, handle: ModelHandle | StateHandle, *, stays: bool) -> None:
+    def _put(self, digest: str, arrays: Arrays, owner: Model | State, *, stays: bool) -> None:
         self._store.put_arrays(digest, arrays)
-        if not stays:
-            self._handles[digest] = weakref.ref(handle, self._when_gone(digest))
-
-    def _when_gone(self, digest: str) -> Callable[[object], None]:
-        """Return a callback that notes that no handle stands for a digest; with the next model it is removed."""
-        handles, superseded = self._handles, self._superseded
-
-        def gone(_: object) -> None:
-            handles.pop(digest, None)
-            superseded.append(digest)
-
-        return gone
+        if not stays:  # removed with the first model that is put after its end
+            weakref.finalize(owner, self._unwanted.append, digest).atexit = False
 
 
 class _Turn:

@@ -1,0 +1,32 @@
+"""What a learner may read of the run that it is built for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedsim.run_setup import RunSetup
+
+if TYPE_CHECKING:
+    from fedsim.learning.executors.choice import ExecutorChoice
+    from fedsim.learning.lineage.keeping import Keeping
+    from fedsim.learning.store.choice import StoreChoice
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingRun(RunSetup):
+    """The argument ``run`` of a learner's ``build(run)``: also what is chosen outside of scenarios.
+
+    Attributes
+    ----------
+    mechanism : object with ``release(update, epsilon, exempt, rng) -> update``, which makes updates private, or None
+    store : where results of training are stored and looked up; see `fedsim.learning.store.choice.open_store`
+    data_dir : where data sets are looked for; see `fedsim.learning.data_folder`
+    executor : what computes trainings; by default one client after the other
+    keeping : which models stay in the store; all by default
+    """
+
+    mechanism: Any = None
+    store: "StoreChoice" = None
+    data_dir: Path | None = None
+    executor: "ExecutorChoice | None" = None
+    keeping: "Keeping | None" = None
