@@ -71,6 +71,12 @@ def test_every_figure_of_pause_has_its_baselines(pause):
         assert experiment.methods["pause"].in_paper is (experiment.name in {"fig2", "fig4"})
 
 
+def test_the_network_of_section_v_for_mnist(pause):
+    """Convolutions 80 + 1,168 + 4,640, their normalisations 16 + 32 + 64, dense layers 1,056 + 528 + 170."""
+    module = import_module("paper_models").PaperMnist().build((1, 28, 28), 10)
+    assert sum(part.numel() for part in module.parameters()) == 7754
+
+
 # Learning rate, local epochs, batch size and clients of Table 1.
 TABLE_1 = {
     "cifar10_resnet18": (0.01, 1, 10, 3500),
