@@ -6,7 +6,7 @@ A registry that takes them has a child of `Foreign`, which makes the part that a
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from pydantic import PrivateAttr
 
@@ -33,6 +33,9 @@ class Held:
 class Foreign(Component):
     """A part made of something else."""
 
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """Names of options that are about the part, where the class or function has no parameter of that name."""
+
     place: str
     options: Mapping[str, Any] = {}
     content: str = ""
@@ -41,8 +44,9 @@ class Foreign(Component):
     @classmethod
     def of_place(cls, place: str, found: Any, options: Mapping[str, Any]) -> Self:
         """Return the part that a class or function makes with options, which are not tried yet."""
-        check_call(place, found, options)
-        return cls.holding(found, place, options)
+        part = cls.holding(found, place, options)
+        check_call(place, found, part.for_call)
+        return part
 
     @classmethod
     def of_object(cls, value: Any) -> Self:
@@ -62,6 +66,12 @@ class Foreign(Component):
         return self._held.found
 
     @property
+    def for_call(self) -> dict[str, Any]:
+        """The options with which the class or function is called."""
+        own = self.reads.difference(parameters_of(self.found)) if self.reads and callable(self.found) else ()
+        return {name: value for name, value in self.options.items() if name not in own}
+
+    @property
     def stands_for(self) -> object:
         """The class or function whose code counts."""
         return code_of(self.found)
@@ -77,9 +87,9 @@ class Foreign(Component):
 
     def called(self, noun: str, **known: Any) -> Any:
         """Return what the class or function gives with the options."""
-        names = parameters_of(self.found)
-        more = {name: value for name, value in known.items() if name in names and name not in self.options}
-        call = functools.partial(self.found, **self.options, **more)
+        names, options = parameters_of(self.found), self.for_call
+        more = {name: value for name, value in known.items() if name in names and name not in options}
+        call = functools.partial(self.found, **options, **more)
         return asked(f"{noun} {self.place}", "__init__" if inspect.isclass(self.found) else "__call__", call)
 
 

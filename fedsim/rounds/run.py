@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import numpy as np
 from simpy import Environment
@@ -93,7 +93,8 @@ class Run(RunSetup):
     def seconds(self, plan: Plan, phase: int, members: IntArray | slice, start_s: FloatArray) -> FloatArray:
         """Return how long members work, or their own links take for their messages, shape (m,)."""
         if phase == COMPUTE:
-            return plan.compute_s[members] * plan.work[members]
+            compute_s = plan.compute_s[members]
+            return compute_s if plan.works_whole else compute_s * plan.work[members]
         links = self.links if phase == DOWNLINK or plan.links is None else plan.links
         take_s = links.downlink_s if phase == DOWNLINK else links.uplink_s
         client, bits = plan.client[members], plan.bits[phase // 2]
@@ -136,16 +137,16 @@ class Run(RunSetup):
             air_s[sending] += by_value(sizes[sending], of)
         return air_s
 
-    def transfer(self, plan: Plan, phase: int, i: int, bits: float, setup_s: float = 0.0) -> Transfer:
-        """Start the transfer of a member over the shared medium, or the set-up before it."""
-        medium, client = cast(SharedMedium, self.medium), int(plan.client[i])
-        start = medium.downlink if phase == DOWNLINK else medium.uplink
+    def transfer(self, phase: int, client: int, bits: float, setup_s: float = 0.0) -> Transfer:
+        """Start the transfer of a client over the shared medium, or the set-up before it."""
+        medium: Any = self.medium
+        start: Callable[[int, float], Transfer] = medium.downlink if phase == DOWNLINK else medium.uplink
         if setup_s <= 0:
             return start(client, bits)
         if setup_s not in self._setups:
             self._setups[setup_s] = Delay(self.env, setup_s)
         setup = self._setups[setup_s]
-        transfer = medium.start_after(setup, phase // 2, client, bits)
+        transfer: Transfer | None = medium.start_after(setup, phase // 2, client, bits)
         if transfer is None:
             transfer = delayed = AfterSetUp(self.env, partial(start, client, bits))
             setup.hold(delayed.begin)

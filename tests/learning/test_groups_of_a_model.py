@@ -90,6 +90,49 @@ def test_bits_seconds_and_joules_are_those_of_what_is_trained(model):
     assert row["energy_j"] == pytest.approx((1e-6 + 3e-6) * bits + 2.0 * row["compute_s"])
 
 
+@pytest.mark.parametrize(
+    ("train", "names", "numbers"),
+    [
+        ([], ("1", "3", "5"), (5 * 8 + 8) + (8 * 4 + 4) + (4 * 3 + 3)),
+        (["5"], ("5",), 4 * 3 + 3),  # a probe: the last layer
+        (["3", "5.*"], ("3", "5"), (8 * 4 + 4) + (4 * 3 + 3)),
+        (["*.bias"], ("1.b", "3.b", "5.b"), 8 + 4 + 3),
+    ],
+)
+def test_the_named_layers_are_trained_and_sent_and_no_other(train, names, numbers):
+    model = {"kind": "mlp", "hidden": [8, 4], "train": train}
+    found = run(model)
+    row = found.participations.to_pylist()[0]
+    assert (row["downlink_bits"], row["uplink_bits"]) == (32 * numbers,) * 2
+    once = {"count": 1, "policy": {"kind": "deadline", "deadline_s": 60.0}}
+    first, last = dict(run(model, rounds=once).model().named_parameters()), found.model()
+    moved = {name for name, one in last.named_parameters() if not torch.equal(one, first[name])}
+    assert moved == {name for name in first if name.startswith(names)}
+
+
+def test_the_trained_part_of_ones_own_class_is_an_option_beside_its_own():
+    model = {"kind": "torch.nn:Linear", "in_features": 5, "out_features": 3, "train": ["bias"]}
+    assert run(model).participations.to_pylist()[0]["uplink_bits"] == 32 * 3
+
+
+@pytest.mark.parametrize(
+    ("train", "said"),
+    [
+        (
+            ["5", "head*"],
+            r"train: 'head\*' fits no parameter; allowed: names or patterns of 1\.weight, 1\.bias, 3\.weight",
+        ),
+        ("5", "learning.model.train: '5' is not allowed"),
+        ([""], "learning.model.train.0: '' is not allowed"),
+    ],
+)
+@pytest.mark.parametrize("own", [False, True])
+def test_what_fits_nothing_is_refused_with_what_there_is(own, train, said):
+    kind = {"kind": "fedsim.learning.models.architectures:mlp", "numbers": 5, "hidden": [4, 4]}
+    with pytest.raises(FedsimError, match=said):
+        run({**(kind if own else {"kind": "mlp", "hidden": [4, 4]}), "train": train})
+
+
 @pytest.mark.parametrize("compression", ["none", {"kind": "top-k", "share": 0.5}, {"kind": "qsgd", "levels": 7}])
 @pytest.mark.parametrize("server", ["fedavg", "fedadam"])
 def test_no_step_moves_what_stays(compression, server):

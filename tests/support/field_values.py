@@ -249,6 +249,7 @@ OTHERS: Final[dict[str, Any]] = {
     "learning.data.name": "two",
     "learning.data.targets": "each",
     "learning.model.places": "each",
+    "learning.model.train": ["*.weight"],
     "learning.algorithm.widths": [1.0, 0.5],
     "learning.task": {"kind": "classification", "shift": 1},
     "learning.task.ignore": 9,

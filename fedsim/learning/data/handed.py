@@ -3,13 +3,13 @@
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from fedsim.capabilities import USERS
 from fedsim.errors import DataError
-from fedsim.foreign import Foreign, check_call, code_of, parameters_of, place_of, required_of
+from fedsim.foreign import Foreign, code_of, parameters_of, place_of, required_of
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.data.division import Division, Undivided
 from fedsim.learning.data.given import ALLOWED, TARGET_FILL, MapStyle, divided, read
@@ -19,12 +19,11 @@ from fedsim.registry import Component
 class HandedData(Foreign):
     """A data set of the user's own: arrays, a dataset of torch, or a class or function that gives one."""
 
+    reads: ClassVar[frozenset[str]] = frozenset({TARGET_FILL})
+
     @classmethod
     def of_object(cls, value: Any) -> Self:
-        """Return the part of an object, which is read now and identified by the digest of its content.
-
-        A class or function that a file can name is the part that the file would name; any other one is called now.
-        """
+        """Return the part of an object, which is read now and identified by the digest of its content."""
         if isinstance(value, str | bytes | Mapping | int | float) or value is None:
             raise ValueError(f"{value!r} is no data set; {ALLOWED}")
         place = place_of(value)
@@ -52,11 +51,10 @@ class HandedData(Foreign):
     @classmethod
     def of_place(cls, place: str, found: Any, options: Mapping[str, Any]) -> Self:
         """Return the part that a class or function makes with options, ``target_fill`` among them."""
-        fill = None if TARGET_FILL in parameters_of(found) else options.get(TARGET_FILL)
+        part = super().of_place(place, found, options)
+        fill = part._fill
         if fill is not None and (isinstance(fill, bool) or not isinstance(fill, int | float)):
             raise ValueError(f"{TARGET_FILL}: {fill!r} is not allowed; allowed: a number")
-        part = cls.holding(found, place, options)
-        check_call(place, found, part._for_call)
         return part
 
     @property
@@ -93,15 +91,12 @@ class HandedData(Foreign):
         return divided(found, division, rng)
 
     def _read(self, data_dir: Path | None = None) -> Dataset | Undivided:
-        plain = HandedData.holding(self.found, self.place, self._for_call)
-        fill = None if TARGET_FILL in plain.options else self.options.get(TARGET_FILL)
         if "train" in parameters_of(self.found) and "train" not in self.options:
-            given: Any = tuple(plain.called("data set", data_dir=data_dir, train=train) for train in (True, False))
+            given: Any = tuple(self.called("data set", data_dir=data_dir, train=train) for train in (True, False))
         else:
-            given = plain.called("data set", data_dir=data_dir)
-        return read(given, fill, f"data set {self.place}")
+            given = self.called("data set", data_dir=data_dir)
+        return read(given, self._fill, f"data set {self.place}")
 
     @property
-    def _for_call(self) -> dict[str, Any]:
-        known = parameters_of(self.found)
-        return {name: value for name, value in self.options.items() if name != TARGET_FILL or name in known}
+    def _fill(self) -> Any:
+        return None if TARGET_FILL in self.for_call else self.options.get(TARGET_FILL)

@@ -17,6 +17,7 @@ from fedsim.learning.models.inputs import blank
 from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.models.own.trial import check_scores
 from fedsim.learning.models.settings import ModelPart, own_name
+from fedsim.learning.models.trains import Trains, chosen
 
 Number = TypeVar("Number", bound=np.floating[Any])
 
@@ -89,7 +90,6 @@ class FlatModule:
         )
 
     def load(self, vector: Vector) -> None:
-        """Take over all numbers of a model, shape (d,)."""
         np.copyto(self._numbers, vector)
         for place, shape in self._turned:
             _last(self._numbers[place], shape)[...] = vector[place].reshape(shape)
@@ -188,14 +188,10 @@ def build_flat(
     channels_last: bool = False,
     device: torch.device | None = None,
 ) -> FlatModule:
-    """Return a fresh model with the initial weights of a seed, which torch draws by its default rules.
-
-    A model of the user's own is tried on a blank sample. Draws of a dropout layer do not depend on the memory layout of
-    its inputs.
-    """
+    """Return a fresh model with the initial weights of a seed, which torch draws by its default rules."""
     name = own_name(model)
     with torch_generator(seed) if name is None else own_generators(seed):
-        module = model.build(shape, classes)
+        module = built(model, shape, classes)
         executed = () if name is None else check_scores(module, name, shape, classes)
         for part in module.modules():
             if isinstance(part, _DROPOUTS):
@@ -203,6 +199,11 @@ def build_flat(
         changing = _changed(module, shape) if name is not None else ()
         module = module.to(device)
         return FlatModule(module, channels_last=channels_last, executed=executed, changing=changing, device=device)
+
+
+def built(model: ModelPart, shape: Shape, classes: int) -> nn.Module:
+    module = model.build(shape, classes)
+    return chosen(module, model.train) if isinstance(model, Trains) else module
 
 
 def _changed(module: nn.Module, shape: Shape) -> set[str]:

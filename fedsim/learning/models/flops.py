@@ -9,6 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.local_training import FORWARD_AND_BACKWARD
+from fedsim.learning.models.flat_module import built
 from fedsim.learning.models.inputs import blank
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.torch_modes import own_modes
@@ -24,7 +25,7 @@ def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
     is shorter there.
     """
     with torch.random.fork_rng(devices=[]):
-        module = model.build(shape, classes).eval()
+        module = built(model, shape, classes).eval()
     of_lstm = {
         torch.ops.aten.mkldnn_rnn_layer: _lstm_flops,
         torch.ops.aten.mkldnn_rnn_layer_backward: lambda *shapes, **more: 2 * _lstm_flops(*shapes, **more),

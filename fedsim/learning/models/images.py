@@ -6,7 +6,7 @@ from pydantic import Field
 
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.fitting import of_images
-from fedsim.registry import Component
+from fedsim.learning.models.trains import Trains
 
 if TYPE_CHECKING:
     from torch import nn
@@ -15,7 +15,7 @@ Dropout = Annotated[float, Field(ge=0, lt=1)]
 """Share of numbers that become 0 in training."""
 
 
-class CNN5(Component):
+class CNN5(Trains):
     """The deeper CIFAR-10 network of the PAUSE code, of its later runs: five convolutions, three dense layers.
 
     Convolutions 3 x 3 without padding to 32, 32, 64 and 64 channels and one of 4 x 4 to 128, each with ReLU; 2 x 2
@@ -37,7 +37,7 @@ class CNN5(Component):
         return cnn5(image, classes, self.dropout)
 
 
-class FedSamplingCNN(Component):
+class FedSamplingCNN(Trains):
     """The image network of the FedSampling code (Qi et al., IJCAI 2023): two convolutions, four dense layers, dropout.
 
     Convolutions 5 x 5 without padding to 32 and 128 channels, without activation, each with 2 x 2 max-pooling and
@@ -58,7 +58,7 @@ class FedSamplingCNN(Component):
         return fedsampling_cnn(image, classes, self.dropout)
 
 
-class ResNet18(Component):
+class ResNet18(Trains):
     """torchvision's ResNet-18 (He et al. 2016) with a stem for small images.
 
     The first layer is 3 x 3 with stride 1 instead of 7 x 7 with stride 2, and there is no max-pooling behind it:
@@ -72,7 +72,7 @@ class ResNet18(Component):
         return resnet(channels, classes, 18)
 
 
-class ResNet34(Component):
+class ResNet34(Trains):
     """torchvision's ResNet-34 (He et al. 2016) with the stem of `ResNet18`; 21,282,122 parameters on CIFAR-10."""
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
@@ -82,7 +82,7 @@ class ResNet34(Component):
         return resnet(channels, classes, 34)
 
 
-class MobileNetV2(Component):
+class MobileNetV2(Trains):
     """torchvision's MobileNetV2 (Sandler et al. 2018) with a first layer of stride 1 instead of 2.
 
     It has no max-pooling; 32 x 32 pixels become 2 x 2 places. 2,236,682 parameters on CIFAR-10.
@@ -95,7 +95,7 @@ class MobileNetV2(Component):
         return mobilenet(channels, classes)
 
 
-class ShuffleNetV2(Component):
+class ShuffleNetV2(Trains):
     """torchvision's ShuffleNetV2 of width 1 (Ma et al. 2018) with a stem for small images.
 
     The first layer has stride 1 instead of 2, and there is no max-pooling behind it: 32 x 32 pixels become 4 x 4

@@ -1,7 +1,7 @@
-"""Losses and counts of scores, in operations that torch maps over clients."""
+"""What tasks compute by torch: losses and counts, in operations that it maps over clients, and moved images."""
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.nn import functional
 
 
@@ -19,10 +19,23 @@ def one_hot(labels: Tensor, classes: int) -> Tensor:
 
 
 def joined(*parts: Tensor) -> Tensor:
-    """Return arrays of n rows side by side."""
     return torch.cat(parts, dim=1)
 
 
 def in_columns(*columns: Tensor) -> Tensor:
-    """Return arrays of shape (n,) as the columns of one."""
     return torch.stack(columns, dim=1)
+
+
+def moved(images: Tensor, generator: Generator, *, flip: bool, shift: int) -> Tensor:
+    """Return images of shape (n, channels, height, width), each mirrored with a chance of one half, and moved."""
+    count, _, height, width = images.shape
+    if flip:
+        mirrored = torch.rand(count, generator=generator) < 0.5
+        images = torch.where(mirrored[:, None, None, None], images.flip(3), images)
+    if not shift:
+        return images
+    down, aside = torch.randint(0, 2 * shift + 1, (2, count), generator=generator)
+    padded = functional.pad(images, (shift, shift, shift, shift))
+    rows = (down[:, None] + torch.arange(height))[:, :, None]
+    columns = (aside[:, None] + torch.arange(width))[:, None, :]
+    return padded.permute(0, 2, 3, 1)[torch.arange(count)[:, None, None], rows, columns].permute(0, 3, 1, 2)

@@ -12,7 +12,7 @@ from fedsim.errors import ScenarioError
 from fedsim.learning.data.shapes import Shape, TokenShape
 from fedsim.learning.models.fitting import in_words, of_text
 from fedsim.learning.models.images import Dropout
-from fedsim.registry import Component
+from fedsim.learning.models.trains import Trains
 
 if TYPE_CHECKING:
     from torch import nn
@@ -23,7 +23,7 @@ Width = Annotated[int, Field(ge=1, le=2**16)]
 """Numbers of a vector inside a model."""
 
 
-class _OfWords(Component):
+class _OfWords(Trains):
     """What models for texts in words have in common.
 
     Attributes
@@ -99,7 +99,7 @@ class TextAttention(_OfWords):
         return text_classifier(vectors, layer, dropout, self.heads * self.head_width, classes, **more)
 
 
-class CharLSTM(Component):
+class CharLSTM(Trains):
     """LEAF's network for the next character: vectors of characters, an LSTM, a dense layer (Caldas et al. 2018).
 
     The default widths are LEAF's: vectors of 8 numbers, two layers of 256 units. 816,210 parameters on Tiny

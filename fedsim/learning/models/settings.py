@@ -8,7 +8,8 @@ from pydantic import Field
 
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.fitting import of_images, of_numbers
-from fedsim.registry import Component, Registry
+from fedsim.learning.models.trains import Trains
+from fedsim.registry import Registry
 from fedsim.units import Bound
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Architecture:
         return self.model.build(self.shape, self.classes)
 
 
-class MLP(Component):
+class MLP(Trains):
     """A multilayer perceptron: flatten, dense layers with ReLU, a dense layer onto the classes.
 
     With the default widths it is the MNIST model of the PAUSE code, 784-32-16-10 with 25,818 parameters. (The
@@ -58,8 +59,8 @@ class MLP(Component):
     --------
     >>> sum(one.numel() for one in MLP().build((1, 28, 28), 10).parameters())  # PAUSE's 784-32-16-10
     25818
-    >>> MLP(hidden=(64, 16)).narrowed(0.25)
-    MLP(hidden=(16, 4))
+    >>> MLP(hidden=(64, 16)).narrowed(0.25).hidden
+    (16, 4)
     """
 
     hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False), Bound(0, 2**16)] = (32, 16)
@@ -70,11 +71,10 @@ class MLP(Component):
         return mlp(math.prod(of_numbers(shape, "mlp")), classes, self.hidden)
 
     def narrowed(self, ratio: float) -> ModelPart:
-        """Return the perceptron with a ratio of the width of each hidden layer, rounded up."""
-        return MLP(hidden=tuple(math.ceil(width * ratio) for width in self.hidden))
+        return MLP(hidden=tuple(math.ceil(width * ratio) for width in self.hidden), train=self.train)
 
 
-class LogisticRegression(Component):
+class LogisticRegression(Trains):
     """Multinomial logistic regression: one dense layer from all numbers of a sample onto the classes."""
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
@@ -83,7 +83,7 @@ class LogisticRegression(Component):
         return mlp(math.prod(of_numbers(shape, "logistic-regression")), classes, ())
 
 
-class CNN3(Component):
+class CNN3(Trains):
     """The CIFAR-10 network of the PAUSE code: three convolutions, four dense layers, batch normalisation.
 
     Convolutions 3 x 3 without padding to 32, 64 and 128 channels, each followed by ReLU, 2 x 2 max-pooling and
@@ -108,11 +108,10 @@ class CNN3(Component):
         return cnn3(image, classes)
 
     def narrowed(self, ratio: float) -> ModelPart:
-        """Return the network with a ratio of the channels of each hidden layer, rounded up."""
-        return NarrowCNN3(ratio=ratio)
+        return NarrowCNN3(ratio=ratio, train=self.train)
 
 
-class NarrowCNN3(Component):
+class NarrowCNN3(Trains):
     """`CNN3` with fewer channels."""
 
     ratio: Annotated[float, Field(gt=0, le=1)]

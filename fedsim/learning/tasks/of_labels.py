@@ -152,6 +152,6 @@ class Classification(IgnoringTask):
         return cross_entropy(scores, targets)
 
     def batch(self, inputs: Any, targets: Any, generator: Any) -> tuple[Any, Any]:
-        from fedsim.learning.models.augmenting import moved
+        from fedsim.learning.models.scoring import moved
 
         return moved(inputs, generator, flip=self.flip, shift=self.shift), targets

@@ -1,13 +1,14 @@
 """Models handed over or named in a file: a module of torch, or a class or function that gives one."""
 
 import copy
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fedsim.code_digest import Code
 from fedsim.errors import PartError
 from fedsim.foreign import Foreign, code_of, place_of, required_of
 from fedsim.learning.data.shapes import Shape
+from fedsim.learning.models.trains import Names, Trains, chosen
 
 if TYPE_CHECKING:
     from torch import nn
@@ -15,6 +16,20 @@ if TYPE_CHECKING:
 
 class HandedModel(Foreign):
     """A model of the user's own: a module, whose numbers are the initial ones, or what makes one."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"train"})
+
+    @classmethod
+    def of_place(cls, place: str, found: Any, options: Mapping[str, Any]) -> Self:
+        """Return the part that a class or function makes with options, ``train`` among them."""
+        part = super().of_place(place, found, options)
+        Trains(train=part.train)
+        return part
+
+    @property
+    def train(self) -> Names:
+        """Names of what is trained, as `Trains` has them; all where the class or function has a parameter ``train``."""
+        return self.options["train"] if "train" in self.options and "train" not in self.for_call else ()
 
     @classmethod
     def of_object(cls, value: Any) -> Self:
@@ -55,10 +70,7 @@ class HandedModel(Foreign):
         return {type(module) for module in found.modules()} if isinstance(found, nn.Module) else super().codes()
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a copy of the module, or a fresh one from a call with the options.
-
-        A class or function gets ``shape`` and ``classes`` if it has such parameters.
-        """
+        """Return a copy of the module, or a fresh one from a call with the options."""
         from torch import nn
 
         module = self.found
@@ -67,4 +79,4 @@ class HandedModel(Foreign):
         made = self.called("model", shape=shape, classes=classes)
         if not isinstance(made, nn.Module):
             raise PartError(f"model {self.place} gave {type(made).__name__}", "allowed: a torch.nn.Module")
-        return made
+        return chosen(made, self.train)
