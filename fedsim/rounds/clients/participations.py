@@ -343,7 +343,10 @@ class Participations:
         for effect in clients.asked[phase].limiting:
             if (limit := effect.limit(plan, phase, i)) is not None:
                 limits.append((effect, limit))
-        self._go_on_air(i, phase, queue_s, setup_s, limits)
+        if queue_s or limits:
+            self._go_on_air(i, phase, queue_s, setup_s, limits)
+        else:
+            self._send(i, phase, setup_s, limits)
 
     def _go_on_air(
         self, i: int, phase: int, queue_s: float, setup_s: float, limits: Sequence[tuple[Effect, Limit]]
