@@ -160,7 +160,8 @@ class StackedExecutor:
         with self._computing(), named_faults(setup):
             with torch.enable_grad():
                 trainer = sound_trainer(setup)
-                wanted = [trainer.train(job) for job in standard_jobs(trainer)]
+                with trainer.turn():
+                    wanted = [trainer.train(job) for job in standard_jobs(trainer)]
             mapped = SlotTraining(self._module(self._few), self._samples, setup)
             jobs = standard_jobs(trainer)
             found = mapped.train(jobs, [self._drawing.batches(job) for job in jobs])
