@@ -71,7 +71,6 @@ class ProcessesExecutor:
         check_cpu("processes", device)
         self.fingerprint = fingerprint_with(setup, self.fingerprint)
         self.workers, self._run = worker_count(), setup
-        self._scorer: Trainer | None = None
         self._test_samples, self._made_of = len(setup.data.test_y), setup.scores
         with one_thread(setup), named_faults(setup):
             self._trainer = Trainer(setup)
@@ -95,10 +94,10 @@ class ProcessesExecutor:
             return worker.Trainings(self._setup, [job._replace(base=_EMPTY) for job in some], bases, segment.shared)
 
         def own(index: int) -> TrainingResult:
-            with one_thread(self._run), named_faults(self._run, index):
+            with named_faults(self._run, index):
                 return self._trainer.train(jobs[index])
 
-        with self._training:
+        with self._training, self._trainer.turn():
             found: list[TrainingResult] = _Call(costs, self.workers, worker.train, message, own).results()
         for result in found:
             result.difference.flags.writeable = False
@@ -118,12 +117,11 @@ class ProcessesExecutor:
             return worker.Scores(self._setup, [chunk.rows for chunk in some], shown, owners, segment.shared)
 
         def own(index: int) -> FloatArray:
-            with one_thread(self._run), named_faults(self._run):
-                if self._scorer is None:
-                    self._scorer = Trainer(self._run)
-                return self._scorer.score(chunks[index])
+            with named_faults(self._run):
+                return self._trainer.score(chunks[index])
 
-        return _Call([float(chunk.size) for chunk in chunks], self.workers, worker.score, message, own).results()
+        with self._trainer.turn():
+            return _Call([float(chunk.size) for chunk in chunks], self.workers, worker.score, message, own).results()
 
     def _shared(self, models: Sequence[Vector]) -> Segment:
         return Segment(models if self.workers > 1 else ())

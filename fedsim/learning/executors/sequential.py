@@ -100,12 +100,15 @@ class SequentialExecutor:
         return self.trainer.flat
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
-        """Return what each client learns; on one thread a client is trained when its result is read."""
+        """Return what each client learns; on one thread torch's own layers are trained when a result is read."""
 
         def train(trainer: Trainer, place: int) -> TrainingResult:
             with named_faults(self._setup, place):
                 return trainer.train(jobs[place])
 
+        if self.trainer.sandbox is not None:  # in one turn, since to put all generators back takes longer than to seed
+            with self.trainer.turn():
+                return [train(self.trainer, place) for place in range(len(jobs))]
         if min(self.threads, len(jobs)) > 1:
             seed = int(copy.deepcopy(jobs[0].rng).integers(2**63))  # of what threads draw in turn with ``fast``
             with one_thread(self._setup), torch_generator(seed):
@@ -117,11 +120,11 @@ class SequentialExecutor:
             return evaluated(jobs, len(self._setup.data.test_y), self._setup.scores, self._scores)
 
     def _alone(self, train: Callable[[Trainer, int], TrainingResult], place: int) -> TrainingResult:
-        with one_thread(self._setup):
+        with self.trainer.turn():
             return train(self.trainer, place)
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
-        with one_thread(self._setup):
+        with self.trainer.turn():
             return self._shared(lambda trainer, chunk: trainer.score(chunk), chunks, self._scoring_threads)
 
     def _shared(self, work: Callable[[Trainer, Any], Any], items: Sequence[Any], threads: int) -> list[Any]:
