@@ -67,7 +67,10 @@ def main() -> None:
         np.linspace(0, 1, len(together)), [0.0, *np.cumsum(np.sort(selected)) / selected.sum()], ":", label="selections"
     )
     axes.axvline(
-        study.base.network.sites.inter_site_distance_m / 2, color="grey", ls=":", label="edge towards a neighbour"
+        study.base.describe()["network"]["sites"]["inter_site_distance_m"] / 2,
+        color="grey",
+        ls=":",
+        label="edge towards a neighbour",
     )
     equal.plot([0, 1], [0, 1], color="grey", linewidth=0.8, label="all equal")
     equal.set(ylim=(0, 1), ylabel="their share of all deliveries or selections")

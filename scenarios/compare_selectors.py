@@ -17,7 +17,7 @@ from selector_tables.outcomes import held, outcome_of
 from selector_tables.tables import HEADS, markdown, put_into, rows_of, unexplained, write_csv
 from study_scripts import run, table, written
 
-EXECUTOR = "selector_tables.executor:shared"  # steps are recorded once a process for runs of all seeds
+EXECUTOR = "selector_tables.executor:Shared"  # steps are recorded once a process for runs of all seeds
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     given = parser.parse_args()
 
     rows, curves, seconds = {}, {}, {}
-    for name in given.tables:
+    for name in [one for one in TABLES if one in given.tables]:
         clients, seconds[name] = (base := crowd(name, 0, given.seconds)).crowd.clients, base.rounds.until_s or 0.0
         found: dict[str, dict[int, dict[str, float]]] = {}
         sums: dict[str, list[np.ndarray]] = {}

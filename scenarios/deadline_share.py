@@ -7,6 +7,8 @@ participations that took at most so long. The markers are runs of their own with
 cohorts and, as their rounds start earlier, other fading. A client whose link is too weak never delivers.
 """
 
+from typing import Any
+
 import numpy as np
 from study_scripts import panels, run, sizes, study_of, table, written
 
@@ -47,7 +49,7 @@ def main() -> None:
             [0.0, *reached, reached[-1] if reached.size else 0.0],
         )
         (line,) = axes.step(x, y, where="post", linewidth=1.5)
-        drawn = {"color": line.get_color(), "markersize": size, "markerfacecolor": "none"}
+        drawn: dict[str, Any] = {"color": line.get_color(), "markersize": size, "markerfacecolor": "none"}
         axes.plot(deadlines_s, shares, marker, **drawn)
         axes.plot([], [], f"{marker}-", label=preset + (f" ({without:.1%} have no link)" if without else ""), **drawn)
     heads = [

@@ -35,7 +35,7 @@ def with_deadline(study: Study, seed: int) -> Study:
 def figures(history: History) -> list[float]:
     arrived = history.column("participations", "outcome") == "delivered"
     client, bits = (history.column("participations", name)[arrived] for name in ("client", "uplink_bits"))
-    of_crowd = np.unique(client).size / history.scenario.crowd.clients
+    of_crowd = np.unique(client).size / history.scenario.describe()["crowd"]["clients"]
     final = history.column("evaluations", "accuracy")[-10:].mean()
     times_s = [seconds_to(history, target) for target in TARGETS]
     return [arrived.mean(), of_crowd, bits.mean() if bits.size else 0.0, final, *times_s]

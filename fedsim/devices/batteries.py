@@ -1,8 +1,4 @@
-"""The batteries of one run: their charge, and the energy that a cohort takes from them.
-
-Between two participations a charge is arithmetic, ``charge + gain * elapsed`` within 0 and the capacity, evaluated on
-request; idle clients cost no event and no work.
-"""
+"""The batteries of one run: their charge, and the energy that a cohort takes from them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -68,7 +64,6 @@ class EnergyDemand:
     transmit_power_dbm: FloatArray | None = None
 
     def of(self, part: IntArray) -> "EnergyDemand":
-        """Return the demand of the members at some positions."""
         power_w = None if self.power_w is None else self.power_w[:, part]
         base_w = None if self.base_w is None else self.base_w[:, part]
         frequency = None if self.frequency is None else self.frequency[part]
@@ -142,7 +137,6 @@ class Batteries:
         return charged, changes_s
 
     def charged(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client has at least the least charge and takes no part at an instant."""
         return (self._from_s[client] <= time_s) & (time_s <= self._until_s[client])
 
     def begin(

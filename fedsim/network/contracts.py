@@ -1,8 +1,4 @@
-"""The contracts of a network: its settings, and the links of one run.
-
-Derive from `Links`: members that a network has nothing to say about have defaults. `fedsim.network.transfers` has the
-contracts of shared media.
-"""
+"""The contracts of a network: its settings, and the links of one run."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -35,8 +35,8 @@ from fedsim.rounds import (
     Workload,
 )
 from fedsim.rounds.aggregation.weightings import WEIGHTING
-from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.effects.audit.audit import Audit
 from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.effects.of_parts import effects_of
 from fedsim.rounds.effects.privacy_budget import PrivacyBudget
@@ -66,21 +66,20 @@ def build_server(
     on_round: Callable[[Progress], None] | None = None,
     plan: EvaluationPlan | None = None,
     *,
-    audit: bool = False,
     decisions: Decisions | None = None,
 ) -> Server:
     """Return the server process of a run, on its clock."""
     clients = Clients(context.clients)
-    env, check = clients.env, None
-    if audit:
-        books = Audit(context.learner.samples.size, clients.run.medium, context.batteries, context.clients.links)
-        recorder.accounts, check = books.accounts, books.check
+    env = clients.env
+    for effect in clients.effects:
+        if isinstance(effect, Audit):
+            recorder.accounts = effect.accounts
     runner: RoundRunner
     if hierarchy is not None:
-        runner = Cloud(env, context, hierarchy, clients, recorder, check)
+        runner = Cloud(env, context, hierarchy, clients, recorder)
     else:
         make = server_of(context) if decisions is None else stepped_server_of(context, decisions)
-        runner = make(env, context, clients, Rows(recorder, context, check))
+        runner = make(env, context, clients, Rows(recorder, context))
     return Server(env, context, runner, stopping, recorder, plan or EvaluationPlan(), on_round)
 
 
@@ -132,6 +131,8 @@ def build_context(
     run = build_run(scenario, streams, workload)
     if accountant is not None:
         run.effects = Effects([*run.effects, PrivacyBudget(accountant, numbers=not NUMBERS.isdisjoint(selector.needs))])
+    if scenario.results.audit:
+        run.effects = Effects([*run.effects, Audit(clients)])
     free = run.effects.having("free_s")
     late = LATE_RULE.checked(scenario.rounds.late)
     shown = run.shows() | ({} if labels is None else labels.columns())

@@ -21,9 +21,7 @@ class Candidates(Protocol):
     """The candidates of one instant, in the order of their ids."""
 
     @property
-    def count(self) -> int:
-        """Number of candidates."""
-        ...
+    def count(self) -> int: ...
 
     def everyone(self) -> IntArray:
         """Return the ids of all candidates in the whole crowd, ascending, shape (n,)."""

@@ -99,7 +99,6 @@ class Server(Examination):
         self._busy = np.zeros(trial.clients, dtype=np.bool_)
 
     def run(self, rounds: int) -> list[Answered]:
-        """Return the selector's answers of this number of rounds."""
         return [self.run_round(number) for number in range(1, rounds + 1)]
 
     def run_round(self, number: int, tampered: bool = False) -> Answered:
@@ -310,7 +309,6 @@ class AsynchronousServer(Server):
 
 
 def _joined(parts: list[Reports], round_: int) -> Reports:
-    """Return several reports as one, in their order."""
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("client", "delivered", "duration_s", "loss")

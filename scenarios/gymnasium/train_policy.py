@@ -187,11 +187,8 @@ def print_table(runs: dict[str, list[tuple[float, int, float]]]) -> None:
         means = f"{seconds.mean():>12.1f}{rounds.mean():>10.1f}{seconds.sum() / rounds.sum():>12.2f}"
         print(f"{name:>10}{means}{int((accuracy >= TARGET).sum()):>10}")
     apart_s = np.subtract(*(np.array(runs[name])[:, 0] for name in ("policy", "uniform")))
-    half_s = t_interval(apart_s, 0.95).half
-    print(
-        f"policy - uniform: {apart_s.mean():.1f} +- {half_s:.1f} s; sooner in {(apart_s < 0).sum()} of "
-        f"{apart_s.size} crowds"
-    )
+    half_s, sooner = t_interval(apart_s, 0.95).half, int((apart_s < 0).sum())
+    print(f"policy - uniform: {apart_s.mean():.1f} +- {half_s:.1f} s; sooner in {sooner} of {apart_s.size} crowds")
 
 
 def drawn(curve: list[float], runs: dict[str, list[tuple[float, int, float]]]) -> Figure:

@@ -25,7 +25,13 @@ def accuracy_figure(
     figure = Figure(figsize=(6.0 * len(rows), 5.5), dpi=100, layout="constrained")
     for axes, (table, of) in zip(np.atleast_1d(figure.subplots(1, len(rows), sharey=True)), rows.items(), strict=True):
         order = [row.method for row in of if not row.method.startswith("uniform")]
-        colours = dict(zip(dict.fromkeys([*order[:NAMED], *order[-NAMED:]]), colormaps["tab20"].colors, strict=False))
+        colours = dict(
+            zip(
+                dict.fromkeys([*order[:NAMED], *order[-NAMED:]]),
+                map(colormaps["tab20"], range(2 * NAMED)),
+                strict=False,
+            )
+        )
         time_s = np.linspace(0.0, seconds[table], POINTS)
         for at, name in enumerate(order):
             named = {

@@ -66,8 +66,8 @@ def _row(name: str, outcomes: Outcomes) -> Row:
     finite = {figure: [one[figure] for one in mine.values() if math.isfinite(one[figure])] for figure in MEANS}
     means = {figure: float(np.mean(values)) if values else math.nan for figure, values in finite.items()}
     reached = sum(math.isfinite(one["to_target_s"]) for one in mine.values())
-    ends = (_ends(of) for of in ([one["restricted_s"] for one in mine.values()], later, better))
-    return Row(name, beside, len(mine), reached, *ends, means)
+    to_target = _ends([one["restricted_s"] for one in mine.values()])
+    return Row(name, beside, len(mine), reached, to_target, _ends(later), _ends(better), means)
 
 
 def _ends(values: Sequence[float]) -> Ends:

@@ -11,7 +11,7 @@ from fedsim.history import Recorder
 from fedsim.network.medium.disciplines import FirstCome
 from fedsim.results import report
 from fedsim.rounds import Deadline, Edges, WaitForAll
-from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Drop, Stale

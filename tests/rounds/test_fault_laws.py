@@ -16,8 +16,8 @@ from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
 from fedsim.rounds import Faults
 from fedsim.rounds.effects.battery import Battery
+from fedsim.rounds.effects.faults.settings import ClientCrash, LinkOutage, ServerRestart
 from fedsim.rounds.effects.leaving import Crashes
-from fedsim.rounds.faults import ClientCrash, LinkOutage, ServerRestart
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.families import by_default

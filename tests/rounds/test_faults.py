@@ -18,8 +18,8 @@ from fedsim.rounds import Deadline, Edges, Run, WaitForAll, Workload
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.contract import Effects
-from fedsim.rounds.effects.outages import Outages
-from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.effects.faults.outages import Outages
+from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff

@@ -28,7 +28,6 @@ class Flows:
     whole: BoolArray
 
     def taken(self, chosen: NDArray[Any]) -> "Flows":
-        """Return the flows at some positions, or where a mask of shape (n,) is true."""
         return Flows(**{name: column[chosen] for name, column in vars(self).items()})
 
 

@@ -91,7 +91,6 @@ class StatedComputeTimes:
         self._law, self._stated = law, stated
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return the duration of each client's work in seconds, shape (n,)."""
         stated_s = self._stated.of("compute_s", client)
         if stated_s is None:
             return self._law.duration_s(client, draw, samples)

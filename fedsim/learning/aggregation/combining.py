@@ -118,7 +118,6 @@ def difference_from(current: Vector, base: Vector, sent: Vector) -> Vector:
 
 
 def weighted_mean(vectors: Sequence[Vector], weights: FloatArray) -> Vector:
-    """Return the weighted mean of models: sums in float64, in their order, rounded to float32 once."""
     total = np.zeros(vectors[0].size)
     for vector, weight in zip(vectors, weights.tolist(), strict=True):
         total += weight * vector.astype(np.float64)

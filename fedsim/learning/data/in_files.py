@@ -64,7 +64,6 @@ class InFiles(Limited):
         return tuple(path for paths in found for path in paths) if all(found) else ()
 
     def missing(self, place: Path) -> list[str]:
-        """Return the patterns that no file of a data folder matches, in words."""
         return [" or ".join(ways) for ways in self.wanted() if not _first(place, ways)]
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:

@@ -90,7 +90,6 @@ class FlatModule:
         )
 
     def load(self, vector: Vector) -> None:
-        """Take over all numbers of a model, shape (d,)."""
         np.copyto(self._numbers, vector)
         for place, shape in self._turned:
             _last(self._numbers[place], shape)[...] = vector[place].reshape(shape)
@@ -203,7 +202,6 @@ def build_flat(
 
 
 def built(model: ModelPart, shape: Shape, classes: int) -> nn.Module:
-    """Return a fresh module of a model."""
     module = model.build(shape, classes)
     return chosen(module, model.train) if isinstance(model, Trains) else module
 

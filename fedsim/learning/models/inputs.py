@@ -40,7 +40,6 @@ class Inputs:
 
 
 def tensor(array: NDArray[Any]) -> Tensor:
-    """Return a read-only array as a tensor."""
     with warnings.catch_warnings():
         # torch warns of read-only arrays.
         warnings.simplefilter("ignore", UserWarning)

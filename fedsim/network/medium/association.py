@@ -1,8 +1,4 @@
-"""The base station of each client on the clock: at the start of a transfer, while it moves, and when cells fail.
-
-A client without a transfer has no base station and no process. At the start of a transfer it is attached to the
-strongest station, as an idle device camps on the best cell.
-"""
+"""The base station of each client on the clock: at the start of a transfer, while it moves, and when cells fail."""
 
 import math
 from collections.abc import Callable, Generator, Iterable
@@ -44,7 +40,6 @@ class Outlook:
 
     @property
     def ends_s(self) -> float:
-        """Instant of the last of the rows."""
         return float(self.watch.times_s[self.rows[-1]])
 
 

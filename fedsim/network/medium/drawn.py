@@ -54,7 +54,6 @@ class DrawnSpectrum:
 
     @property
     def present(self) -> int:
-        """Number of transfers on the medium, in service or waiting."""
         return self._jobs.n
 
     def send(self, client: int, bits: float, delay_s: float = 0.0) -> DrawnTransfer:

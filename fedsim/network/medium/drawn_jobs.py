@@ -64,7 +64,6 @@ class Jobs:
         self.client, self.order, self.first_block = self._counts
 
     def add(self, owner: DrawnTransfer, client: int, bits: float, efficiency: float) -> int:
-        """Add a transfer and return its row."""
         row, channel = self.n, self.channel
         if row == self.left.size:
             self._grow()

@@ -85,7 +85,6 @@ class BlockPlan:
         return self.busy * (now_s - self.since_s)
 
     def ends(self, now_s: float) -> bool:
-        """Return whether a transfer may end now."""
         left_s = self.first_s - (now_s - self.since_s)
         return left_s <= max(_NEAR * self.first_s, 2 * SAME_INSTANT_ULPS * math.ulp(now_s))
 

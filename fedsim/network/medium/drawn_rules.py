@@ -1,8 +1,4 @@
-"""Sharing rules as NumPy arithmetic over fading blocks: who has which part of the band, or of the time, in each block.
-
-A `BandRule` gives each transfer a part of the band that changes with the transfers present only; a `TimeRule` gives
-the whole band to one or several transfers in turn, block by block. `fedsim.network.medium.drawn` holds the clock.
-"""
+"""Sharing rules as arithmetic over fading blocks: who has which part of the band, or of the time, in each block."""
 
 import math
 from abc import ABC, abstractmethod

@@ -35,9 +35,7 @@ class Plan(Protocol):
     """A message of some size."""
 
     @property
-    def bits(self) -> float:
-        """Bits with headers."""
-        ...
+    def bits(self) -> float: ...
 
     @property
     def before_s(self) -> FloatArray:

@@ -56,7 +56,6 @@ class SharedSpectrum:
 
     @property
     def present(self) -> int:
-        """Number of transfers on the medium, in service or waiting."""
         return len(self._present)
 
     def count_air(self) -> None:

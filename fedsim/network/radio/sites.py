@@ -60,7 +60,6 @@ class Sites(Settings):
         return 1 + 3 * self.serving_rings * (self.serving_rings + 1)
 
     def positions_m(self) -> FloatArray:
-        """Return the positions of all sites in metres, the origin first and ring by ring, shape (S, 2)."""
         return hexagonal_sites(self.inter_site_distance_m, self.rings)
 
     def uplink_states_mw(self, power_dbm: float, towards: Towards, fading: Fading) -> FloatArray:

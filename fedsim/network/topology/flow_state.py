@@ -1,7 +1,4 @@
-"""Flows as rows of arrays: their remaining bits, routes and fair rates, without a clock.
-
-`fedsim.network.medium.fluid` reports the time that has passed, and every change.
-"""
+"""Flows as rows of arrays: their remaining bits, routes and fair rates, without a clock."""
 
 import math
 from dataclasses import dataclass
@@ -273,7 +270,6 @@ class LinksInUse:
         return number is not None
 
     def capacity_bps(self) -> FloatArray:
-        """Return the capacities by number; values at unused numbers have no meaning."""
         return self._capacity_bps[: len(self._number) + len(self._free)]
 
     def users(self) -> IntArray:

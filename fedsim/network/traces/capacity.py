@@ -70,7 +70,6 @@ class Capacities:
 
     @property
     def mean_bps(self) -> FloatArray:
-        """Mean over the rows of each trace, shape (n,)."""
         if not self.ends:
             return np.asarray(self.bits[self.first[1:] - 1] / self.period_s)
         return self.carried_bits(np.arange(self.traces), self.length_s) / self.length_s

@@ -1,8 +1,4 @@
-"""Joint selection of clients and division of the uplink's band for the shortest round.
-
-Shi, Zhou, Niu, Jiang and Geng, "Joint Device Scheduling and Resource Allocation for Latency Constrained Wireless
-Federated Learning", IEEE Transactions on Wireless Communications 20(1), 2021, section IV.
-"""
+"""Joint selection of clients and division of the uplink's band for the shortest round."""
 
 from collections.abc import Callable
 from typing import Final, Literal, TypeVar

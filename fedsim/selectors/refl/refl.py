@@ -120,7 +120,6 @@ class ReflSelector(CohortSelector):
         self._state.learn(reports)
 
     def slot(self) -> float:
-        """Return the length of the slot in seconds: as set, or mu."""
         return self._state.mu_s if self.slot_s is None else self.slot_s
 
     def take(self, view: RoundView, rank: FloatArray, rng: np.random.Generator) -> Cohort:

@@ -1,7 +1,4 @@
-"""TiFL: each round's cohort from one tier of clients of similar latency.
-
-Chai et al., "TiFL: A Tier-based Federated Learning System", HPDC 2020.
-"""
+"""TiFL: each round's cohort from one tier of clients of similar latency."""
 
 import math
 from typing import Annotated, Final, Literal
@@ -40,7 +37,6 @@ class Profile:
         return np.asarray(self._done[client] < self.tries)
 
     def tries_of(self, client: IntArray) -> IntArray:
-        """Return the number of profiling rounds of each client, shape of ``client``."""
         return self._done[client]
 
     def learn(self, client: IntArray, latency_s: FloatArray) -> None:

@@ -21,7 +21,6 @@ OR_FEWER: Final = "or a lower learning.split.min_samples (0 with learning.allow_
 
 
 def pools_of(labels: IntArray, classes: int, rng: np.random.Generator) -> list[IntArray]:
-    """Return the samples of every class in random order."""
     return [rng.permutation(np.flatnonzero(labels == label)) for label in range(classes)]
 
 

@@ -35,7 +35,6 @@ class Division:
 
     @property
     def labels_held(self) -> FloatArray:
-        """Number of labels of each client that has samples, shape (n,)."""
         return np.asarray((self.counts[self.sizes > 0] > 0).sum(axis=1), dtype=np.float64)
 
     @property
@@ -68,7 +67,6 @@ class Division:
 def division_of(
     data: DatasetPart, split: Partition, clients: int, streams: Streams, data_dir: Path | None = None
 ) -> Division:
-    """Return the division of a run, without training."""
     read = DATASET_PART.checked(data).load(data_dir)
     parts = Divided(split, read, clients, streams).rows
     counts = label_counts(read, parts)

@@ -122,7 +122,6 @@ class _Telling:
 
 
 def _beside(module: nn.Module, state: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
-    """Yield the buffers that are not in a module's state."""
     return ((name, buffer) for name, buffer in module.named_buffers() if name not in state)
 
 

@@ -150,7 +150,6 @@ def _users(place: int) -> int:
 
 
 def fewer_users(users: int) -> int:
-    """Return the next smaller number of clients at a place, for a number above 1."""
     place, more = _place(users)
     return _users(place) if more > 0 else _users(place - 1)
 

@@ -10,10 +10,9 @@ from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
 from fedsim.learning import PARTITIONS, Dataset, Digits, DirichletPartition, EqualPartition, QuantitySkewPartition
 from fedsim.learning.data.partitions.contracts import assigned
-from fedsim.learning.data.partitions.drawn_sizes import LogNormalPartition, ZipfPartition
-from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition
+from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition, ShardsPartition
 from fedsim.learning.data.partitions.natural import NaturalPartition
-from fedsim.learning.data.partitions.shards import ShardsPartition
+from fedsim.learning.data.partitions.sizes import LogNormalPartition, ZipfPartition
 from fedsim.streams import Streams
 from tests.support.short_runs import of_learning
 
