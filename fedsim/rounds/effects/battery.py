@@ -85,6 +85,8 @@ class Battery(Effect):
         )
         self._look_again(plan.client)
         plan.notes[EnergyDemand], plan.notes[self] = demand, demand.charge_j.copy()
+        plan.columns |= {"energy_j": np.zeros(plan.client.size), "left_j": np.zeros(plan.client.size)}
+        plan.columns["emptied"] = np.zeros(plan.client.size, dtype=bool)
         plan.counts_air = demand.power_w is not None
         # Whether a charge lasts whatever happens, so that nothing needs to be asked.
         lasts = demand.cost_j.sum(axis=0) < _AMPLE * demand.charge_j
@@ -139,9 +141,6 @@ class Battery(Effect):
     def settle(self, plan: Plan, members: IntArray) -> None:
         """Pay for what was sent and done; a battery that has ended a participation is empty."""
         demand: EnergyDemand = plan.notes[EnergyDemand]
-        if "energy_j" not in plan.columns:
-            plan.columns |= {"energy_j": np.zeros(plan.client.size), "left_j": np.zeros(plan.client.size)}
-            plan.columns["emptied"] = np.zeros(plan.client.size, dtype=bool)
         client, ended_s, spent_s = plan.client[members], plan.end_s[members], plan.spent_s[:, members]
         emptied = np.zeros(members.size, dtype=bool)
         if plan.cause:
@@ -160,6 +159,9 @@ class Battery(Effect):
         self._look_again(client)
         plan.columns["energy_j"][members], plan.columns["emptied"][members] = spent_j, emptied
         plan.columns["left_j"][members] = self.batteries.charge_j(client, ended_s)
+
+    def columns(self, plan: Plan, members: IntArray) -> Mapping[str, FloatArray]:
+        return {"energy_j": plan.columns["energy_j"][members]}
 
     def _look_again(self, client: IntArray) -> None:
         for tracker in self._trackers:

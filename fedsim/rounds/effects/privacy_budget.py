@@ -1,5 +1,6 @@
 """Uploads are charged to privacy accounts, and clients whose accounts are closed are not selected any more."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -36,6 +37,10 @@ class PrivacyBudget(Effect):
         if self._numbers:
             plan.number_releases[i] = Release(*accountant.charge_numbers(client))
         plan.spent[i] = float(accountant.spent[client])
+
+    def columns(self, plan: Plan, members: IntArray) -> Mapping[str, FloatArray]:
+        """Return the epsilon that uploads of a cohort were charged."""
+        return {} if plan.cohort is None else {"epsilon": charged(plan, members)}
 
     def free_s(self, client: IntArray, time_s: float) -> FloatArray:
         return np.where(self.accountant.is_open(client), time_s, NEVER)
