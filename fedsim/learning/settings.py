@@ -20,9 +20,9 @@ from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, D
 from fedsim.learning.data.division import Division
 from fedsim.learning.data.handed import HandedData
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition
-from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.local_tests import Divided
 from fedsim.learning.data.partitions.natural import NaturalPartition
+from fedsim.learning.data.partitions.sizes import EqualPartition
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.own.handed import HandedModel
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart

@@ -111,8 +111,7 @@ class RayExecutor:
 
     Attributes
     ----------
-    fingerprint : that of the sequential executor on the actors' device
-    max_batch : 256
+    fingerprint, max_batch : those of the sequential executor on the actors' device
 
     Raises
     ------
