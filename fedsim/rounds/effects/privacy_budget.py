@@ -55,11 +55,11 @@ class _ClosedAccounts(AvailabilityTracker):
     def __init__(self, accountant: PrivacyAccountant, client: IntArray) -> None:
         super().__init__(client.size)
         self._accountant, self._client = accountant, client
-        self._seen: int | None = None
+        self._seen = -1
 
     def update(self, time_s: float, draw: int) -> IntArray:
         closed = self._accountant.closed
-        if self._seen is None:
+        if self._seen < 0:
             place = np.arange(self._client.size)
         elif self._seen == len(closed):
             return self._client[:0]

@@ -18,6 +18,8 @@ from fedsim.rounds.server.context import ServerContext
 Energies = tuple[float, float, float, int]
 """Of noise and of signal in updates, how many of these were clipped, and how many there are."""
 _NOTHING: Final[Energies] = 0.0, 0.0, 0.0, 0
+FREE: Final = {"epsilon": 0.0}
+"""Columns of participations whose uploads are charged by nothing."""
 _NONE: Final = {"largest_leakage": 0.0, "mean_leakage": None, "noise_to_signal": None, "clipped_share": None}
 
 

@@ -15,7 +15,7 @@ from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.policies.round import PastRounds, Round
-from fedsim.rounds.server.charges import Charges
+from fedsim.rounds.server.charges import FREE, Charges
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.view import feedback
 
@@ -90,7 +90,7 @@ class Rows:
                     "start_version": run.model.version,
                     "served_round": decided.served_round,
                     "staleness": decided.staleness,
-                    "epsilon": 0.0,
+                    **FREE,
                     **self._of_effects(run.plan, rows),
                 }
             )

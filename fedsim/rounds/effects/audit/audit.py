@@ -47,15 +47,15 @@ class Audit(Effect):
     def __init__(self, clients: int, *books: Book) -> None:
         self.time_s = np.zeros((len(USES), clients))
         self._now_s, self._ended_s = 0.0, np.zeros(clients)
-        self._books, self._media = list(books), list[SharedMedium]()
+        self._books, self._media = list(books), tuple[SharedMedium, ...]()
 
     def begin(self, run: Run) -> None:
-        self._run, self._media = run, [] if run.medium is None else [run.medium]
+        self._run, self._media = run, run.media
         powered = [effect.batteries for effect in run.effects if type(effect) is Battery]
         self._books += [CarriedBits(run.links), *(EnergyBook(one, run.links.shared) for one in powered)]
 
     def settle(self, plan: Plan, members: IntArray) -> None:
-        links = self._run.links if plan.links is None else plan.links
+        links = self._run.links_of(plan, UPLINK)
         self.check(plan.number, Records(plan, members, links, float(self._run.env.now)))
 
     def columns(self, plan: Plan, members: IntArray) -> Mapping[str, float]:
