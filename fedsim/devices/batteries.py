@@ -63,6 +63,11 @@ class EnergyDemand:
     frequency: FloatArray | None = None
     transmit_power_dbm: FloatArray | None = None
 
+    @property
+    def counts_air(self) -> bool:
+        """Whether seconds of the radio cost energy."""
+        return self.power_w is not None
+
     def of(self, part: IntArray) -> "EnergyDemand":
         power_w = None if self.power_w is None else self.power_w[:, part]
         base_w = None if self.base_w is None else self.base_w[:, part]

@@ -1,7 +1,7 @@
 """A column and a table of a run, described once, and how rows become Arrow's."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.arrays import IntArray
-from fedsim.errors import RunError
+from fedsim.errors import PartError, RunError
 from fedsim.history.outcomes import NO_VALUE, Coded
 
 Labels = type[Coded]
@@ -131,6 +131,13 @@ class TableSchema:
     def _names(self) -> frozenset[str]:
         return frozenset(column.name for column in self.columns)
 
+    def wider(self, more: Mapping[str, str]) -> "TableSchema":
+        """Return the schema with columns of numbers besides: names with a dot, and what they say."""
+        if wrong := [name for name in more if "." not in name]:
+            raise PartError(f"an effect adds {wrong[0]!r}", "allowed: a column with a dot in its name, as rest.ready_s")
+        own = tuple(Column(name, pa.float64(), doc, null="not stated") for name, doc in more.items())
+        return replace(self, columns=(*self.columns, *own))
+
     def check(self, given: Iterable[str]) -> list[Column]:
         """Return the columns that are not given and may be null."""
         names = frozenset(given)
@@ -167,6 +174,8 @@ class TableSchema:
 
     def read(self, table: pa.Table) -> pa.Table:
         """Return a table of a run folder with this schema; another set of columns is refused."""
+        if own := [name for name in table.column_names if "." in name and name not in self._names]:
+            return self.wider(dict.fromkeys(own, "")).read(table)
         if unknown := sorted(set(table.column_names) - self._names):
             raise ValueError(f"there is no column {', '.join(unknown)}")
         if lacking := [name for name in self.arrow.names if name not in table.column_names]:

@@ -28,7 +28,7 @@ class GrowingTable:
     """
 
     def __init__(self, schema: TableSchema, make: MakeSpool) -> None:
-        self._schema, self._make = schema, make
+        self.schema, self._make = schema, make
         self._spool: Spool | None = None
         self.rows = self._spill_at = 0
         self._tail = _Tail(0, [])
@@ -51,7 +51,7 @@ class GrowingTable:
 
         def checked() -> Row:
             values = row()
-            self._schema.check(values)
+            self.schema.check(values)
             return values
 
         self._add(checked)
@@ -79,7 +79,7 @@ class GrowingTable:
         if not newest.num_rows:
             return
         if self._spool is None:
-            self._spool = self._make(self._schema)
+            self._spool = self._make(self.schema)
         self._latest = None
         self._spool.append(newest, self._tail.at)
         self._tail = _Tail(self._tail.at + newest.num_rows, [])
@@ -98,7 +98,7 @@ class GrowingTable:
         """Return the columns that are not given, and refuse names that the schema refuses."""
         names = tuple(given)
         if names != self._given:  # the same ones for all rows, as a rule
-            self._absent = self._schema.check(names)
+            self._absent = self.schema.check(names)
             self._given, self._arrays = names, []
         return self._absent
 
@@ -126,7 +126,7 @@ class GrowingTable:
             if self._columns:
                 self._latest = self._built(self.rows - self._tail.at)
             else:
-                self._latest = self._schema.from_rows([row() for row in self._tail.single])
+                self._latest = self.schema.from_rows([row() for row in self._tail.single])
         return self._latest
 
     def _built(self, rows: int) -> pa.Table:
@@ -135,11 +135,11 @@ class GrowingTable:
             return self._first(rows)
         except RunError as error:
             self.rows = self._tail.at + bisect_left(range(rows), True, key=lambda at: not self._holds(at + 1))
-            raise RunError(f"{error}; the {self.rows} rows of the table {self._schema.name} before are kept") from error
+            raise RunError(f"{error}; the {self.rows} rows of the table {self.schema.name} before are kept") from error
 
     def _first(self, rows: int) -> pa.Table:
         # Copies: the arrays take the next rows, and an Arrow table may share the memory of what it is made of.
-        return self._schema.from_columns({name: array[:rows].copy() for name, array in self._columns.items()})
+        return self.schema.from_columns({name: array[:rows].copy() for name, array in self._columns.items()})
 
     def _holds(self, rows: int) -> bool:
         try:
@@ -150,7 +150,7 @@ class GrowingTable:
 
     def _make_room(self, present: int, rows: int) -> None:
         room = present + rows + ROWS_IN_A_BATCH
-        wider = {column.name: np.empty(room, dtype=column.dtype) for column in self._schema.columns}
+        wider = {column.name: np.empty(room, dtype=column.dtype) for column in self.schema.columns}
         for name, array in self._columns.items():
             wider[name][:present] = array[:present]
         self._columns, self._room, self._arrays = wider, room, []

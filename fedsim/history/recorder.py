@@ -41,6 +41,16 @@ class Recorder:
         make = spool or _temporary
         self._tables = {name: GrowingTable(schema, make) for name, schema in TABLES.items() if name not in AT_THE_END}
 
+    def widen(self, more: Mapping[str, str]) -> None:
+        """Add columns of effects of one's own to `PARTICIPATIONS`, before the first row: names, and what they say."""
+        if more:
+            table = self._tables[PARTICIPATIONS.name]
+            table.schema = table.schema.wider(more)
+
+    def schema(self, name: str) -> TableSchema:
+        """Return the schema of a table of this run."""
+        return self._tables[name].schema
+
     def add_participations(self, columns: Mapping[str, Piece]) -> None:
         """Record participations as columns of `PARTICIPATIONS`: arrays (n,), or one number for all; labels as codes."""
         self._tables[PARTICIPATIONS.name].add_columns(columns)

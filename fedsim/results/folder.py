@@ -158,6 +158,7 @@ class RunFolder:
         """Return the rows of a table in this folder."""
         if schema.name not in self._spools:
             self._spools[schema.name] = self._open(schema, EMPTY)
+        self._spools[schema.name].take(schema.arrow)
         return self._spools[schema.name]
 
     def mark(self, counts: dict[str, int]) -> None:
@@ -205,7 +206,7 @@ class RunFolder:
         self.save("running")
         for name, rows in self._counts.items():
             if rows or not TABLES[name].optional:
-                write_parquet(parquet_file(self.place, name), TABLES[name], recorder.batches(name))
+                write_parquet(parquet_file(self.place, name), recorder.schema(name), recorder.batches(name))
         tables = recorder.history().tables()
         for name in AT_THE_END:
             if name in tables:

@@ -17,7 +17,11 @@ class ReplayedSpool(Spool):
         self._hint = hint
         self._kept_rows, self.compared = extent.rows, 0
         self._kept: Iterator[pa.RecordBatch] = self.batches()
-        self._ahead = schema.empty_table()
+        self.take(schema)
+
+    def take(self, schema: pa.Schema) -> None:
+        """Have the columns of a schema, before the first row."""
+        self.schema, self._ahead = schema, schema.empty_table()
 
     def append(self, table: pa.Table, at: int) -> None:
         """Compare rows with those of the run before as far as it has come; append those beyond."""

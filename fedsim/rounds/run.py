@@ -32,7 +32,7 @@ class Run(RunSetup):
     workload : sizes of messages, and samples of the work
     effects : what changes participations beside these, in order (`fedsim.rounds.effects.contract.Effects`)
     shared : whether downlink, work and uplink take place on a medium that clients share
-    medium : that medium; None where clients share nothing
+    medium, media : that medium, None where clients share nothing; the same as a tuple
     """
 
     def __init__(
@@ -49,7 +49,8 @@ class Run(RunSetup):
         self.env, self.links, self.compute = env, links, compute
         self.availability, self.workload, self.effects = availability, workload, effects
         self.shared = links.shared.down, False, links.shared.up
-        self.medium: SharedMedium | None = links.open(env) if any(self.shared) else None
+        self.media: tuple[SharedMedium, ...] = (links.open(env),) if any(self.shared) else ()
+        self.medium = self.media[0] if self.media else None
         self._setups: dict[float, Delay] = {}
 
     def __deepcopy__(self, memo: object) -> Self:
@@ -90,12 +91,16 @@ class Run(RunSetup):
             columns |= effect.shows()
         return columns
 
+    def links_of(self, plan: Plan, phase: int) -> Links:
+        """Return the links of a cohort in a phase: of its own in uplinks where a selector has given it such."""
+        return self.links if phase == DOWNLINK or plan.links is None else plan.links
+
     def seconds(self, plan: Plan, phase: int, members: IntArray | slice, start_s: FloatArray) -> FloatArray:
         """Return how long members work, or their own links take for their messages, shape (m,)."""
         if phase == COMPUTE:
             compute_s = plan.compute_s[members]
             return compute_s if plan.works_whole else compute_s * plan.work[members]
-        links = self.links if phase == DOWNLINK or plan.links is None else plan.links
+        links = self.links_of(plan, phase)
         take_s = links.downlink_s if phase == DOWNLINK else links.uplink_s
         client, bits = plan.client[members], plan.bits[phase // 2]
         if is_one(bits):
@@ -108,7 +113,7 @@ class Run(RunSetup):
         self, plan: Plan, phase: int, members: IntArray, start_s: FloatArray, elapsed_s: FloatArray
     ) -> FloatArray:
         """Return the bits that own links have carried some seconds after a phase began, none during a set-up."""
-        links = self.links if phase == DOWNLINK or plan.links is None else plan.links
+        links = self.links_of(plan, phase)
         client, bits, up = plan.client[members], at(plan.bits[phase // 2], members), phase == UPLINK
         setup_s = plan.setup_s[phase][members]
         begin_s, left_s = start_s + setup_s, elapsed_s - setup_s
@@ -123,7 +128,7 @@ class Run(RunSetup):
         self, plan: Plan, phase: int, members: IntArray, start_s: FloatArray, elapsed_s: FloatArray
     ) -> FloatArray:
         """Return the seconds on the air over own links some seconds after a phase began, those of a set-up included."""
-        links = self.links if phase == DOWNLINK or plan.links is None else plan.links
+        links = self.links_of(plan, phase)
         client, bits, up = plan.client[members], at(plan.bits[phase // 2], members), phase == UPLINK
         air_s: FloatArray = np.minimum(elapsed_s, plan.setup_s[phase][members])
         sending = np.flatnonzero((elapsed_s > air_s) & np.isfinite(elapsed_s))

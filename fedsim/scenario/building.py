@@ -71,6 +71,7 @@ def build_server(
     """Return the server process of a run, on its clock."""
     clients = Clients(context.clients)
     env = clients.env
+    recorder.widen({name: doc for effect in clients.effects for name, doc in effect.adds.items()})
     for effect in clients.effects:
         if isinstance(effect, Audit):
             recorder.accounts = effect.accounts

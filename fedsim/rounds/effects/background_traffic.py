@@ -57,7 +57,7 @@ class _Senders(Effect):
         site, serving = self._settings.site, run.links.serving
         at_site = np.arange(run.clients) if serving is None else np.flatnonzero(serving == site)
         sites = 1 if serving is None else int(serving.max()) + 1
-        if run.medium is None or not run.shared[UPLINK]:
+        if not run.shared[UPLINK]:
             raise ScenarioError(
                 "rounds.effects: background-traffic needs uplinks that clients share; allowed: a network whose uplinks "
                 "have a sharing other than 'dedicated'"
@@ -68,7 +68,7 @@ class _Senders(Effect):
                 "and a client must be served by it"
             )
         for _ in range(self._settings.senders):
-            run.env.process(self._send(run, run.medium, int(at_site[0])))
+            run.env.process(self._send(run, run.media[0], int(at_site[0])))
 
     def _send(self, run: Run, medium: SharedMedium, client: int) -> Waiting:
         yield run.env.timeout(self._settings.from_s)

@@ -34,8 +34,9 @@ class Battery(Effect):
     def begin(self, run: Run) -> None:
         self._run, prices = run, self.batteries.prices
         powers = prices.receive_w, prices.transmit_w, prices.base_w
-        if run.medium is not None and any(np.any(np.greater(power_w, 0)) for power_w in powers):
-            run.medium.count_air()
+        if any(np.any(np.greater(power_w, 0)) for power_w in powers):
+            for medium in run.media:
+                medium.count_air()
 
     def free_s(self, client: IntArray, time_s: float) -> FloatArray:
         return self.batteries.free_s(client, time_s)
@@ -85,11 +86,13 @@ class Battery(Effect):
         )
         self._look_again(plan.client)
         plan.notes[EnergyDemand], plan.notes[self] = demand, demand.charge_j.copy()
-        plan.counts_air = demand.power_w is not None
+        plan.columns |= {"energy_j": np.zeros(plan.client.size), "left_j": np.zeros(plan.client.size)}
+        plan.columns["emptied"] = np.zeros(plan.client.size, dtype=bool)
+        plan.counts_air = demand.counts_air
         # Whether a charge lasts whatever happens, so that nothing needs to be asked.
         lasts = demand.cost_j.sum(axis=0) < _AMPLE * demand.charge_j
         plan.notes[self, "work"] = plan.work.copy()
-        plan.notes[self, "lasts"] = lasts & (demand.power_w is None)
+        plan.notes[self, "lasts"] = lasts & (not demand.counts_air)
 
     def limit(self, plan: Plan, phase: int, members: Members) -> Limit | None:
         """Return for how many seconds, or bits, the charge lasts; for both together in a known duration."""
@@ -139,9 +142,6 @@ class Battery(Effect):
     def settle(self, plan: Plan, members: IntArray) -> None:
         """Pay for what was sent and done; a battery that has ended a participation is empty."""
         demand: EnergyDemand = plan.notes[EnergyDemand]
-        if "energy_j" not in plan.columns:
-            plan.columns |= {"energy_j": np.zeros(plan.client.size), "left_j": np.zeros(plan.client.size)}
-            plan.columns["emptied"] = np.zeros(plan.client.size, dtype=bool)
         client, ended_s, spent_s = plan.client[members], plan.end_s[members], plan.spent_s[:, members]
         emptied = np.zeros(members.size, dtype=bool)
         if plan.cause:
@@ -150,7 +150,7 @@ class Battery(Effect):
         bits = plan.bits_of(0, members), plan.bits_of(2, members)
         done = _shares_done(spent_s, plan.cut_in[members], plan.sent_bits[:, members], planned_s, bits)
         radio_j = np.zeros(spent_s.shape)
-        if demand.power_w is not None:
+        if demand.counts_air:
             for phase in (DOWNLINK, UPLINK):
                 if not self._run.shared[phase]:
                     plan.on_air_s[phase // 2][members] = self._on_air_s(plan, phase, members, spent_s[phase])
@@ -160,6 +160,9 @@ class Battery(Effect):
         self._look_again(client)
         plan.columns["energy_j"][members], plan.columns["emptied"][members] = spent_j, emptied
         plan.columns["left_j"][members] = self.batteries.charge_j(client, ended_s)
+
+    def columns(self, plan: Plan, members: IntArray) -> Mapping[str, FloatArray]:
+        return {"energy_j": plan.columns["energy_j"][members]}
 
     def _look_again(self, client: IntArray) -> None:
         for tracker in self._trackers:
@@ -216,7 +219,7 @@ class Battery(Effect):
     def _due_j(self, plan: Plan, demand: EnergyDemand, phase: int, members: IntArray) -> FloatArray:
         """Return the energy of whole phases; of unknown duration, that of their bits alone."""
         due_j: FloatArray = demand.cost_j[phase][members]
-        if demand.power_w is None or phase == COMPUTE:
+        if phase == COMPUTE or not demand.counts_air:
             return due_j
         spent_s = plan.spent_s[phase][members]
         whole_s = np.where(np.isinf(spent_s), 0.0, spent_s)
@@ -236,7 +239,7 @@ class Battery(Effect):
 
         def cost_by_j(at_s: FloatArray) -> FloatArray:
             bits_j: FloatArray = per_bit_j * self._run.carried(plan, phase, members, start_s, at_s)
-            if demand.power_w is None:
+            if not demand.counts_air:
                 return bits_j
             air_s = self._run.on_air_s(plan, phase, members, start_s, at_s)
             return np.asarray(bits_j + demand.radio_j(phase, members, air_s, at_s))

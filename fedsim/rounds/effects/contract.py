@@ -4,9 +4,21 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 from simpy import Environment, Event
 
-from fedsim.answers import Contract, Flag, Free, InstanceOf, Numbers, OptionalOf, same_shape
+from fedsim.answers import (
+    AnswerError,
+    Contract,
+    Flag,
+    Free,
+    Given,
+    InstanceOf,
+    Numbers,
+    OptionalOf,
+    in_words,
+    same_shape,
+)
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
 from fedsim.learning import Model
@@ -90,6 +102,8 @@ class Effect:
     phases : those that the effect has to do with; about others it is not asked
     starts : phases of which `wait_s` is asked at the instant at which they are due, for each member alone
     may_end : whether `limit` or `passed` may end participations, which a server that waits for all clients cannot have
+    adds : columns that it adds to the table ``participations``: names with a dot, such as ``"rest.ready_s"``, and what
+        they say; those of questions and other messages are left out
 
     Examples
     --------
@@ -104,6 +118,7 @@ class Effect:
     phases: frozenset[int] = frozenset({0, 1, 2})
     starts: ClassVar[frozenset[int]] = frozenset()
     may_end: ClassVar[bool] = True
+    adds: Mapping[str, str] = {}
 
     @final
     def says(self, member: str) -> bool:
@@ -219,6 +234,20 @@ class Effect:
         members : positions, shape (m,)
         """
 
+    def columns(self, plan: Plan, members: IntArray) -> Mapping[str, FloatArray | float]:
+        """Return what tables say of members that are recorded, by the names of columns.
+
+        Parameters
+        ----------
+        plan : the cohort, or messages (``plan.cohort`` is None)
+        members : positions, shape (m,)
+
+        Returns
+        -------
+        columns : numbers of shape (m,), or one for all; NaN where there is none
+        """
+        return {}
+
     def before_selection(self, server: AskingServer, view: RoundView) -> Generator[Event, Any, Answers | None]:
         """Exchange messages before a cohort is selected; return what the selector is to see of them, None for nothing.
 
@@ -256,6 +285,19 @@ class Effect:
         yield
 
 
+class _Columns:
+    """Numbers of members by the names of columns."""
+
+    def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
+        found: Mapping[str, Any] = InstanceOf(Mapping)(answer, given)
+        number = Numbers(same_shape("members"), infinite=True, nan=True)
+        try:
+            each = {name: np.broadcast_to(values, given["members"].shape) for name, values in found.items()}
+        except ValueError:
+            raise AnswerError(in_words(answer), "one number for each member, or one for all, by name") from None
+        return {name: number(np.asarray(values, dtype=np.float64), given) for name, values in each.items()}
+
+
 EFFECT: Final = Contract(
     "effect",
     Effect,
@@ -271,6 +313,7 @@ EFFECT: Final = Contract(
         "limit": Free(),
         "passed": Free(),
         "settle": Free(),
+        "columns": _Columns(),
         "before_selection": Steps(OptionalOf(InstanceOf(Answers))),
         "before_dispatch": Steps(PartOfCohort()),
         "before_aggregation": Steps(SomeMembers()),

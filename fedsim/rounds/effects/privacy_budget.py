@@ -1,5 +1,6 @@
 """Uploads are charged to privacy accounts, and clients whose accounts are closed are not selected any more."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -37,6 +38,10 @@ class PrivacyBudget(Effect):
             plan.number_releases[i] = Release(*accountant.charge_numbers(client))
         plan.spent[i] = float(accountant.spent[client])
 
+    def columns(self, plan: Plan, members: IntArray) -> Mapping[str, FloatArray]:
+        """Return the epsilon that uploads of a cohort were charged."""
+        return {} if plan.cohort is None else {"epsilon": charged(plan, members)}
+
     def free_s(self, client: IntArray, time_s: float) -> FloatArray:
         return np.where(self.accountant.is_open(client), time_s, NEVER)
 
@@ -50,11 +55,11 @@ class _ClosedAccounts(AvailabilityTracker):
     def __init__(self, accountant: PrivacyAccountant, client: IntArray) -> None:
         super().__init__(client.size)
         self._accountant, self._client = accountant, client
-        self._seen: int | None = None
+        self._seen = -1
 
     def update(self, time_s: float, draw: int) -> IntArray:
         closed = self._accountant.closed
-        if self._seen is None:
+        if self._seen < 0:
             place = np.arange(self._client.size)
         elif self._seen == len(closed):
             return self._client[:0]

@@ -13,13 +13,13 @@ from fedsim.learning import Update
 from fedsim.privacy.central import ServerNoise, largest_weight
 from fedsim.rounds.aggregation.rules import Arrivals
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.effects.privacy_budget import charged
 from fedsim.rounds.server.context import ServerContext
 
 Energies = tuple[float, float, float, int]
 """Of noise and of signal in updates, how many of these were clipped, and how many there are."""
 _NOTHING: Final[Energies] = 0.0, 0.0, 0.0, 0
-_FREE: Final = {"epsilon": 0.0}
+FREE: Final = {"epsilon": 0.0}
+"""Columns of participations whose uploads are charged by nothing."""
 _NONE: Final = {"largest_leakage": 0.0, "mean_leakage": None, "noise_to_signal": None, "clipped_share": None}
 
 
@@ -38,12 +38,6 @@ class Charges:
     def begin(self) -> None:
         """Begin a round."""
         self.energies, self._noise = _NOTHING, None
-
-    def columns(self, run: CohortRun, part: IntArray | None) -> dict[str, Any]:
-        """Return the columns of participations of a cohort, at some positions or of all."""
-        if not run.plan.releases:
-            return _FREE
-        return {"epsilon": charged(run.plan, run.everyone if part is None else part)}
 
     def add(self, run: CohortRun, rows: IntArray) -> None:
         """Record the releases of members at positions of a cohort."""

@@ -12,8 +12,10 @@ from fedsim.history.outcomes import Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.rounds.clients.cohort import CohortRun, Decided, Members
 from fedsim.rounds.clients.participations import Participations
+from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.plan import Plan
 from fedsim.rounds.policies.round import PastRounds, Round
-from fedsim.rounds.server.charges import Charges
+from fedsim.rounds.server.charges import FREE, Charges
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.view import feedback
 
@@ -37,17 +39,31 @@ class Rows:
         self.recorder, self.context, self.edge, self._above = recorder, context, edge, above
         self.charges = Charges(recorder, context, edge, member)
         self.past = PastRounds()
+        self._effects = Effects(context.clients.effects).having("columns")
         self._remembered = context.rules.policy.traits.remembered_rounds
         # Participations of the round by outcome; one byte each, they are counted as bytes.
         self._counts = [0] * len(_OUTCOMES)
         self._selected = self._stale_used = 0
+
+    def _of_effects(self, plan: Plan, members: IntArray) -> dict[str, Piece]:
+        """Return what effects say of members in the tables."""
+        found: dict[str, Piece] = {}
+        for effect in self._effects:
+            found.update(effect.columns(plan, members))
+        return found
 
     def dispatched(self, run: CohortRun) -> None:
         self._selected += run.cohort.client.size
 
     def add_message(self, add: Callable[..., None], number: int, asked: Participations, **columns: Any) -> None:
         """Add rows of messages beside participations to their table."""
-        add(round=number, edge=self.edge, **columns, **_spent(asked))
+        own = self._of_effects(asked.plan, asked.plan.everyone)
+        add(
+            round=number,
+            edge=self.edge,
+            **columns,
+            **_spent(asked) | {name: of for name, of in own.items() if "." not in name},
+        )
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
@@ -74,7 +90,8 @@ class Rows:
                     "start_version": run.model.version,
                     "served_round": decided.served_round,
                     "staleness": decided.staleness,
-                    **self.charges.columns(run, part),
+                    **FREE,
+                    **self._of_effects(run.plan, rows),
                 }
             )
             if run.plan.releases:
@@ -161,5 +178,5 @@ def _spent(members: Participations, part: IntArray | None = None) -> dict[str, P
         "uplink_bits": uplink_bits[here],
         "outcome": plan.outcome[here],
         "cut_in": plan.cut_in[here],
-        "energy_j": plan.columns["energy_j"][here] if plan.columns else 0.0,
+        "energy_j": 0.0,
     }

@@ -5,10 +5,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from fedsim import Component, Scenario, simulate
+from fedsim import Component, Scenario, read_run, run, simulate
 from fedsim.devices import Dropout
 from fedsim.devices.tracking import PlainTracker
-from fedsim.errors import ContractError, PartError, ScenarioError
+from fedsim.errors import ContractError, FedsimError, PartError, ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.rounds import Deadline, Effect, EffectSettings, Limit, WaitForAll
 from fedsim.rounds.effects.background_traffic import BackgroundTraffic
@@ -355,3 +355,56 @@ def test_effects_of_a_part_are_a_list_of_effects(returned):
     wrong = type("Wrong", (Restful,), {"effects": lambda *_: returned, "__module__": __name__})
     with pytest.raises(PartError, match=r"effects returned"):
         simulate(scenario([], devices={"dropout": wrong()}))
+
+
+class Counting(Effect):
+    """Says how often each client has taken part before."""
+
+    adds: ClassVar = {"counting.before": "participations before this one"}
+
+    def __init__(self):
+        self.times = {}
+
+    def settle(self, plan, members):
+        plan.notes[self] = plan.notes.get(self, np.zeros(plan.client.size))
+        for i in members.tolist():
+            client = int(plan.client[i])
+            plan.notes[self][i] = self.times.get(client, 0)
+            self.times[client] = self.times.get(client, 0) + 1
+
+    def columns(self, plan, members):
+        return {"counting.before": plan.notes[self][members]}
+
+
+class Counted(EffectSettings):
+    def build(self, run):
+        return Counting()
+
+
+class Undeclared(Counting):
+    adds: ClassVar = {}
+
+
+class Dotless(Counting):
+    adds: ClassVar = {"before": "no dot"}
+
+
+def test_an_effect_adds_a_column_which_a_run_folder_keeps(tmp_path):
+    given = scenario([Counted()])
+    history = run(given, tmp_path / "counted")
+    seen = history.participations.group_by("client", use_threads=False).aggregate([("counting.before", "list")])
+    assert all(one == list(range(len(one))) for one in seen["counting.before_list"].to_pylist())
+    assert read_run(tmp_path / "counted").participations.equals(history.participations)
+    assert "counting.before" not in simulate(scenario([])).participations.column_names
+
+
+@pytest.mark.parametrize(
+    ("effect", "said"), [(Undeclared, "has no column counting.before"), (Dotless, "adds 'before'")]
+)
+def test_a_column_that_is_not_declared_with_a_dot_is_refused(effect, said):
+    class Settings(EffectSettings):
+        def build(self, run):
+            return effect()
+
+    with pytest.raises(FedsimError, match=said):
+        simulate(scenario([Settings()]))

@@ -6,6 +6,7 @@ else. The audit is an effect that only looks: it computes these sums from what p
 independently of the simulation's own counts.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -46,23 +47,26 @@ class Audit(Effect):
     def __init__(self, clients: int, *books: Book) -> None:
         self.time_s = np.zeros((len(USES), clients))
         self._now_s, self._ended_s = 0.0, np.zeros(clients)
-        self._clock = lambda: self._now_s
-        self._books, self._media = list(books), list[SharedMedium]()
+        self._books, self._media = list(books), tuple[SharedMedium, ...]()
 
     def begin(self, run: Run) -> None:
-        self._run, self._media = run, [] if run.medium is None else [run.medium]
-        self._clock = lambda: float(run.env.now)
+        self._run, self._media = run, run.media
         powered = [effect.batteries for effect in run.effects if type(effect) is Battery]
         self._books += [CarriedBits(run.links), *(EnergyBook(one, run.links.shared) for one in powered)]
 
     def settle(self, plan: Plan, members: IntArray) -> None:
-        links = self._run.links if plan.links is None else plan.links
+        links = self._run.links_of(plan, UPLINK)
         self.check(plan.number, Records(plan, members, links, float(self._run.env.now)))
 
+    def columns(self, plan: Plan, members: IntArray) -> Mapping[str, float]:
+        """Take note of the instant at which participations are recorded."""
+        self._now_s = max(self._now_s, float(self._run.env.now))
+        return {}
+
     def accounts(self) -> dict[str, NDArray[Any]]:
-        """Return the seconds of every client by use; they add up to the present instant."""
+        """Return the seconds of every client by use; they add up to the instant of the last record."""
         time_s = self.time_s.copy()
-        time_s[0] += self._clock() - self._ended_s
+        time_s[0] += self._now_s - self._ended_s
         return {"client": np.arange(self._ended_s.size), **dict(zip(_COLUMNS, time_s, strict=True))}
 
     def check(self, number: int, records: Records) -> None:

@@ -144,12 +144,8 @@ class Faults(Settings):
     @property
     def may_lose_clients(self) -> bool:
         """Whether a client may be lost during a participation; a server that restarts knows that it did."""
-        return self.client_crash is not None or self.link_outage is not None
+        return any((self.client_crash, self.link_outage))
 
     def effects(self, run: Run) -> Sequence[Effect]:
-        found: list[Effect] = []
-        if self.link_outage is not None:
-            found.append(Outages(self.link_outage.build(run)))
-        if self.client_crash is not None:
-            found.append(Crashes(self.client_crash.build(run)))
-        return found
+        outages = [Outages(law.build(run)) for law in (self.link_outage,) if law]
+        return [*outages, *(Crashes(law.build(run)) for law in (self.client_crash,) if law)]
