@@ -149,8 +149,8 @@ class FedAvgRule(AggregationRule):
             counts = counts * discount(self.learner, self.law, arrivals)
         weight, total = counts, arrivals.total
         if total is not None:
-            share = np.asarray(np.add.reduce(counts))
-            weight = counts / share if share > 0 else np.zeros(counts.size)
+            share = np.add.reduce(counts)
+            weight = counts / np.asarray(share) if share > 0 else np.zeros(counts.size)
             if total != 1.0:
                 weight = weight * total
         return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight), weight)

@@ -129,8 +129,9 @@ class Clients:
         for effect in self.asked[phase].waiting:
             wait_s, setup_s = effect.wait_s(plan, phase, members)
             if type(wait_s) is not float or wait_s:
-                plan.queue_s[phase, places] += wait_s
-            plan.setup_s[phase, places] += setup_s
+                plan.queue_s[phase][places] += wait_s
+            if type(setup_s) is not float or setup_s:
+                plan.setup_s[phase][places] += setup_s
 
     def phases_s(self, plan: Plan) -> FloatArray:
         """Return the seconds of each phase of a cohort that would start now, shape (3, n); means on a shared medium."""

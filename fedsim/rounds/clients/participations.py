@@ -249,6 +249,8 @@ class Participations:
         schedule = self._schedule
         if phase >= schedule.planned[i]:
             schedule.plan_late(i, phase, self.env.now, self._ends_s)
+        elif phase >= self._clients.known:
+            self.plan.begun_s[phase, i] = self.env.now
         until = schedule.planned[i]
         if self.plan.on_upload is not None:
             if phase == UPLINK:

@@ -45,9 +45,11 @@ class Schedule:
 
     def __init__(self, clients: Clients, plan: Plan, stops: dict[int, Stop]) -> None:
         self._clients, self._plan = clients, plan
-        self.planned, self.stops = [clients.known] * plan.client.size, stops
-        after_shared = clients.run.shared[DOWNLINK] and not clients.on_clock[UPLINK]
-        self.starts = KnownStarts() if after_shared else None
+        shared, on_clock = clients.run.shared[DOWNLINK], clients.on_clock
+        self.starts = KnownStarts() if shared and not on_clock[UPLINK] else None
+        # Work between two phases on the clock takes as long as was known from the start.
+        works = shared and on_clock[UPLINK] and clients.unasked[COMPUTE]
+        self.planned, self.stops = [UPLINK if works else clients.known] * plan.client.size, stops
 
     @cached_property
     def takes_s(self) -> list[list[float]]:

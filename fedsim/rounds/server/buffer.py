@@ -144,6 +144,7 @@ class Buffer:
         used = aggregated.weight > _ZERO
         if self._note is not None:
             self._note(ready, arrivals, aggregated.weight, np.flatnonzero(used))
+        all_used = all_of(used)
         new = used & ~arrivals.held if self._held else used
         self.picked = arrivals.client if all_of(new) else arrivals.client[new]
         for run, members in silent:
@@ -159,7 +160,7 @@ class Buffer:
                 self._held.update((run, i) for i in members[held].tolist())
                 self._decide(run, members[~held], weight[~held], number, model.version)
             else:
-                self._decide(run, members, weight, number, model.version)
+                self._decide(run, members, weight, number, model.version, any_unused=not all_used)
         return aggregated.model
 
     def _ready(self, number: int) -> tuple[Members, Members]:
@@ -220,13 +221,22 @@ class Buffer:
         elif members.size:
             self._buffered[run] = [present[~np.isin(present, members)]]
 
-    def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
+    def _decide(
+        self,
+        run: CohortRun,
+        members: IntArray,
+        weight: FloatArray,
+        number: int,
+        version: int,
+        *,
+        any_unused: bool = True,
+    ) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
-        unused, age = np.isnan(weight), version - run.model.version
+        age = version - run.model.version
         fate: IntArray | int = _STALE_USED if age else _USED
         if age == 0 and run.any_late:
             fate = np.where(run.late_of(members), _STALE_USED, _USED)
-        if not any_of(unused):
+        if not (any_unused and any_of(unused := np.isnan(weight))):
             run.use(members, fate, weight, number, age)
         else:
             used = ~unused
@@ -314,8 +324,10 @@ class Buffer:
         return found
 
     def _arrivals(self, ready: Members, version: int) -> ReadyUpdates:
-        each = [self._updates(*part) for part in ready]
-        updates = each[0] if len(each) == 1 else [update for updates in each for update in updates]
+        if len(ready) == 1:
+            updates = self._updates(*ready[0])
+        else:
+            updates = [update for part in ready for update in self._updates(*part)]
         held = np.zeros(len(updates), dtype=bool)
         if self._held:
             held[:] = [(run, i) in self._held for run, members in ready for i in members.tolist()]
