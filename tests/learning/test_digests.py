@@ -67,7 +67,7 @@ def digests(scenario, executor=None):
     following = next_model(context, start, sent)
     cloud = cloud_model(scenario, context, start, sent, following)
     store.asked.clear()
-    learner.evaluate(following)
+    learner.start_evaluation(following)
     return {
         "start": start.digest,
         "training": [update.digest for update in learner.updates(start, crowd)],

@@ -27,7 +27,7 @@ _SHARE_OF_TIME: Final = 0.02
 _LONGEST_S: Final = 2.0
 """How long anything waits at most, whatever share of the time that takes."""
 
-_MOST_BYTES: Final = 2**25
+_MOST_BYTES: Final = 2**24
 """Most bytes of models that are put beside one, for the stale updates that start from them."""
 
 _VECTOR: Final = "vector"
