@@ -131,7 +131,7 @@ _EMPTY: Final = np.empty(0, dtype=np.float32)
 
 
 class _Waiting:
-    """Jobs of one call that nobody has taken, the longest first."""
+    """Jobs of one call that no process has taken, the longest first."""
 
     def __init__(self, costs: Sequence[float], workers: int) -> None:
         self._costs, self._shares, self._left = costs, _SHARES * workers, float(sum(costs))
