@@ -5,7 +5,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Final
 
@@ -98,7 +98,7 @@ class ProcessesExecutor:
                 return self._trainer.train(jobs[index])
 
         with self._training, self._trainer.turn():
-            found: list[TrainingResult] = _Call(costs, self.workers, worker.train, message, own).results()
+            found: list[TrainingResult] = _spread(costs, self.workers, worker.train, message, own)
         for result in found:
             result.difference.flags.writeable = False
         return found
@@ -121,7 +121,7 @@ class ProcessesExecutor:
                 return self._trainer.score(chunks[index])
 
         with self._trainer.turn():
-            return _Call([float(chunk.size) for chunk in chunks], self.workers, worker.score, message, own).results()
+            return _spread([float(one.size) for one in chunks], self.workers, worker.score, message, own)
 
     def _shared(self, models: Sequence[Vector]) -> Segment:
         return Segment(models if self.workers > 1 else ())
@@ -130,85 +130,78 @@ class ProcessesExecutor:
 _EMPTY: Final = np.empty(0, dtype=np.float32)
 
 
-class _Call:
-    """Jobs of one call: workers get shares of them, the longest first, and this process takes one after the other."""
+class _Waiting:
+    """Jobs of one call that no process has taken, the longest first."""
 
-    def __init__(
-        self,
-        costs: Sequence[float],
-        workers: int,
-        task: Callable[..., Any],
-        message: Callable[[Sequence[int]], Any],
-        own: Callable[[int], Any],
-    ) -> None:
-        self._costs, self._workers, self._task, self._message, self._own = costs, workers, task, message, own
-        self._waiting = deque(sorted(range(len(costs)), key=lambda i: -costs[i]))
-        self._left, self._found = float(sum(costs)), dict[int, Any]()
-        self._changed, self._under_way = threading.Condition(), 0
-        self._error: BaseException | None = None
+    def __init__(self, costs: Sequence[float], workers: int) -> None:
+        self._costs, self._shares, self._left = costs, _SHARES * workers, float(sum(costs))
+        self._queue, self._lock = deque(sorted(range(len(costs)), key=lambda i: -costs[i])), threading.Lock()
 
-    def results(self) -> list[Any]:
+    def share(self) -> list[int]:
+        """Take jobs for a worker, from the long end."""
+        with self._lock:
+            limit, found = self._left / self._shares, list[int]()
+            while self._queue and (not found or self._costs[self._queue[0]] <= limit):
+                found.append(self._queue.popleft())
+                limit -= self._costs[found[-1]]
+            self._left -= sum(self._costs[one] for one in found)
+            return found
+
+    def one(self) -> int | None:
+        """Take a job for this process, from the short end."""
+        with self._lock:
+            index = self._queue.pop() if self._queue else None
+            self._left -= 0.0 if index is None else self._costs[index]
+            return index
+
+    def clear(self) -> None:
+        with self._lock:
+            self._queue.clear()
+
+
+def _spread(
+    costs: Sequence[float],
+    workers: int,
+    task: Callable[..., Any],
+    message: Callable[[Sequence[int]], Any],
+    own: Callable[[int], Any],
+) -> list[Any]:
+    """Return results of all jobs, of which workers get shares, while this process does one after the other."""
+    waiting, found = _Waiting(costs, workers), dict[int, Any]()
+
+    def feed() -> None:
         try:
-            if self._workers > 1:
-                for _ in range(self._workers - 1):
-                    self._send()
-            while (index := self._taken()) is not None:
-                self._found[index] = self._own(index)
-            with self._changed:
-                self._changed.wait_for(lambda: not self._under_way or self._error is not None)
-            if self._error is not None:
-                raise self._error
+            while share := waiting.share():
+                answer = pool.pool(workers - 1).submit(task, message(share)).result()
+                found.update(zip(share, _sound(answer, share), strict=True))
+        finally:
+            waiting.clear()  # after a failure nothing more begins
+
+    with ThreadPoolExecutor(workers) as threads:
+        try:
+            feeding = [threads.submit(feed) for _ in range(workers - 1)]
+            while (index := waiting.one()) is not None:
+                found[index] = own(index)
+            for one in feeding:
+                one.result()
         except BrokenProcessPool as error:
             raise pool.lost(error) from None
         except BaseException as error:
-            self._waiting.clear()
+            waiting.clear()
             if not isinstance(error, Exception):
                 pool.end()
             raise
-        return [self._found[i] for i in range(len(self._costs))]
+    return [found[i] for i in range(len(costs))]
 
-    def _taken(self) -> int | None:
-        with self._changed:
-            if not self._waiting or self._error is not None:
-                return None
-            index = self._waiting.pop()
-            self._left -= self._costs[index]
-            return index
 
-    def _send(self) -> None:
-        """Give the pool the next share, if there is one."""
-        with self._changed:
-            most, cost, share = self._left / (_SHARES * self._workers), 0.0, list[int]()
-            while self._waiting and self._error is None and (not share or cost + self._costs[self._waiting[0]] <= most):
-                share.append(self._waiting.popleft())
-                cost += self._costs[share[-1]]
-            self._left -= cost
-            self._under_way += bool(share)
-        if share:
-            try:
-                future = pool.pool(self._workers - 1).submit(self._task, self._message(share))
-            except BaseException:
-                with self._changed:
-                    self._under_way -= 1
-                raise
-            future.add_done_callback(lambda done: self._take(share, done))
-
-    def _take(self, share: Sequence[int], done: Future[Any]) -> None:
-        try:
-            found = done.result()
-            if isinstance(found, bytes):
-                error = from_bytes(found)
-                if isinstance(error, PartError) and error.at is not None:
-                    error.at = share[error.at]
-                raise error
-            self._found.update(zip(share, found, strict=True))
-            self._send()
-        except BaseException as error:
-            self._error = self._error or error
-        finally:
-            with self._changed:
-                self._under_way -= 1
-                self._changed.notify_all()
+def _sound(answer: Any, share: Sequence[int]) -> Any:
+    """Return a worker's results, or raise its error about one of them."""
+    if not isinstance(answer, bytes):
+        return answer
+    error = from_bytes(answer)
+    if isinstance(error, PartError) and error.at is not None:
+        error.at = share[error.at]
+    raise error
 
 
 def _sent(setup: TrainingSetup, wanted: str) -> tuple[list[Segment], worker.SetupMessage]:
