@@ -93,7 +93,7 @@ def _digest(found: Code) -> str:
         module = waiting.pop()
         if module not in sources:
             sources[module] = _text_of(module)
-            waiting += (imported for imported in _imports(module, sources[module]) if _counts(imported, home))
+            waiting += _imports(module, sources[module], home)
     digest = hashlib.blake2b(digest_size=16)
     for part in itertools.chain.from_iterable(sorted(sources.items())):
         digest.update(f"{len(part)}:".encode() + part.encode())
@@ -107,19 +107,22 @@ def _counts(module: str, home: str) -> bool:
     return is_users(module)
 
 
-def _imports(module: str, text: str) -> Iterator[str]:
-    """Yield the modules that a module imports, at its top or within its functions."""
+def _imports(module: str, text: str, home: str) -> Iterator[str]:
+    """Yield the modules that count among those that a module imports, at its top or within its functions."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from (alias.name for alias in node.names if _counts(alias.name, home))
         elif isinstance(node, ast.ImportFrom):
             try:
                 origin = importlib.util.resolve_name("." * node.level + (node.module or ""), _package_of(module))
             except ImportError:  # for where the module is part of a package, which it is not here
                 continue
+            if not _counts(origin, home):
+                continue
             yield origin
             if Path(_file_of(origin) or "").stem == "__init__":
-                yield from (f"{origin}.{alias.name}" for alias in node.names)
+                inner = (f"{origin}.{alias.name}" for alias in node.names)
+                yield from (name for name in inner if _counts(name, home))
 
 
 def _file_of(module: str) -> str | None:

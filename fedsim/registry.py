@@ -29,6 +29,7 @@ from fedsim.errors import suggest
 from fedsim.inputs.bounds import out_of_bounds
 from fedsim.inputs.plugins import PluginError, load_kind, registered, with_package
 from fedsim.inputs.quantities import in_unit, plain
+from fedsim.run_setup import other_build
 from fedsim.units import Bound, bound_of, unit_of
 
 
@@ -118,6 +119,19 @@ class Component(Settings):
         Returns
         -------
         effects : list of `fedsim.rounds.Effect`
+        """
+        return ()
+
+    def update_steps(self, run: Any) -> Sequence[Any]:
+        """Return the steps that the part puts between a client's training and the server's sum; by default none.
+
+        Parameters
+        ----------
+        run : what a part may read of its run (`fedsim.learning.steps.contracts.StepRun`)
+
+        Returns
+        -------
+        steps : list of `fedsim.learning.steps.contracts.UpdateStep`
         """
         return ()
 
@@ -373,6 +387,8 @@ class Registry:
                 noun=self.noun,
                 missing=" and no method ".join(missing),
             )
+        if "build" in self.methods and not self.foreign and (wrong := other_build(found)):
+            raise refusal("not_a_part", "{wrong}", wrong=wrong)
 
 
 def parameters_of(constructor: Callable[..., Any]) -> dict[str, Any]:

@@ -8,69 +8,48 @@ uniform selection is that of selection. Every selector of the registry has a row
 """
 
 import argparse
-import time
 from pathlib import Path
 
-from selector_tables.crowds import CROWDS
+import numpy as np
 from selector_tables.figures import accuracy_figure, difference_figure
-from selector_tables.methods import methods
-from selector_tables.page import markdown, put_into, reasons_of
-from selector_tables.runs import Done, Task, run_all
-from selector_tables.tables import by_table, plain, rows_of, unexplained, write_csv
+from selector_tables.methods import TABLES, crowd, methods, studies_of
+from selector_tables.outcomes import held, outcome_of
+from selector_tables.tables import HEADS, markdown, put_into, rows_of, unexplained, write_csv
+from study_scripts import run, table, written
 
-from fedsim.history import save
-
-
-def tasks_of(tables: list[str], names: list[str] | None, seeds: range) -> list[Task]:
-    """Return the runs of some tables and methods, with the rows that they are compared with."""
-    asked = methods() if names is None else dict.fromkeys([*names, *(methods()[name].beside for name in names)])
-    return [
-        Task(table, name, seed)
-        for seed in seeds
-        for table in CROWDS
-        for name in asked
-        if table in tables and table in methods()[name].tables
-    ]
+EXECUTOR = "selector_tables.executor:shared"  # steps are recorded once a process for runs of all seeds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Every selector against uniform selection.")
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--tables", nargs="+", choices=CROWDS, default=list(CROWDS), metavar="NAME")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), metavar="NAME")
     parser.add_argument("--methods", nargs="+", choices=methods(), default=None, metavar="NAME")
     parser.add_argument("--seconds", type=float, default=None, help="of simulated time, in place of each crowd's own")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--store", type=Path, default=None, help="folder of a store of trainings")
+    parser.add_argument("--jobs", type=int, default=None)
     parser.add_argument("--out", type=Path, default=Path("runs/compare_selectors"))
     parser.add_argument("--page", type=Path, default=None, help="page into which the tables are put, between its marks")
-    arguments = parser.parse_args()
+    given = parser.parse_args()
 
-    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
-    tasks = tasks_of(arguments.tables, arguments.methods, seeds)
-    begun_s = time.perf_counter()
-    done = list(run_all(tasks, arguments.out / "runs", arguments.workers, arguments.seconds, arguments.store))
-    report(done, arguments.out)
-    if arguments.page is not None:
-        put_into(arguments.page, (arguments.out / "tables.md").read_text(encoding="utf-8"))
-    cpu_s = sum(one.cpu_s for one in done)
-    print(f"{len(done)} runs, {cpu_s:.0f} s of processors ({cpu_s / len(done):.2f} s each), of this call", end=" ")
-    print(f"{time.perf_counter() - begun_s:.0f} s by the clock")
-
-
-def report(done: list[Done], folder: Path) -> None:
-    """Print the tables of runs, and write them with their figures."""
-    runs = by_table(done)
-    rows = {table: rows_of(runs[table]) for table in CROWDS if table in runs}
-    reasons = {table: reasons_of(table, found, rows.get("open", [])) for table, found in rows.items()}
-    (folder / "tables.md").write_text(markdown(rows, reasons), encoding="utf-8")
-    write_csv(rows, folder / "tables.csv")
-    save(accuracy_figure(runs, rows), folder / "accuracy.png")
-    save(difference_figure(rows), folder / "differences.png")
-    for table, found in rows.items():
-        print(f"{CROWDS[table].title}: {CROWDS[table].about}\n\n{plain(found)}\n")
-    for name in ("tables.csv", "tables.md", "accuracy.png", "differences.png"):
-        print(folder / name)
+    rows, curves, seconds = {}, {}, {}
+    for name in given.tables:
+        clients, seconds[name] = (base := crowd(name, 0, given.seconds)).crowd.clients, base.rounds.until_s or 0.0
+        found: dict[str, dict[int, dict[str, float]]] = {}
+        sums: dict[str, list[np.ndarray]] = {}
+        for study in studies_of(name, given.methods, range(given.seeds), given.seconds):
+            folder = given.out / name / "-".join(map(str, study.seeds[:1]))
+            for method, of in run(study, folder, executor=EXECUTOR, store=False, jobs=given.jobs).items():
+                for seed, history in zip(study.seeds, of, strict=True):
+                    found.setdefault(method, {})[seed] = outcome_of(history, clients, seconds[name])
+                    sums.setdefault(method, []).append(held(history, seconds[name]))
+        rows[name], curves[name] = rows_of(found), {method: np.mean(of, axis=0) for method, of in sums.items()}
+        table([name, *HEADS], [[row.method, *row.cells()] for row in rows[name]])
+    (given.out / "tables.md").write_text(markdown(rows), encoding="utf-8")
+    write_csv(rows, given.out / "tables.csv")
+    figures = {"accuracy.png": accuracy_figure(curves, seconds, rows), "differences.png": difference_figure(rows)}
+    written(figures, given.out)
+    if given.page is not None:
+        put_into(given.page, (given.out / "tables.md").read_text(encoding="utf-8"))
     if missing := unexplained(rows):
         print(f"loses without a sentence: {', '.join(missing)}")
 

@@ -11,7 +11,7 @@ import argparse
 import numpy as np
 from scipy import stats
 
-from fedsim.studies.comparing.pairs import Sample, paired
+from fedsim.studies.comparing.pairs import Sample, paired, t_interval
 from fedsim.studies.questions.enough import pairs_needed
 
 MEDIANS_S, SIGMA, CORRELATION = (30.0, 24.0), 0.325, 0.8
@@ -44,17 +44,12 @@ def fixed(rng: np.random.Generator, studies: int, pairs: int, horizon_s: float |
     for _ in range(studies):
         value = times(rng, pairs)
         reached = value <= (horizon_s or np.inf)
-        found = paired(
-            Sample(np.minimum(value, horizon_s or np.inf), reached, np.full(value.shape, horizon_s or np.inf)),
-            LEVEL,
-            horizon_s,
-            "s",
-        )
-        if found.refused:
-            refused += 1
-            continue
-        held.append(found.interval.low <= truth <= found.interval.high)
-        ratios.append(found.ratio_interval.low <= MEDIANS_S[1] / MEDIANS_S[0] <= found.ratio_interval.high)
+        far = np.full(value.shape, horizon_s or np.inf)
+        found = paired(Sample(np.minimum(value, far), reached, far), LEVEL, horizon_s, "s")
+        refused += bool(found.refused)
+        if not found.refused:
+            held.append(found.interval.low <= truth <= found.interval.high)
+            ratios.append(found.ratio_interval.low <= MEDIANS_S[1] / MEDIANS_S[0] <= found.ratio_interval.high)
     return float(np.mean(held or [np.nan])), float(np.mean(ratios or [np.nan])), refused / studies
 
 
@@ -77,12 +72,9 @@ def until(rng: np.random.Generator, studies: int, first: int, share: float) -> t
     return float(np.mean(held)), float(np.mean(lucky)), float(np.mean(counts))
 
 
-def _half(values: np.ndarray) -> float:
-    return float(stats.t.ppf((1 + LEVEL) / 2, values.size - 1) * stats.sem(values))
-
-
 def _holds(values: np.ndarray, truth: float) -> bool:
-    return bool(abs(values.mean() - truth) <= _half(values))
+    low, high = t_interval(values, LEVEL)
+    return low <= truth <= high
 
 
 def main() -> None:

@@ -121,8 +121,11 @@ def test_an_import_that_only_a_package_could_make_is_passed_over(load: Callable[
     assert digest(load(PART.replace("import own_tools", "if __package__:\n        from . import own_tools")))
 
 
-def test_an_installed_package_is_not_imported_for_a_digest(load: Callable[..., ModuleType], tmp_path: Path) -> None:
-    load(PART.replace("return helper(x) +", "import matplotlib.pyplot\n            return helper(x) +"))
+@pytest.mark.parametrize("line", ["import matplotlib.pyplot", "from matplotlib.pyplot import plot"])
+def test_an_installed_package_is_not_imported_for_a_digest(
+    load: Callable[..., ModuleType], tmp_path: Path, line: str
+) -> None:
+    load(PART.replace("return helper(x) +", f"{line}\n            return helper(x) +"))
     program = (
         "import sys, own_part; from fedsim.code_digest import code_digest; found = code_digest(own_part.Part); "
         "print(found.unreadable, 'matplotlib' in sys.modules)"

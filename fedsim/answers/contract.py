@@ -16,6 +16,7 @@ from fedsim.answers.kinds import AnswerError, Given, Kind, in_words
 from fedsim.arrays import IntArray
 from fedsim.code_digest import is_builtin
 from fedsim.errors import PartError
+from fedsim.run_setup import RunSetup
 
 T = TypeVar("T")
 
@@ -186,15 +187,14 @@ def _home(kind: type, name: str) -> type:
 
 
 def _clients(given: Mapping[str, Any]) -> Sequence[int] | IntArray:
-    """Return the clients that a call was about: ids, positions of all clients, or the number of all."""
+    """Return the clients that a call was about: ids, a run, or the number of all."""
     ids = given.get("client")
     if isinstance(ids, np.ndarray):
         return ids.ravel()
     if isinstance(ids, int | np.integer):
         return [int(ids)]
-    if isinstance(places := given.get("positions_m"), np.ndarray):
-        return range(len(places))
-    count = given.get("clients")
+    run = given.get("run")
+    count = run.clients if isinstance(run, RunSetup) else given.get("clients")
     return range(count) if isinstance(count, int) else ()
 
 

@@ -1,4 +1,4 @@
-"""The command line: run, sweep, compare, whatif, best, plot, report, check, list, data, calibrate and store.
+"""The command line: run, sweep, compare, whatif, best, steady, plot, report, check, list, data, calibrate and store.
 
 A wrong scenario, file or option ends in a paragraph on standard error and exit code 2, without a traceback; see
 `fedsim.cli.boundary`.
@@ -18,7 +18,7 @@ from fedsim.cli.kinds import list_kinds
 from fedsim.cli.scenarios import check, run
 from fedsim.cli.store import store_app
 from fedsim.cli.studies import compare, sweep
-from fedsim.cli.what_ifs import best, whatif
+from fedsim.cli.what_ifs import best, steady, whatif
 from fedsim.errors import StoreWarning
 
 app = typer.Typer(
@@ -27,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (run, sweep, compare, whatif, best, plot, report, check):
+for command in (run, sweep, compare, whatif, best, steady, plot, report, check):
     app.command()(command)
 app.command("list")(list_kinds)
 app.command()(data)

@@ -1,6 +1,7 @@
-"""The commands ``fedsim whatif`` and ``fedsim best``: other values beside a run, and the values that do best."""
+"""The commands ``fedsim whatif``, ``best`` and ``steady``: other values, the best values, and the long run."""
 
 import math
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -137,6 +138,34 @@ def best(
         reached = [trial.means for trial in found.trials if all(map(math.isfinite, trial.means))]
         draw_points(reached, sorted(trial.means for trial in found.front), metrics, plot)
         typer.echo(str(plot))
+
+
+def steady(
+    place: Annotated[Path, typer.Argument(metavar="FILE_OR_RUN", callback=one_path, help="A scenario, or a run.")],
+    assignments: Assignments = None,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Of the run that is made of a scenario.")] = 10_000,
+    shares: Annotated[
+        list[float] | None, typer.Option("--quantile", help="As 0.95; may be repeated (default: 0.5, 0.95, 0.99).")
+    ] = None,
+    level: Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Of the intervals.")] = 0.95,
+) -> None:
+    """Say how long a round takes in the long run: mean and quantiles, without the warm-up, each with its interval."""
+    from fedsim import simulate
+    from fedsim.results import read_run
+    from fedsim.studies.questions.steady import steady as in_the_long_run
+
+    if any(not 0 < share < 1 for share in shares or ()):
+        raise FedsimError(f"--quantile: {shares} is not allowed; allowed: numbers between 0 and 1")
+    begun_s, took = time.process_time(), ""
+    if place.is_dir():
+        if assignments:
+            raise FedsimError(f"{place}: a finished run has its values; allowed: a scenario with --set")
+        history = read_run(place)
+    else:
+        history = simulate(load_scenario(place, [*(assignments or ()), f"rounds.count={rounds}"], plugins=True))
+        cpu_s = time.process_time() - begun_s
+        took = f"{rounds:,} rounds took {cpu_s:.3g} s of processor, {60 * rounds / cpu_s:,.0f} a minute."
+    print_lines([*in_the_long_run(history, shares or (0.5, 0.95, 0.99), level).sentences, *([took] if took else [])])
 
 
 def _change(value: float | None) -> str:

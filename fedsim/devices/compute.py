@@ -27,6 +27,7 @@ from fedsim.errors import DataError, ScenarioError
 from fedsim.inputs.paths import InputPath
 from fedsim.per_client import ClientValues, PerClient, Values, at, one_number, values_of
 from fedsim.registry import Component, Registry, Slot
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.traces import Mapped, capacities_of
 from fedsim.units import FLOPS_PER_SECOND, SAMPLES_PER_SECOND, Bound
@@ -68,8 +69,9 @@ class Rate(Component):
 
     Examples
     --------
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
-    >>> times = Rate(samples_per_s=[100.0, 50.0], jitter_sigma=0.0).build(clients=2, streams=Streams(0))
+    >>> times = Rate(samples_per_s=[100.0, 50.0], jitter_sigma=0.0).build(RunSetup(2, Streams(0)))
     >>> times.duration_s(np.array([1, 0]), draw=1, samples=np.array([200.0, 200.0])).tolist()
     [4.0, 2.0]
     """
@@ -85,10 +87,10 @@ class Rate(Component):
     def _own_speeds(cls, value: Any) -> Any:
         return _without_spread(value, "samples_per_s", {"spread_sigma": 0.0})
 
-    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "RateTimes":
-        z = normal_quantile(streams.uniform("compute-speed", np.arange(clients)))
-        speed = values_of(self, "samples_per_s", clients, streams, _HERE) * np.exp(self.spread_sigma * z)
-        return RateTimes(speed, self.jitter_sigma, streams)
+    def build(self, run: RunSetup) -> "RateTimes":
+        z = normal_quantile(run.streams.uniform("compute-speed", np.arange(run.clients)))
+        speed = values_of(self, "samples_per_s", run.clients, run.streams, _HERE) * np.exp(self.spread_sigma * z)
+        return RateTimes(speed, self.jitter_sigma, run.streams)
 
 
 @dataclass(frozen=True)
@@ -118,14 +120,15 @@ class ZeroCompute(Component):
 
     Examples
     --------
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
-    >>> ZeroCompute().build(clients=2, streams=Streams(0)).expected_s(np.array([200.0, 1e6])).tolist()
+    >>> ZeroCompute().build(RunSetup(2, Streams(0))).expected_s(np.array([200.0, 1e6])).tolist()
     [0.0, 0.0]
     """
 
     requires: ClassVar[frozenset[str]] = frozenset()
 
-    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "ZeroTimes":
+    def build(self, run: RunSetup) -> "ZeroTimes":
         return ZeroTimes()
 
 
@@ -203,15 +206,15 @@ class Flops(Component):
             )
         return self
 
-    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
-        if flops_per_sample is None:
+    def build(self, run: RunSetup) -> WorkTimes:
+        if run.flops_per_sample is None:
             raise ScenarioError("devices.compute: flops needs a learner that counts the operations per sample")
         factor = HETEROGENEITY_LAW.checked(self.spread).factor(
-            streams.uniform("compute-spread", np.arange(clients)), self.heterogeneity
+            run.streams.uniform("compute-spread", np.arange(run.clients)), self.heterogeneity
         )
-        s_per_sample = flops_per_sample / values_of(self, "flops_per_s", clients, streams, _HERE) * factor
-        load = values_of(self, "load", clients, streams, _HERE)
-        return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), load, streams)
+        s_per_sample = run.flops_per_sample / values_of(self, "flops_per_s", run.clients, run.streams, _HERE) * factor
+        load = values_of(self, "load", run.clients, run.streams, _HERE)
+        return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), load, run.streams)
 
 
 def _without_spread(value: Any, speed: str, none: Mapping[str, Any]) -> Any:
@@ -269,11 +272,11 @@ class FedScale(Component):
             raise ValueError("batch_size and steps belong together; allowed: both or neither")
         return self
 
-    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
+    def build(self, run: RunSetup) -> WorkTimes:
         fixed = None if self.batch_size is None or self.steps is None else float(self.batch_size * self.steps)
-        s_per_sample = _FORWARD_AND_BACKWARD * self._ms(clients, streams) / 1000.0
-        load = values_of(self, "load", clients, streams, _HERE)
-        return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), load, streams, fixed)
+        s_per_sample = _FORWARD_AND_BACKWARD * self._ms(run.clients, run.streams) / 1000.0
+        load = values_of(self, "load", run.clients, run.streams, _HERE)
+        return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), load, run.streams, fixed)
 
     def _ms(self, clients: int, streams: Streams) -> FloatArray:
         if self.path is not None:

@@ -29,6 +29,7 @@ from fedsim.answers import (
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.capabilities import Capable
 from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 
 Kind = Literal["timed", "per-draw"]
@@ -96,24 +97,23 @@ class ComputeTime(Capable, Protocol):
     >>> from typing import ClassVar
     >>> from fedsim import Component
     >>> from fedsim.devices import Rate
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> class Halved(Component):
     ...     requires: ClassVar = frozenset({"samples"})
     ...     samples_per_s: float
-    ...     def build(self, clients, streams, flops_per_sample=None):
-    ...         return Rate(samples_per_s=self.samples_per_s / 2, spread_sigma=0).build(clients, streams)
-    >>> Halved(samples_per_s=100.0).build(2, Streams(0)).expected_s(np.array([200.0, 50.0])).tolist()
+    ...     def build(self, run):
+    ...         return Rate(samples_per_s=self.samples_per_s / 2, spread_sigma=0).build(run)
+    >>> Halved(samples_per_s=100.0).build(RunSetup(2, Streams(0))).expected_s(np.array([200.0, 50.0])).tolist()
     [4.0, 1.0]
     """
 
-    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> ComputeTimes:
+    def build(self, run: RunSetup) -> ComputeTimes:
         """Return the compute times of one run.
 
         Parameters
         ----------
-        clients : K
-        streams : random streams of the run
-        flops_per_sample : floating-point operations to train on one sample; None where no learner counts them
+        run : what a part may read of its run
         """
         ...
 
@@ -287,24 +287,24 @@ class AvailabilityModel(Protocol):
     Examples
     --------
     >>> from fedsim.devices import Bernoulli
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> half: AvailabilityModel = Bernoulli(probability=0.5)
     >>> half.may_leave
     False
-    >>> share = half.build(10_000, Streams(0)).available(np.arange(10_000), time_s=0.0, draw=1).mean()
+    >>> share = half.build(RunSetup(10_000, Streams(0))).available(np.arange(10_000), time_s=0.0, draw=1).mean()
     >>> bool(abs(share - 0.5) < 0.02)
     True
     """
 
     may_leave: ClassVar[bool]
 
-    def build(self, clients: int, streams: Streams) -> Availability:
+    def build(self, run: RunSetup) -> Availability:
         """Return the availability of one run.
 
         Parameters
         ----------
-        clients : K
-        streams : random streams of the run
+        run : what a part may read of its run
         """
         ...
 

@@ -16,7 +16,7 @@ from fedsim.devices.batteries import Batteries, Prices
 from fedsim.errors import ScenarioError
 from fedsim.per_client import ClientValues, PerClient, Values, values_of
 from fedsim.registry import Component, Registry
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 from fedsim.units import DECIBELS, JOULES, JOULES_PER_BIT, JOULES_PER_FLOP, WATTS
 
 ENERGIES: Final = Registry(
@@ -46,22 +46,21 @@ class Energy(Capable, Protocol):
     Examples
     --------
     >>> from fedsim.devices import NoEnergy
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> law: Energy = NoEnergy()
-    >>> law.may_run_empty, law.build(10, Streams(0)) is None
+    >>> law.may_run_empty, law.build(RunSetup(10, Streams(0))) is None
     (False, True)
     """
 
     may_run_empty: ClassVar[bool]
 
-    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> Batteries | None:
+    def build(self, run: RunSetup) -> Batteries | None:
         """Return the batteries of one run, or None where energy is not modelled.
 
         Parameters
         ----------
-        clients : K
-        streams : random streams of the run
-        flops_per_sample : floating-point operations to train on one sample; None where no learner counts them
+        run : what a part may read of its run
         """
         ...
 
@@ -75,15 +74,16 @@ class NoEnergy(Component):
     Examples
     --------
     >>> from fedsim.devices import Devices
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
-    >>> Devices().energy.build(10, Streams(0)) is None
+    >>> Devices().energy.build(RunSetup(10, Streams(0))) is None
     True
     """
 
     may_run_empty: ClassVar[bool] = False
     requires: ClassVar[frozenset[str]] = frozenset()
 
-    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> None:
+    def build(self, run: RunSetup) -> None:
         return
 
 
@@ -185,17 +185,17 @@ class Battery(Component):
             )
         return self
 
-    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> Batteries:
+    def build(self, run: RunSetup) -> Batteries:
         def of(name: str) -> Values:
-            return values_of(self, name, clients, streams, "devices.energy")
+            return values_of(self, name, run.clients, run.streams, "devices.energy")
 
         sample_j: Values = 0.0
         if self.compute_j_per_flop is not None:
-            if flops_per_sample is None:
+            if run.flops_per_sample is None:
                 raise ScenarioError(
                     "devices.energy: compute_j_per_flop needs a learner that counts the operations per sample"
                 )
-            sample_j = of("compute_j_per_flop") * flops_per_sample
+            sample_j = of("compute_j_per_flop") * run.flops_per_sample
         prices = Prices(
             receive_w=of("receive_w"),
             transmit_w=of("transmit_w"),
@@ -209,7 +209,7 @@ class Battery(Component):
         )
         if self.transmit_power_dbm is not None:
             prices = replace(prices, transmit_w=prices.sending_w(of("transmit_power_dbm")))
-        u = streams.uniform("battery-charge", np.arange(clients))
+        u = run.streams.uniform("battery-charge", np.arange(run.clients))
         initial, capacity_j = self.initial_from + (self.initial_to - self.initial_from) * u, of("capacity_j")
         return Batteries(
             prices,

@@ -99,12 +99,29 @@ def _texts(values: Sequence[str]) -> pa.Array:
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
+def numbers_of(array: pa.Array) -> NDArray[Any]:
+    """Return an Arrow array of numbers, NaN for null; not by `pyarrow.Array.to_numpy`, which imports pandas."""
+    _, content = array.buffers()
+    numbers = np.frombuffer(content or b"", dtype=array.type.to_pandas_dtype())
+    numbers = numbers[array.offset : array.offset + len(array)]
+    return np.where(known_of(array), numbers, np.nan) if array.null_count else numbers
+
+
+def known_of(array: pa.Array) -> NDArray[np.bool_]:
+    """Return which values of an Arrow array are not null, without pandas as above."""
+    if not array.null_count:
+        return np.ones(len(array), dtype=bool)
+    bits = np.unpackbits(np.frombuffer(array.buffers()[0], dtype=np.uint8), bitorder="little")
+    return bits[array.offset : array.offset + len(array)].astype(bool)
+
+
 @dataclass(frozen=True)
 class TableSchema:
     name: str
     row: str
     columns: tuple[Column, ...]
     optional: bool = field(default=False, kw_only=True)
+    sorted_by: str | None = field(default=None, kw_only=True)
 
     @cached_property
     def arrow(self) -> pa.Schema:
@@ -141,10 +158,17 @@ class TableSchema:
         arrays = [column.from_codes(columns[column.name]) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
+    def in_order(self, table: pa.Table) -> pa.Table:
+        """Return a table in the order of the column that it is sorted by; rows of one value stay as they are."""
+        if self.sorted_by is None:
+            return table
+        values = table.column(self.sorted_by).to_numpy()
+        return table if np.all(values[1:] >= values[:-1]) else table.take(np.argsort(values, kind="stable"))
+
     def read(self, table: pa.Table) -> pa.Table:
         """Return a table of a run folder with this schema; another set of columns is refused."""
         if unknown := sorted(set(table.column_names) - self._names):
             raise ValueError(f"there is no column {', '.join(unknown)}")
         if lacking := [name for name in self.arrow.names if name not in table.column_names]:
             raise ValueError(f"it lacks the column {', '.join(lacking)}")
-        return table.select(self.arrow.names).cast(self.arrow)
+        return self.in_order(table.select(self.arrow.names).cast(self.arrow))

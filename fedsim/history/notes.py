@@ -4,8 +4,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from fedsim.history.column import numbers_of
 from fedsim.history.tables import Tables
 
 LEAST_DELIVERED: Final = 0.05
@@ -121,12 +121,11 @@ class Rates:
         self._fastest, self._slowest = (0.0, ""), (np.inf, "")
 
     def see(self, batch: pa.RecordBatch) -> None:
-        delivered = np.asarray(pc.equal(batch.column("outcome"), "delivered").to_numpy(zero_copy_only=False))
+        outcome = batch.column("outcome")
+        of_label = np.array([label == "delivered" for label in outcome.dictionary.to_pylist()], dtype=bool)
+        delivered = of_label[numbers_of(outcome.indices)]
         for way in ("downlink", "uplink"):
-            bits, took_s = (
-                np.asarray(batch.column(f"{way}_{unit}").to_numpy(zero_copy_only=False), dtype=np.float64)
-                for unit in ("bits", "s")
-            )
+            bits, took_s = (numbers_of(batch.column(f"{way}_{unit}")) for unit in ("bits", "s"))
             looked = np.flatnonzero(delivered & (bits > 0) & (took_s > 0))
             if not looked.size:
                 continue

@@ -93,7 +93,7 @@ class Recorder:
 
     def history(self) -> History:
         """Return the history up to now; rows on disk are mapped into memory, and read when they are used."""
-        tables = {name: table.table() for name, table in self._tables.items()}
+        tables = {name: TABLES[name].in_order(table.table()) for name, table in self._tables.items()}
         if self.accounts is not None:
             tables["accounts"] = ACCOUNTS.from_columns(self.accounts())
         if self.clients is not None:
@@ -104,6 +104,8 @@ class Recorder:
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
         """Read a table batch by batch, with few rows in memory at a time; its rows are put on disk first."""
+        if TABLES[name].sorted_by is not None:
+            return iter(TABLES[name].in_order(self._tables[name].table()).to_batches())
         return self._tables[name].batches()
 
 

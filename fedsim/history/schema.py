@@ -124,6 +124,7 @@ EVALUATIONS: Final = TableSchema(
         ),
         *_JUDGED,
     ),
+    sorted_by="time_s",
 )
 EDGE_ROUNDS: Final = TableSchema(
     "edge_rounds",

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import RunError
+from fedsim.history.column import known_of, numbers_of
 
 X = Literal["time", "round"]
 Y = Literal["accuracy", "loss", "leakage", "mean_leakage", "duration", "energy"]
@@ -142,6 +143,8 @@ class Tables:
         if pa.types.is_dictionary(values.type):
             # Arrow gives the last label in the place of a null of a dictionary.
             values = values.cast(values.type.value_type)
+        if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+            return numbers_of(values.combine_chunks()).copy()
         return np.asarray(values.to_numpy())
 
     def known(self, table: TableName, name: str) -> BoolArray:
@@ -152,7 +155,7 @@ class Tables:
         table : name of a table that this run has
         name : of the column
         """
-        return np.asarray(self.tables()[table].column(name).is_valid().to_numpy())
+        return known_of(self.tables()[table].column(name).combine_chunks())
 
     def curve(self, x: X = "time", y: Y | str = "accuracy", smoothing: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return one quantity against simulated seconds or rounds, two arrays of the same shape (n,).

@@ -18,6 +18,7 @@ from fedsim.learning.schedules import SCHEDULES, Schedule
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
 from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
 from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Metrics, Task
+from fedsim.learning.training_run import TrainingRun
 from fedsim.measurements import MEASUREMENTS
 
 if TYPE_CHECKING:
@@ -237,6 +238,7 @@ __all__ = [
     "TopK",
     "TrainingJob",
     "TrainingResult",
+    "TrainingRun",
     "TrainingSetup",
     "Update",
     "Work",

@@ -9,10 +9,11 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.learning.data.partitions.local_tests import LocalTests
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation
-from fedsim.learning.lineage.computation import Computation
+from fedsim.learning.lineage.asked import Model, State
+from fedsim.learning.lineage.computed import Computation
 from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.evaluated import Evaluations
 from fedsim.learning.lineage.faults import of_clients
-from fedsim.learning.lineage.handles import ModelHandle, StateHandle
 from fedsim.learning.lineage.local_work import LocalWork
 
 _QUANTILES: Final = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
@@ -23,38 +24,39 @@ _BYTES_AT_ONCE: Final = 2**28
 
 
 def evaluate_clients(
-    results: Computation,
-    model: ModelHandle,
+    evaluations: Evaluations,
+    model: Model,
     tests: LocalTests,
     local: LocalWork,
-    kept: Mapping[int, StateHandle],
+    remembered: Mapping[int, State],
 ) -> ClientEvaluations:
-    states = kept if local.algorithm.personal else {}
+    states = remembered if local.algorithm.personal else {}
     samples = tests.samples
     clients = np.flatnonzero(samples).tolist()
     # Of those that use the server's model: who passes through it together decides the last bits.
     together = digest_of("together", model.digest, "".join(tests.digests[one] for one in clients if one not in states))
     digests = {
-        one: results.local_digest(
+        one: evaluations.local_digest(
             digest_of("own", model.digest, states[one].digest) if one in states else together, tests.digests[one]
         )
         for one in clients
     }
     owner = {digest: client for client, digest in digests.items()}
-    records = results.kept.records(list(owner))
+    computation = evaluations.computation
+    records = computation.known.records(list(owner))
     known = {
-        digest: results.scores.of_record(record, int(samples[owner[digest]])) for digest, record in records.items()
+        digest: evaluations.scores.of_record(record, int(samples[owner[digest]])) for digest, record in records.items()
     }
-    results.found_probes(len(known))
+    evaluations.probes_found += len(known)
     missing = {digest: client for digest, client in owner.items() if digest not in known}
     if missing:
-        results.vector(model)
+        computation.vector(model)
         if any(client not in states for client in missing.values()):
             shared = {digest: client for digest, client in owner.items() if client not in states}
             with of_clients(list(shared.values())):
-                known |= zip(shared, results.score_together(model.vector, shared, tests.rows), strict=True)
+                known |= zip(shared, evaluations.together(model.vector, shared, tests.rows), strict=True)
         rest = [(digest, client) for digest, client in missing.items() if client in states]
-        _settle(results, [states[client] for _, client in rest])
+        _remember(computation, [states[client] for _, client in rest])
         most = max(1, _BYTES_AT_ONCE // model.vector.nbytes)
         for first in range(0, len(rest), most):
             part = rest[first : first + most]
@@ -63,7 +65,7 @@ def evaluate_clients(
                 with of_clients([client]):
                     own[digest] = local.own_model(model.vector, states[client]), client
             with of_clients([client for _, client in part]):
-                known |= zip(own, results.start_scores(own, tests.rows).results(), strict=True)
+                known |= zip(own, evaluations.start(own, tests.rows).results(), strict=True)
     found = {client: known[digest] for client, digest in digests.items()}
     names = next((list(one.metrics) for one in found.values()), [])
 
@@ -95,10 +97,10 @@ def over_clients(found: ClientEvaluations) -> Evaluation:
     return Evaluation(accuracy, loss, metrics, own=True, held_out=found.held_out)
 
 
-def _settle(results: Computation, states: Sequence[StateHandle]) -> None:
+def _remember(computation: Computation, states: Sequence[State]) -> None:
     """Compute client states that are neither in memory nor in the store."""
-    lost = [state for state in states if state.value is None and not results.kept.load_state(state)]
-    trainings = [state.training for state in lost if state.training is not None]
-    results.materialize(trainings)
-    for training in trainings:
-        training.forget_unless_awaited()
+    lost = [state for state in states if not computation.known.find_state(state)]
+    updates = [state.update for state in lost if state.update is not None]
+    computation.compute(updates)
+    for update in updates:
+        update.result = None

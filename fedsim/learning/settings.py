@@ -1,7 +1,6 @@
 """The learning table of a scenario, and the kinds of learners."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -9,6 +8,7 @@ from pydantic import model_validator
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.errors import ScenarioError
+from fedsim.identity import parts_of
 from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.catalogue import LOCAL_ALGORITHMS
@@ -29,17 +29,17 @@ from fedsim.learning.models.settings import MLP, MODELS, ModelPart
 from fedsim.learning.notes import notes_of
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
+from fedsim.learning.steps.contracts import StepRun
+from fedsim.learning.steps.listed import Steps
 from fedsim.learning.tasks.contracts import TASK, TASKS, Task
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.learning.torch_modes import own_modes
+from fedsim.learning.training_run import TrainingRun
 from fedsim.registry import Component, Registry, Slot
-from fedsim.streams import Streams
 from fedsim.units import Bits, FlopsPerSample, Positive
 
 if TYPE_CHECKING:
-    from fedsim.learning.executors.choice import ExecutorChoice
-    from fedsim.learning.lineage.keeping import Keeping
-    from fedsim.learning.store.choice import StoreChoice
+    pass
 
 
 class LearnerSettings(Capable, Protocol):
@@ -52,38 +52,19 @@ class LearnerSettings(Capable, Protocol):
     Examples
     --------
     >>> from fedsim.learning import NoLearning
+    >>> from fedsim.learning import TrainingRun
     >>> from fedsim.streams import Streams
     >>> settings = NoLearning(samples_per_client=50)
-    >>> settings.build(clients=3, streams=Streams(0)).initial().version, sorted(settings.provides)
+    >>> settings.build(TrainingRun(3, Streams(0))).initial().version, sorted(settings.provides)
     (0, ['samples'])
     """
 
-    def build(
-        self,
-        clients: int,
-        streams: Streams,
-        mechanism: Any = None,
-        store: "StoreChoice" = None,
-        data_dir: Path | None = None,
-        executor: "ExecutorChoice | None" = None,
-        keeping: "Keeping | None" = None,
-    ) -> Learner:
+    def build(self, run: TrainingRun) -> Learner:
         """Return a fresh learner.
 
         Parameters
         ----------
-        clients : int >= 1
-        streams : random streams of the run
-        mechanism : object with ``release(update, epsilon, exempt, rng) -> update``, or None
-            Makes updates private.
-        store : optional
-            Where results of training are stored and looked up; see `fedsim.learning.store.choice.open_store`.
-        data_dir : path, optional
-            Where data sets are looked for; see `fedsim.learning.data_folder`.
-        executor : ExecutorChoice, optional
-            What computes trainings; one client after the other by default.
-        keeping : Keeping, optional
-            Which models stay in the store; all by default.
+        run : what a part may read of its run, and what runs choose outside of scenarios
         """
         ...
 
@@ -121,9 +102,10 @@ class Supervised(Component):
 
     Examples
     --------
+    >>> from fedsim.learning import TrainingRun
     >>> from fedsim.streams import Streams
     >>> settings = Supervised(data={"kind": "digits", "train_limit": 100}, model={"kind": "mlp", "hidden": (4,)})
-    >>> learner = settings.build(clients=4, streams=Streams(0))
+    >>> learner = settings.build(TrainingRun(4, Streams(0)))
     >>> learner.samples.tolist(), learner.model_bits  # 32 (64 * 4 + 4 + 4 * 10 + 10)
     ([25, 25, 25, 25], 9920.0)
     """
@@ -183,29 +165,20 @@ class Supervised(Component):
         return self
 
     @own_modes()
-    def build(
-        self,
-        clients: int,
-        streams: Streams,
-        mechanism: Any = None,
-        store: "StoreChoice" = None,
-        data_dir: Path | None = None,
-        executor: "ExecutorChoice | None" = None,
-        keeping: "Keeping | None" = None,
-    ) -> Learner:
+    def build(self, run: TrainingRun) -> Learner:
         """Return a fresh learner; loads the data, and imports torch unless the store knows the model."""
         from fedsim.learning.blueprint import prepare
         from fedsim.learning.executors.choice import ExecutorChoice
         from fedsim.learning.executors.contracts import TrainingSetup
-        from fedsim.learning.steps.release import in_clear
         from fedsim.learning.store.choice import open_store
         from fedsim.learning.supervised import SupervisedLearner
 
-        kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
+        clients, streams = run.clients, run.streams
+        kept = open_store(run.store)  # before the data: a folder that cannot be used is refused at once
         if isinstance(self.data, HandedData):
-            data = self.data.load(data_dir, self.test, streams.generator("test-rows"))
+            data = self.data.load(run.data_dir, self.test, streams.generator("test-rows"))
         else:
-            data = DATASET_PART.checked(self.data).load(data_dir)
+            data = DATASET_PART.checked(self.data).load(run.data_dir)
         if isinstance(self.model, HandedModel):
             data = data.filled_with_zeros()
         divided, notes = Divided(self.split, data, clients, streams), notes_of(data, self.task)
@@ -222,25 +195,25 @@ class Supervised(Component):
             self.model, data, self.local, seed, algorithm=self.algorithm, task=task, amplified=amplified
         )
         samples = np.array([part.size for part in rows])
-        blueprint, computing = prepare(setup, executor or ExecutorChoice(), samples, kept)
-        clear = in_clear(mechanism, blueprint.layout)
+        blueprint, computing = prepare(setup, run.executor or ExecutorChoice(), samples, kept)
+        layout = blueprint.layout
+        steps = Steps({**run.parts, **dict(parts_of(self, "learning"))}, StepRun(clients, streams, layout=layout))
         untested = divided.tests.without if self.algorithm.personal else ""
         return SupervisedLearner(
             setup,
             rows=rows,
             tests=lambda: divided.tests,
-            layout=blueprint.layout,
+            layout=layout,
             executor=computing,
             executor_used=blueprint.used,
             server=self.server,
             aggregator=self.aggregation,
             allow_empty=self.allow_empty,
-            notes=(*notes, *filter(None, [clear, untested])),
+            notes=(*notes, *filter(None, [*(step.note for step in steps.listed), untested])),
             streams=streams,
-            mechanism=mechanism,
-            compressor=self.compression,
+            steps=steps,
             store=kept,
-            keeping=keeping,
+            keeping=run.keeping,
             numerics=blueprint.numerics,
             model_bits=self.model_bits,
             flops_per_sample=self.flops_per_sample,

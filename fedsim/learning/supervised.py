@@ -1,11 +1,11 @@
 """Supervised federated learning by handles: nothing is trained before its numbers are needed.
 
-This module builds the lineage of handles; `fedsim.learning.lineage.computation` computes their numbers.
+This module asks (`fedsim.learning.lineage.asked`); what is not known (`known`) is computed (`computed`).
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,45 +13,63 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
 from fedsim.identity import identity
-from fedsim.learning.aggregation.combining import Of, check_of, checked_weights, has_enough, stepped, weighted_mean
+from fedsim.learning.aggregation.combining import (
+    Incoming,
+    Of,
+    WeightedSum,
+    check_of,
+    checked_weights,
+    has_enough,
+    incoming,
+    stepped,
+    weighted_mean,
+)
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.client_evaluations import evaluate_clients, over_clients
-from fedsim.learning.compression.compressors import Compressor, NoCompression
 from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.data.partitions.local_tests import LocalTests
 from fedsim.learning.data.partitions.statistics import label_counts
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
-from fedsim.learning.executors.contracts import Executor, TrainingSetup
-from fedsim.learning.lineage.behaviour import OF_FEDSIM, Behaviour, behaviour_of_rule, identity_of_rule, is_own
-from fedsim.learning.lineage.computation import Computation
-from fedsim.learning.lineage.digests import digest_of
-from fedsim.learning.lineage.handles import (
-    Combined,
-    ModelHandle,
-    Recipe,
-    Training,
+from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, TrainingSetup
+from fedsim.learning.lineage import asked
+from fedsim.learning.lineage.asked import Combined, Recipe
+from fedsim.learning.lineage.behaviour import (
+    OF_FEDSIM,
+    Behaviour,
+    behaviour_of_rule,
+    identity_of_rule,
+    is_own,
+    name_of,
 )
+from fedsim.learning.lineage.computed import Computation
+from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.evaluated import Evaluations
 from fedsim.learning.lineage.keeping import Keeping
+from fedsim.learning.lineage.known import Known
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
-from fedsim.learning.lineage.recipes import Aggregation, Combination
-from fedsim.learning.lineage.updates import Updates, bases_of, digest_of_all, follow
+from fedsim.learning.lineage.updates import Updates
+from fedsim.learning.lineage.verification import Verification, distrust, trusted
 from fedsim.learning.local_training import check_batches, checked_probe, probe_samples
 from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.models.channels import NarrowModel, Widths
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import Architecture
+from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.steps.listed import Steps
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.memory import NoStore
 from fedsim.learning.tasks.scores import own_task
-from fedsim.learning.update_metrics import deviations, measure
+from fedsim.learning.update_metrics import checked_fresh_weights, deviations, measure
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
+
+ARITHMETIC: Final = 3
+"""Version of fedsim's arithmetic in digests: one more whenever a change of the code changes a result's bits."""
 
 
 class SupervisedLearner:
@@ -80,9 +98,8 @@ class SupervisedLearner:
         executor: Executor,
         server: ServerOptimizer,
         streams: Streams,
-        mechanism: Any = None,
+        steps: Steps,
         aggregator: Aggregator | None = None,
-        compressor: Compressor | None = None,
         store: Store | None = None,
         keeping: Keeping | None = None,
         numerics: str = "",
@@ -99,13 +116,31 @@ class SupervisedLearner:
         self._find_tests = tests or (lambda: LocalTests(rows, held_out=False))
         self.store: Store = NoStore() if store is None else store
         self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
-        self.steps = Steps(layout, streams, mechanism, compressor or NoCompression())
-        of_steps = "".join(behaviour_of_rule(one).text for one in (mechanism, compressor) if is_own(one))
+        self.steps, made_of = steps, [step.made_of for step in steps.listed]
+        of_steps = "".join(behaviour_of_rule(one).text for one in made_of if is_own(one))
         self._messages = Messages(self.steps, local.part, of_steps)
-        more = self._messages, self.store, keeping or Keeping(), local
-        self._results = Computation(layout, executor, rows, setup, numerics, behaviour.text, streams, *more)
+        self._known = Known(self.store, keeping or Keeping())
+        self._computation = Computation(executor, rows, streams, self._messages, local, self._known)
+        other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
+        made_by = digest_of(ARITHMETIC, numerics, setup.data.digest, *other, *filter(None, (behaviour.text,)))
+        basis = trusted(made_by, self.store)
+        trained_by = ", ".join(name_of(one) for one in (setup.model, setup.task, setup.algorithm) if is_own(one))
+        self._verification = Verification(
+            self._known,
+            executor.fingerprint,
+            trained_by or "machine or release",
+            lambda: distrust(made_by, self.store),
+            self._computation.train_again,
+        )
+        self._computation.afterwards = self._verification.run_pending
+        shards = [digest_of(part.tobytes()) for part in rows]
+        self._evaluations = Evaluations(
+            self._computation, self._verification, setup, layout, basis, rows, shards, streams
+        )
+        self._in_use = 0
+        self._newest: asked.Model | None = None
         self._setup, self._flops_per_sample, self._smallest_batch = setup, flops_per_sample, layout.smallest_batch
-        self._local, self._server, self._mechanism = setup.local, server, mechanism
+        self._local, self._server = setup.local, server
         whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
         received, sent = local.bits(self.steps.bits)
         self.model_bits: float = received if model_bits is None else model_bits * (received / whole_bits)
@@ -118,29 +153,33 @@ class SupervisedLearner:
         rules = own if self._aggregator.adds_up else (*own, identity_of_rule(self._aggregator))
         rule = identity_of_rule(server)
         self._server_identity = digest_of(rule, *rules) if rules else rule
-        own_parts = [one for one in (server, self._aggregator, compressor, mechanism) if is_own(one)]
+        own_parts = [one for one in (server, self._aggregator, *reversed(made_of)) if is_own(one)]
         behaviours = [behaviour, *map(behaviour_of_rule, own_parts)]
         self.notes = (*notes, *(one.untold for one in behaviours if one.untold))
         done = [one.text for one in behaviours if one.text and not one.untold]
-        done += filter(None, (self._results.behaviour_of_metrics,))
+        done += filter(None, (self._evaluations.behaviour_of_metrics,))
         self._made_of = digest_of(setup.data.digest, *done) if done else setup.data.digest
         self.executor_used: ExecutorUsed | None = executor_used
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
-        model, basis = identity(setup.model), self._results.basis
+        model = identity(setup.model)
         work = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
         keeps = setup.local.keep_optimizer_state or local.algorithm.remembers
-        self._updates = Updates(work, self._results.shards, self._messages, local, keeps=keeps)
+        self._updates = Updates(work, shards, self._messages, local, keeps=keeps)
         initial = digest_of("initial", basis, model, str(setup.data.shape), setup.outputs, setup.seed)
-        self._initial = ModelHandle(initial, 0, vector=layout.initial)
+        self._initial = asked.Model(initial, 0, vector=layout.initial)
+        self._layout = layout
 
     @property
     def trainings(self) -> int:
         """How many trainings this learner has computed; those found in the store do not count."""
-        return self._results.runs.trained
+        return self._computation.trained
 
     @property
     def work(self) -> Work:
-        return self._results.work
+        """What has been computed so far; a training that has not run so far counts as found."""
+        trained, of = self._computation.trained, self._evaluations
+        found = max(0, self._in_use - trained)
+        return Work(trained, found, of.evaluated, of.evaluations_found, of.probed, of.probes_found)
 
     @property
     def architecture(self) -> Architecture:
@@ -186,101 +225,100 @@ class SupervisedLearner:
     ) -> Sequence[Update]:
         """Return what each client of a cohort would send; refuse releases without a mechanism."""
         made = releases or {}
-        if made and self._mechanism is None:
+        if made and not self.steps.releases:
             raise ScenarioError("privacy: an update is to be released, but the learner has no mechanism")
-        return self._updates.of(cast(ModelHandle, model), client, made, work, repeat, level, drawn)
+        return self._updates.of(cast(asked.Model, model), client, made, work, repeat, level, drawn)
 
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
     ) -> Model:
         """Return the next model, or ``model`` where fewer updates have a weight than the aggregation needs."""
         check_of(of)
-        current, delivered = cast(ModelHandle, model), cast(Sequence[Training], updates)
+        current, delivered = cast(asked.Model, model), cast(Sequence[asked.Update], updates)
         chosen = checked_weights(weights, len(delivered), "updates")
         if not has_enough(self._aggregator, chosen):
             return model
         self._updates.aggregated(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
-        bases = bases_of(delivered)
-        moved = of == "model" and any(base.digest != current.digest for base in bases)
+        moved = of == "model" and any(update.base.digest != current.digest for update in delivered)
         kind = "aggregate-models" if moved else "aggregate"
-        digest = digest_of(kind, self._server_identity, current.digest, digest_of_all(delivered), chosen.tobytes())
-        results = self._results
-        recipe = Aggregation(
-            self._aggregator,
-            self._server,
-            results.layout.parameters,
-            current,
-            delivered,
-            chosen,
-            self._messages.sent,
-            moved=moved,
-            sum_of=None if self._algorithm.plain else self._algorithm.sum_of(delivered, chosen),
-            noise=self._messages.server_noise(delivered, chosen),
-        )
-        results.count(delivered)
-        following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
-        following.stale = any(base is not current for base in bases)
-        follow(delivered, following)
-        return following
+        sent = "".join([update.digest for update in delivered])
+        digest = digest_of(kind, self._server_identity, current.digest, sent, chosen.tobytes())
+        parameters = self._layout.parameters
+
+        def begin() -> Incoming:
+            return self._sum_of(current, delivered, chosen)
+
+        def end(total: Incoming) -> Combined:
+            return total.stepped(parameters, current.vector, current.server_state)
+
+        self._use(delivered)
+        return self._made(digest, current.version + 1, Recipe([current], end, delivered, chosen.tolist(), begin, moved))
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
-        merged = [cast(ModelHandle, model) for model in models]
+        merged = [cast(asked.Model, model) for model in models]
         chosen = checked_weights(weights, len(merged), "models", of_a_mean=True)
 
-        def combine() -> Combined:
+        def mean(_: None) -> Combined:
             return weighted_mean([model.vector for model in merged], chosen), None
 
         digest = digest_of("merge", *(model.digest for model in merged), chosen.tobytes())
         after = max(model.version for model in merged) + 1 if version is None else version
-        return self._made(digest, after, Combination(merged, combine), merged)
+        return self._made(digest, after, Recipe(merged, mean))
 
     def trained(self, base: Model, update: Update) -> Model:
-        start, sent = cast(ModelHandle, base), cast(Training, update)
+        start, sent = cast(asked.Model, base), cast(asked.Update, update)
         self._updates.aggregated([sent])
+        parameters, plain = self._layout.parameters, FedAvg()
 
-        def combine() -> Combined:
-            return (start.vector.astype(np.float64) + self._messages.sent(sent)).astype(np.float32), None
+        def end(total: Incoming) -> Combined:
+            return total.stepped(parameters, start.vector, None)
 
-        digest = digest_of("trained", start.digest, sent.digest)
-        self._results.count([sent])
-        return self._made(digest, start.version + 1, Combination([start], combine, sent), [start], 1)
+        self._use([sent])
+        recipe = Recipe([start], end, [sent], [1.0], lambda: WeightedSum(plain, start.vector))
+        return self._made(digest_of("trained", start.digest, sent.digest), start.version + 1, recipe)
 
     def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
-        current, target, rule = cast(ModelHandle, model), cast(ModelHandle, mean), optimizer or self._server
+        current, target, rule = cast(asked.Model, model), cast(asked.Model, mean), optimizer or self._server
         if rule.adds_update:
             return mean
 
-        def combine() -> Combined:
+        def step(_: None) -> Combined:
             update = (target.vector.astype(np.float64) - current.vector).astype(np.float32)
-            return stepped(rule, self._results.layout.parameters, current.vector, update, current.server_state)
+            return stepped(rule, self._layout.parameters, current.vector, update, current.server_state)
 
         digest = digest_of("server-step", identity_of_rule(rule), current.digest, target.digest)
-        return self._made(digest, target.version, Combination([current, target], combine), [current, target])
+        return self._made(digest, target.version, Recipe([current, target], step))
 
     def with_state_of(self, model: Model, previous: Model) -> Model:
-        current, last = cast(ModelHandle, model), cast(ModelHandle, previous)
+        current, last = cast(asked.Model, model), cast(asked.Model, previous)
         if self._server.adds_update or current is last:
             return model
 
-        def combine() -> Combined:
+        def both(_: None) -> Combined:
             return current.vector, last.server_state
 
         digest = digest_of("with-state-of", current.digest, last.digest)
-        return self._made(digest, current.version, Combination([current, last], combine), [current, last])
+        return self._made(digest, current.version, Recipe([current, last], both))
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
-        return measure(self._results, cast(Sequence[Training], updates), needs)
+        used = cast(Sequence[asked.Update], updates)
+        self._use(used if needs else ())
+        return measure(self._evaluations, self._layout.parameters, used, needs, self._newest)
 
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
-        new, old = cast(Sequence[Training], fresh), cast(Sequence[Training], stale)
-        return deviations(self._results, new, fresh_weights, old)
+        new, old = cast(Sequence[asked.Update], fresh), cast(Sequence[asked.Update], stale)
+        weights = checked_fresh_weights(len(new), fresh_weights)
+        if not len(old) or not weights.sum() > 0:
+            return np.zeros(len(old))
+        self._use((*new, *old))
+        return deviations(self._computation, self._layout.parameters, new, weights, old)
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
         most = None if samples is None else checked_probe(samples)
-        losses = self._results.probe_losses(cast(ModelHandle, model), client.tolist(), most, round_)
+        losses = self._evaluations.probe_losses(cast(asked.Model, model), client.tolist(), most, round_)
         return np.array(losses, dtype=np.float64)
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
@@ -292,30 +330,48 @@ class SupervisedLearner:
     def start_evaluation(self, model: Model) -> PendingEvaluation:
         if self._algorithm.algorithm.personal:
             return KnownEvaluation(over_clients(self.evaluate_clients(model)))
-        return self._results.start_evaluation(cast(ModelHandle, model))
+        return self._evaluations.start_evaluation(cast(asked.Model, model))
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations:
         return evaluate_clients(
-            self._results, cast(ModelHandle, model), self._tests, self._algorithm, self._updates.states
+            self._evaluations, cast(asked.Model, model), self._tests, self._algorithm, self._updates.states
         )
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
         """Return a model's arrays under the names in its module; the store has the model then."""
         vector = self.vector(model)
-        self._results.kept.put(cast(ModelHandle, model))
-        return self._results.layout.named(vector)
+        self._known.put(cast(asked.Model, model))
+        return self._layout.named(vector)
 
     def flush(self) -> None:
-        self._results.flush()
+        self._evaluations.flush()
 
     def vector(self, model: Model) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, training what is needed."""
-        return self._results.vector(cast(ModelHandle, model))
+        return self._computation.vector(cast(asked.Model, model))
 
-    def _made(
-        self, digest: str, version: int, recipe: Recipe, after: Sequence[ModelHandle], trainings: int = 0
-    ) -> ModelHandle:
+    def _made(self, digest: str, version: int, recipe: Recipe) -> asked.Model:
         """Return a model that has no numbers yet."""
-        model = ModelHandle(digest, version, recipe, after=after, trainings=trainings)
-        self._results.shorten(model, self._updates.states.values())
+        model = self._newest = asked.Model(digest, version, recipe)
+        self._computation.bound(model, self._updates.states)
         return model
+
+    def _sum_of(self, model: asked.Model, updates: Sequence[asked.Update], weights: FloatArray) -> Incoming:
+        """Begin the sum of updates, with the server's noise if it adds any."""
+        noise, optimizer = self._messages.server_noise(updates, weights), self._server
+        if noise is not None:
+            noised = WeightedSum(optimizer, model.vector)
+            noised.add_whole(noise())
+            return noised
+        of_algorithm = None if self._algorithm.plain else self._algorithm.sum_of(updates, weights)
+        if of_algorithm is not None:
+            return of_algorithm(optimizer, model.vector)
+        return incoming(self._aggregator, optimizer, model.vector, len(updates))
+
+    def _use(self, updates: Sequence[asked.Update]) -> None:
+        """Count updates that are in use, each once, and compare some of those that the store has."""
+        new = [update for update in updates if not update.used]
+        for update in new:
+            update.used = True
+        self._in_use += len(new)
+        self._verification.of_trainings(new)

@@ -39,6 +39,22 @@ def own_modes() -> Iterator[None]:
 
 
 @contextmanager
+def fast_modes() -> Iterator[None]:
+    """Allow kernels that are chosen by a trial, add in any order or round inputs; within `own_modes`."""
+    import torch
+
+    cudnn, before = torch.backends.cudnn, torch.get_float32_matmul_precision()
+    now = cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32
+    cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32 = True, False, True
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+        cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32 = now
+
+
+@contextmanager
 def _of_the_process(torch: Any) -> Iterator[None]:
     """Set modes that all threads share: by the first that comes in, until the last one has left."""
     global _inside  # noqa: PLW0603 - the modes are globals of torch

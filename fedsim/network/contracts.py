@@ -27,6 +27,7 @@ from fedsim.capabilities import Capable
 from fedsim.clock import Environment
 from fedsim.errors import PartError, ScenarioError
 from fedsim.network.transfers import SHARED_MEDIUM, SharedMedium
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 
 
@@ -323,32 +324,32 @@ class Network(Capable, Protocol):
     Examples
     --------
     >>> from fedsim.network import TwoSpeed
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> network: Network = TwoSpeed(std_s=0.0)  # a fast and a slow client, without noise
-    >>> network.build(np.zeros((2, 2)), Streams(0)).expected_uplink_s(bits=1e6).tolist()
+    >>> network.build(RunSetup.at(np.zeros((2, 2)), Streams(0))).expected_uplink_s(bits=1e6).tolist()
     [0.2, 0.9]
     """
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
+    def build(self, run: RunSetup) -> Links:
         """Return the links of one run.
 
         Parameters
         ----------
-        positions_m : positions of the clients in metres, the base station at the origin, shape (K, 2)
-        streams : random streams of the run
+        run : what a part may read of its run
         """
         ...
 
 
-def build_links(network: Network, positions_m: FloatArray, streams: Streams) -> Links:
-    """Return the links that a network builds for one run; `positions_m` has shape (K, 2), as in `Network.build`."""
-    links: object = NETWORK.checked(network).build(positions_m, streams)
+def build_links(network: Network, run: RunSetup) -> Links:
+    """Return the links that a network builds for one run."""
+    links: object = NETWORK.checked(network).build(run)
     built = f"network: {type(network).__name__}.build returned a {type(links).__name__}"
     if not isinstance(links, Links):
         raise PartError(built, "allowed: links that derive from fedsim.network.Links")
     if any(links.shared) and type(links).open is Links.open:
         raise PartError(f"{built} that shares a direction", "allowed: links that share one with a method open")
-    return LINKS.checked(links, clients=len(positions_m))
+    return LINKS.checked(links, clients=run.clients)
 
 
 NETWORK: Final = Contract("network", Network, {"build": Free()})

@@ -30,9 +30,10 @@ class LatencyLaw(Protocol):
     ...     def mean_s(self):
     ...         return self.longest_s / 2
     >>> from fedsim.network import LatencyNetwork
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> network = LatencyNetwork(downlink="zero", uplink=Uniform(longest_s=3.0))
-    >>> network.build(np.zeros((2, 2)), Streams(0)).expected_uplink_s(bits=1e6).tolist()
+    >>> network.build(RunSetup.at(np.zeros((2, 2)), Streams(0))).expected_uplink_s(bits=1e6).tolist()
     [1.5, 1.5]
     """
 

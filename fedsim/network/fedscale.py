@@ -18,6 +18,7 @@ from fedsim.network.contracts import LinkFacts, Links
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.per_client import ClientValues, PerClient, one_number, values_of
 from fedsim.registry import Component, Slot
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.traces import Mapped, capacities_of
 from fedsim.units import KILOBITS_PER_SECOND, KilobitsPerSecond, Positive
@@ -73,9 +74,9 @@ class FedScaleNetwork(Component):
             )
         return self
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        links = RateLinks(_BITS_PER_KBIT * self._kbps(len(positions_m), streams))
-        return TRANSPORT.checked(self.transport).over(links, streams)
+    def build(self, run: RunSetup) -> Links:
+        links = RateLinks(_BITS_PER_KBIT * self._kbps(run.clients, run.streams))
+        return TRANSPORT.checked(self.transport).over(links, run.streams)
 
     def _kbps(self, clients: int, streams: Streams) -> FloatArray:
         if self.path is not None:

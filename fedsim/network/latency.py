@@ -16,6 +16,7 @@ from fedsim.network.distributions import LATENCY_LAW, LATENCY_LAWS, LatencyLaw, 
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component, Slot
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import NonNegative, Seconds
 
@@ -40,10 +41,11 @@ class LatencyNetwork(Component):
 
     Examples
     --------
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> second = {"kind": "constant", "value_s": 1.0}
     >>> network = LatencyNetwork(downlink="zero", uplink=second, uplink_factor=[1.0, 2.5])
-    >>> links = network.build(np.zeros((2, 2)), Streams(0))
+    >>> links = network.build(RunSetup.at(np.zeros((2, 2)), Streams(0)))
     >>> links.uplink_s(np.array([1, 0]), draw=1, start_s=np.zeros(2), bits=1e6).tolist()
     [2.5, 1.0]
     """
@@ -59,17 +61,18 @@ class LatencyNetwork(Component):
     def requires(self) -> frozenset[str]:
         return frozenset() if isinstance(self.transport, NoTransport) else frozenset({MODEL_BITS})
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        clients = len(positions_m)
+    def build(self, run: RunSetup) -> Links:
+        clients = run.clients
         factor = np.ones(clients)
         if self.spread_sigma:
-            z = normal_quantile(streams.uniform("latency-spread", np.arange(factor.size)))
+            z = normal_quantile(run.streams.uniform("latency-spread", np.arange(factor.size)))
             factor = np.exp(self.spread_sigma * z - self.spread_sigma**2 / 2)
         down, up = (
-            factor * values_of(self, name, clients, streams, "network") for name in ("downlink_factor", "uplink_factor")
+            factor * values_of(self, name, clients, run.streams, "network")
+            for name in ("downlink_factor", "uplink_factor")
         )
         laws = LATENCY_LAW.checked(self.downlink), LATENCY_LAW.checked(self.uplink)
-        return TRANSPORT.checked(self.transport).over(LatencyLinks(*laws, down, up, streams), streams)
+        return TRANSPORT.checked(self.transport).over(LatencyLinks(*laws, down, up, run.streams), run.streams)
 
 
 @dataclass(frozen=True)
@@ -118,8 +121,9 @@ class TwoSpeed(Component):
 
     Examples
     --------
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
-    >>> links = TwoSpeed(std_s=0.0).build(np.zeros((4, 2)), Streams(0))
+    >>> links = TwoSpeed(std_s=0.0).build(RunSetup.at(np.zeros((4, 2)), Streams(0)))
     >>> links.expected_uplink_s(bits=1e6).round(3).tolist()
     [0.125, 0.2, 0.8, 0.9]
     """
@@ -142,8 +146,8 @@ class TwoSpeed(Component):
                 )
         return self
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "TwoSpeedLinks":
-        clients = len(positions_m)
+    def build(self, run: RunSetup) -> "TwoSpeedLinks":
+        clients = run.clients
         fast, slow = clients // 2, clients - clients // 2
         centre = np.concatenate(
             [
@@ -151,7 +155,7 @@ class TwoSpeed(Component):
                 _climb(self.slow_from_s, self.slow_to_s, slow),
             ]
         )
-        return TwoSpeedLinks(centre, self.std_s, self.floor_s, streams)
+        return TwoSpeedLinks(centre, self.std_s, self.floor_s, run.streams)
 
 
 def _climb(low: float, high: float, number: int) -> FloatArray:

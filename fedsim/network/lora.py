@@ -25,7 +25,7 @@ from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Sha
 from fedsim.network.transfers import SharedMedium
 from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component, Slot
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 from fedsim.units import DECIBELS, SPEED_OF_LIGHT_M_PER_S, Decibels, Hertz, Positive, linear_to_db
 
 FACTORS: Final = np.arange(7, 13)
@@ -128,12 +128,12 @@ class LoRa(Component):
         """Probability that packets of two clients of one spreading factor overlap on a channel."""
         return min(2.0 * self.uplink_duty_cycle, 1.0) / self.channels
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "LoRaLinks":
+    def build(self, run: RunSetup) -> "LoRaLinks":
         radio = Cell(path_loss=self.path_loss, shadowing=self.shadowing, shadowing_sigma_db=self.shadowing_sigma_db)
-        distance_m, loss_db = radio.losses(positions_m, np.zeros((1, 2)), streams)
+        distance_m, loss_db = radio.losses(run.positions_m, np.zeros((1, 2)), run.streams)
         snr = [
             mean_snr(
-                values_of(self, name, len(positions_m), streams, "network"),
+                values_of(self, name, run.clients, run.streams, "network"),
                 loss_db[:, 0],
                 self.bandwidth_hz,
                 self.noise_figure_db,
@@ -141,7 +141,7 @@ class LoRa(Component):
             for name in ("downlink_power_dbm", "uplink_power_dbm")
         ]
         down, up = (self.factors(of) for of in snr)
-        facts = LinkFacts(positions_m=positions_m, distance_m=distance_m[:, 0], snr=np.stack(snr))
+        facts = LinkFacts(positions_m=run.positions_m, distance_m=distance_m[:, 0], snr=np.stack(snr))
         return LoRaLinks(self, down, up, facts, Directions(up=self.collisions == "aloha"))
 
     def factors(self, snr: FloatArray) -> IntArray:

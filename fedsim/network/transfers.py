@@ -23,11 +23,12 @@ class Transfer(ABC):
     >>> import numpy as np
     >>> from fedsim.clock import Clock
     >>> from fedsim.network import Cell
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> uplink = {"sharing": "first-come", "bandwidth_hz": 1e6}
     >>> cell = Cell(uplink=uplink, access="none", fading="none", shadowing_sigma_db=0.0)
     >>> clock = Clock()
-    >>> upload = cell.build(np.array([[20.0, 0.0]]), Streams(0)).open(clock).uplink(0, bits=7.4e6)
+    >>> upload = cell.build(RunSetup.at(np.array([[20.0, 0.0]]), Streams(0))).open(clock).uplink(0, bits=7.4e6)
     >>> clock.run(until=0.5)
     >>> round(upload.sent_bits() / 7.4e6, 3), upload.done.triggered
     (0.5, False)
@@ -108,11 +109,12 @@ class SharedMedium(ABC):
     >>> import numpy as np
     >>> from fedsim.clock import Clock
     >>> from fedsim.network import Cell
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> uplink = {"sharing": "equal", "bandwidth_hz": 1e6}
     >>> cell = Cell(uplink=uplink, access="none", fading="none", shadowing_sigma_db=0.0)
     >>> clock = Clock()
-    >>> medium = cell.build(np.array([[20.0, 0.0], [0.0, 20.0]]), Streams(0)).open(clock)
+    >>> medium = cell.build(RunSetup.at(np.array([[20.0, 0.0], [0.0, 20.0]]), Streams(0))).open(clock)
     >>> uploads = [medium.uplink(client, bits=7.4e6) for client in (0, 1)]  # each alone would take 1 s
     >>> clock.run(until=uploads[1].done)
     >>> round(clock.now, 3)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import numpy as np
 from simpy import Environment
@@ -17,21 +17,20 @@ from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.per_client import at, by_value, is_one
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.workload import Workload
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 
 _YEAR_S: Final = 365 * 86_400.0
 
 
-class Run:
-    """The parts of one run with K clients.
+class Run(RunSetup):
+    """The parts of one run with K clients: the argument ``run`` of ``effects(run)``, and of an effect's ``build(run)``.
 
     Attributes
     ----------
     env : clock
-    streams, links, compute, availability : random streams, links, compute times, and when clients are online
+    links, compute, availability : links, compute times, and when clients are online
     workload : sizes of messages, and samples of the work
     effects : what changes participations beside these, in order (`fedsim.rounds.effects.contract.Effects`)
-    clients : K
     shared : whether downlink, work and uplink take place on a medium that clients share
     medium : that medium; None where clients share nothing
     """
@@ -39,16 +38,16 @@ class Run:
     def __init__(
         self,
         env: Environment,
-        streams: Streams,
+        setup: RunSetup,
         links: Links,
         compute: ComputeTimes,
         availability: Availability,
         workload: Workload,
         effects: Any = (),
     ) -> None:
-        self.env, self.streams, self.links, self.compute = env, streams, links, compute
+        super().__init__(setup.clients, setup.streams, setup.positions_m, setup.flops_per_sample)
+        self.env, self.links, self.compute = env, links, compute
         self.availability, self.workload, self.effects = availability, workload, effects
-        self.clients = workload.samples.size
         self.shared = links.shared.down, False, links.shared.up
         self.medium: SharedMedium | None = links.open(env) if any(self.shared) else None
         self._setups: dict[float, Delay] = {}
@@ -94,7 +93,8 @@ class Run:
     def seconds(self, plan: Plan, phase: int, members: IntArray | slice, start_s: FloatArray) -> FloatArray:
         """Return how long members work, or their own links take for their messages, shape (m,)."""
         if phase == COMPUTE:
-            return plan.compute_s[members] * plan.work[members]
+            compute_s = plan.compute_s[members]
+            return compute_s if plan.works_whole else compute_s * plan.work[members]
         links = self.links if phase == DOWNLINK or plan.links is None else plan.links
         take_s = links.downlink_s if phase == DOWNLINK else links.uplink_s
         client, bits = plan.client[members], plan.bits[phase // 2]
@@ -137,16 +137,16 @@ class Run:
             air_s[sending] += by_value(sizes[sending], of)
         return air_s
 
-    def transfer(self, plan: Plan, phase: int, i: int, bits: float, setup_s: float = 0.0) -> Transfer:
-        """Start the transfer of a member over the shared medium, or the set-up before it."""
-        medium, client = cast(SharedMedium, self.medium), int(plan.client[i])
-        start = medium.downlink if phase == DOWNLINK else medium.uplink
+    def transfer(self, phase: int, client: int, bits: float, setup_s: float = 0.0) -> Transfer:
+        """Start the transfer of a client over the shared medium, or the set-up before it."""
+        medium: Any = self.medium
+        start: Callable[[int, float], Transfer] = medium.downlink if phase == DOWNLINK else medium.uplink
         if setup_s <= 0:
             return start(client, bits)
         if setup_s not in self._setups:
             self._setups[setup_s] = Delay(self.env, setup_s)
         setup = self._setups[setup_s]
-        transfer = medium.start_after(setup, phase // 2, client, bits)
+        transfer: Transfer | None = medium.start_after(setup, phase // 2, client, bits)
         if transfer is None:
             transfer = delayed = AfterSetUp(self.env, partial(start, client, bits))
             setup.hold(delayed.begin)

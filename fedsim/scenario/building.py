@@ -9,14 +9,16 @@ import numpy as np
 from fedsim.answers import in_words
 from fedsim.capabilities import FLOPS
 from fedsim.clock import Clock
-from fedsim.devices import Availability, ComputeTimes, EligibleClients
+from fedsim.devices import Availability, EligibleClients
 from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME
 from fedsim.errors import PartError
 from fedsim.history import Recorder
 from fedsim.identity import parts_of
-from fedsim.learning import ExecutorChoice, Keeping, Learner
+from fedsim.learning import ExecutorChoice, Keeping, Learner, TrainingRun
 from fedsim.learning.contracts import LEARNER
 from fedsim.learning.settings import LEARNER_SETTINGS
+from fedsim.learning.steps.listed import BringsSteps
+from fedsim.learning.steps.release import Releases
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.measurements import NUMBERS
 from fedsim.network.contracts import PLACEMENT, build_links
@@ -33,8 +35,8 @@ from fedsim.rounds import (
     Workload,
 )
 from fedsim.rounds.aggregation.weightings import WEIGHTING
-from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.effects.audit.audit import Audit
 from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.effects.of_parts import effects_of
 from fedsim.rounds.effects.privacy_budget import PrivacyBudget
@@ -49,6 +51,7 @@ from fedsim.rounds.server.outside import Decisions, stepped_server_of
 from fedsim.rounds.server.refused import Refused
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.server import RoundRunner
+from fedsim.run_setup import RunSetup
 from fedsim.scenario import Scenario
 from fedsim.scenario.private_parts import sampling_rate
 from fedsim.selectors import SelectorPort
@@ -63,21 +66,20 @@ def build_server(
     on_round: Callable[[Progress], None] | None = None,
     plan: EvaluationPlan | None = None,
     *,
-    audit: bool = False,
     decisions: Decisions | None = None,
 ) -> Server:
     """Return the server process of a run, on its clock."""
     clients = Clients(context.clients)
-    env, check = clients.env, None
-    if audit:
-        books = Audit(context.learner.samples.size, clients.run.medium, context.batteries, context.clients.links)
-        recorder.accounts, check = books.accounts, books.check
+    env = clients.env
+    for effect in clients.effects:
+        if isinstance(effect, Audit):
+            recorder.accounts = effect.accounts
     runner: RoundRunner
     if hierarchy is not None:
-        runner = Cloud(env, context, hierarchy, clients, recorder, check)
+        runner = Cloud(env, context, hierarchy, clients, recorder)
     else:
         make = server_of(context) if decisions is None else stepped_server_of(context, decisions)
-        runner = make(env, context, clients, Rows(recorder, context, check))
+        runner = make(env, context, clients, Rows(recorder, context))
     return Server(env, context, runner, stopping, recorder, plan or EvaluationPlan(), on_round)
 
 
@@ -103,16 +105,18 @@ def build_context(
     privacy = scenario.privacy
     selector = SelectorPort.of(scenario.selector.build())
     chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
-    learner: Learner = LEARNER_SETTINGS.checked(scenario.learning).build(
-        clients=clients,
-        streams=streams,
-        mechanism=None if privacy is None else privacy.applied(),
+    others: dict[str, BringsSteps] = {} if privacy is None else {"privacy": Releases(privacy.applied())}
+    others |= {path: part for path, part in parts_of(scenario) if not f"{path}.".startswith("learning.")}
+    training = TrainingRun(
+        clients,
+        streams,
+        parts=others,
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
         keeping=Keeping.parse(keeping) if isinstance(keeping, str) else keeping,
     )
-    learner = LEARNER.checked(learner, clients=clients)
+    learner: Learner = LEARNER.checked(LEARNER_SETTINGS.checked(scenario.learning).build(training), clients=clients)
     side, accountant = None, None
     labels = DeclaredLabels.of(learner, streams, privacy) if selector.uses_labels else None
     if privacy is not None:
@@ -127,6 +131,8 @@ def build_context(
     run = build_run(scenario, streams, workload)
     if accountant is not None:
         run.effects = Effects([*run.effects, PrivacyBudget(accountant, numbers=not NUMBERS.isdisjoint(selector.needs))])
+    if scenario.results.audit:
+        run.effects = Effects([*run.effects, Audit(clients)])
     free = run.effects.having("free_s")
     late = LATE_RULE.checked(scenario.rounds.late)
     shown = run.shows() | ({} if labels is None else labels.columns())
@@ -166,30 +172,27 @@ def build_context(
 
 def build_run(scenario: Scenario, streams: Streams, workload: Workload) -> Run:
     """Return what the participations of a scenario stand on, with the effects of all of its parts."""
-    clients = scenario.crowd.clients
+    parts, clients = dict(parts_of(scenario)), scenario.crowd.clients
     positions_m = PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams)
+    counts = any(FLOPS in part.requires for part in parts.values())
+    setup = RunSetup(clients, streams, positions_m, workload.learner.flops_per_sample if counts else None)
     run = Run(
         Clock(),
-        streams,
-        build_links(scenario.network, positions_m, streams),
-        _compute_times(scenario, streams, workload.learner),
-        _online(scenario, streams),
+        setup,
+        build_links(scenario.network, setup),
+        COMPUTE_TIME.checked(scenario.devices.compute).build(setup),
+        _online(scenario, setup),
         workload,
     )
     faults = {} if scenario.rounds.faults is None else {"rounds.faults": scenario.rounds.faults}
-    run.effects = effects_of({**dict(parts_of(scenario)), **faults}, run)
+    run.effects = effects_of({**parts, **faults}, run)
     return run
 
 
-def _compute_times(scenario: Scenario, streams: Streams, learner: Learner) -> ComputeTimes:
-    law = COMPUTE_TIME.checked(scenario.devices.compute)
-    return law.build(scenario.crowd.clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
-
-
-def _online(scenario: Scenario, streams: Streams) -> Availability:
+def _online(scenario: Scenario, setup: RunSetup) -> Availability:
     """Return when clients are online."""
     model = scenario.devices.availability
-    online = AVAILABILITY_MODEL.checked(model).build(scenario.crowd.clients, streams)
+    online = AVAILABILITY_MODEL.checked(model).build(setup)
     if not isinstance(online, Availability):
         raise PartError(
             f"devices.availability: {type(model).__name__}.build returned {in_words(online)}",

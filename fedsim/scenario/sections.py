@@ -153,7 +153,8 @@ class Results(Settings):
     ----------
     evaluate_every : rounds between evaluations of the global model on the whole test set, or, where an algorithm
         gives clients models of their own, of these on local test samples; the last model and that at
-        ``rounds.until_s`` are always evaluated
+        ``rounds.until_s`` are always evaluated, and so are the models before the first evaluation that reaches a
+        target, if they are no more than the evaluations of the run
     evaluate_start : whether the first model is evaluated at time 0 too, so that curves begin there
     evaluate_clients : which evaluations are also made on the local test samples of each client: ``"never"``,
         ``"last"``, or a number n for the first one, each n-th after it, and the last one. The history then has the

@@ -1,10 +1,10 @@
 """The tables that a scenario names, read as its run would read them, and nothing else of the run."""
 
-from fedsim.capabilities import FLOPS
 from fedsim.identity import parts_of, user_code
 from fedsim.inputs.tables import reading
 from fedsim.learning.data.partitions.from_file import FilePartition
 from fedsim.network.contracts import build_links
+from fedsim.run_setup import RunSetup
 from fedsim.scenario.file_digests import files_of
 from fedsim.scenario.presence import with_presence
 from fedsim.scenario.scenario import Scenario
@@ -23,12 +23,10 @@ def read_tables(scenario: Scenario) -> tuple[str, ...]:
         if _reads(network) or _reads(scenario.crowd.placement):
             positions_m = scenario.crowd.placement.positions(clients, streams)
             if _reads(network):
-                build_links(network, positions_m, streams)
-        for law in (devices.compute, devices.energy):
+                build_links(network, RunSetup.at(positions_m, streams))
+        for law in (devices.compute, devices.energy, devices.availability):
             if _reads(law):
-                law.build(clients, streams, 1.0 if FLOPS in law.requires else None)
-        if _reads(devices.availability):
-            devices.availability.build(clients, streams)
+                law.build(RunSetup(clients, streams, flops_per_sample=1.0))
     return tuple(read.notes)
 
 

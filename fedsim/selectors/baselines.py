@@ -65,7 +65,9 @@ class Uniform(CohortSelector):
         size, count = self.cohort_size(view), view.count
         if count <= size:
             return Cohort(view.client.copy())
-        return Cohort(view.pick(np.sort(rng.choice(count, size, replace=False))))
+        chosen = rng.choice(count, size, replace=False)
+        chosen.sort()
+        return Cohort(view.pick(chosen))
 
 
 class RoundRobin(CohortSelector):

@@ -33,11 +33,15 @@ _EXAMPLES: Final = "time_to_80%, bits_to_loss<=0.5, time_to_500updates, accuracy
 
 @dataclass(frozen=True)
 class Value:
-    """A metric of one run: a number, or with ``reached`` false the bound up to which the run was watched."""
+    """A metric of one run: a number, or with ``reached`` false the bound up to which the run was watched.
+
+    ``every`` is the number of rounds between the evaluations that it depends on; 0 where it depends on none.
+    """
 
     value: float
     reached: bool = True
     watched: float = math.inf
+    every: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,15 @@ def _first(history: History, quantity: str, sign: str, value: float, unit: str) 
         return Value(math.nan, reached=False, watched=math.nan)
     first_s = history.time_to(quantity, **{"above" if sign == ">=" else "below": value})
     if first_s is None:
-        return Value(far, reached=False, watched=far)
-    return Value(float(spent(history, unit, np.array([first_s]))[0]), watched=far)
+        return Value(far, reached=False, watched=far, every=_every(history))
+    return Value(float(spent(history, unit, np.array([first_s]))[0]), watched=far, every=_every(history))
+
+
+def _every(history: History) -> int:
+    """Return the rounds between evaluations: those of the scenario, or most of those in the table."""
+    if history.find_scenario is not None:
+        return int(history.scenario.describe().get("results", {}).get("evaluate_every", 1))
+    return int(np.diff(history.column("evaluations", "round")).max(initial=1))
 
 
 def _updates(history: History, count: int, unit: str) -> Value:
@@ -131,7 +142,8 @@ def _at(history: History, quantity: str, limit: float, unit: str) -> Value:
     far = watched(history, unit)
     at_s, values = history.curve("time", quantity)
     there = np.flatnonzero(spent(history, unit, at_s) <= limit)
-    return Value(float(values[there[-1]]) if there.size else math.nan, reached=far >= limit, watched=far)
+    value = float(values[there[-1]]) if there.size else math.nan
+    return Value(value, reached=far >= limit, watched=far, every=_every(history))
 
 
 def _last(name: str, table: TableName = "rounds") -> Callable[[History], Value]:

@@ -8,6 +8,7 @@ import numpy as np
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.devices import Availability, AvailabilityModel
 from fedsim.devices.contracts import Kind
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, at_least_two, fits
 
@@ -78,7 +79,7 @@ class _Crowd(Examination):
         self._check_tracker(ids[::2], asked)
 
     def _built(self) -> Availability:
-        law = self._model.build(self._clients, Streams(self._seed))
+        law = self._model.build(RunSetup(self._clients, Streams(self._seed)))
         self.law(isinstance(law, Availability), f"build returned {law!r}; it must be a fedsim.devices.Availability")
         self.law(law.kind in get_args(Kind), f"kind = {law.kind!r} is not allowed; it must be one of {get_args(Kind)}")
         if law.kind == "per-draw":

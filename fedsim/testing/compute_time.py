@@ -8,6 +8,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices import ComputeTime
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, at_least_two, described, fits
 
@@ -76,7 +77,7 @@ class _Crowd(Examination):
         self.requires, self.clients = law.requires, clients
         self.samples = np.random.default_rng(seed).integers(1, 200, clients).astype(np.float64)
         flops = _FLOPS_PER_SAMPLE if FLOPS in law.requires else None
-        self._build = partial(self.ask, "build", law.build, clients, Streams(seed), flops)
+        self._build = partial(self.ask, "build", law.build, RunSetup(clients, Streams(seed), flops_per_sample=flops))
         self._times = self._build()
         for method in ("duration_s", "expected_s"):
             has = callable(getattr(self._times, method, None))

@@ -19,6 +19,7 @@ from fedsim.rounds.effects.kinds import EffectSettings
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 from fedsim.rounds.workload import Workload
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, at_least_two
 
@@ -69,21 +70,22 @@ class _Trial(Examination):
 
     def __init__(self, settings: EffectSettings, clients: int, seed: int) -> None:
         super().__init__(settings)
-        self._clients, self._streams, self._may_end = clients, Streams(seed), settings.may_end
-        self._effect = self.ask("build", settings.build, clients, self._streams)
-        self.law(isinstance(self._effect, Effect), f"build returned {type(self._effect).__name__}, not an Effect")
+        self._clients, self._may_end = clients, settings.may_end
+        setup = RunSetup.at(np.zeros((clients, 2)), Streams(seed))
         self._env = Environment()
         links = LatencyNetwork(downlink=Constant(value_s=_DOWN_S), uplink=Constant(value_s=_UP_S))
-        learner = NoLearning(model_bits=_BITS, samples_per_client=int(_SAMPLES)).build(clients, self._streams)
+        learner = NoLearning(model_bits=_BITS, samples_per_client=int(_SAMPLES)).build(setup)
         run = Run(
             self._env,
-            self._streams,
-            links.build(np.zeros((clients, 2)), self._streams),
+            setup,
+            links.build(setup),
             _Work(),
-            Always().build(clients, self._streams),
+            Always().build(setup),
             Workload(learner),
-            Effects([_Examined(self, self._effect)]),
         )
+        self._effect = self.ask("build", lambda: settings.build(run))
+        self.law(isinstance(self._effect, Effect), f"build returned {type(self._effect).__name__}, not an Effect")
+        run.effects = Effects([_Examined(self, self._effect)])
         self._run = Clients(run)
 
     def ends(self) -> list[tuple[float, ...]]:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from fedsim.errors import ContractError, FedsimError, PartError
+from fedsim.rounds import Run
+from fedsim.run_setup import other_build
 
 T = TypeVar("T")
 
@@ -22,6 +24,8 @@ class Examination:
 
     def __init__(self, part: object, place: str = "") -> None:
         self.name, self.place = type(part).__name__, place
+        if wrong := other_build(part):
+            raise self.error(f"{self.name}: {wrong}")
 
     def law(self, holds: bool | np.bool_, fault: str) -> None:
         """Refuse the part unless a law holds; ``fault`` begins with the member that breaks it."""
@@ -99,7 +103,7 @@ def locked(record: Any) -> Any:
         return owner.view()
     if isinstance(record, Mapping):
         return {name: locked(value) for name, value in record.items()}
-    if is_dataclass(record) and not isinstance(record, type):
+    if is_dataclass(record) and not isinstance(record, type | Run):
         return replace(record, **{field.name: locked(getattr(record, field.name)) for field in fields(record)})
     return record
 

@@ -16,7 +16,8 @@ from fedsim.errors import ContractError
 from fedsim.network import NETWORKS, Links, Network
 from fedsim.network.contracts import Directions, build_links
 from fedsim.network.transfers import SharedMedium, Transfer
-from fedsim.rounds.audit.audit import check_book
+from fedsim.rounds.effects.audit.audit import check_book
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, at_least_two, described, fits, locked
 
@@ -245,8 +246,8 @@ class _Checked(Examination):
                 self.law(right, f"{this} ended with {sent} of {self.bits} bits")
 
     def _build(self) -> Links:
-        given = locked(self.positions_m)
-        links = self.ask("build", lambda: build_links(self.network, given, Streams(self.seed)))
+        run = RunSetup.at(locked(self.positions_m), Streams(self.seed))
+        links = self.ask("build", lambda: build_links(self.network, run))
         return cast(Links, unchecked(links))  # what is wrong is said here with the law that it breaks
 
     def _ask(self, links: Links, way: str, client: IntArray, draw: int, bits: float | None = None) -> FloatArray:

@@ -32,6 +32,7 @@ from fedsim.rounds.server.context import RoundRules, ServerContext
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.view import Knowledge
 from fedsim.rounds.workload import Workload
+from fedsim.run_setup import RunSetup
 from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, alike
@@ -140,12 +141,13 @@ class _Play(Examination):
         self._ends: list[tuple[float, RoundEnd]] = []
         self.env = Environment()
         clients, streams = len(trial.work_s), Streams(0)
-        availability, learner = Always().build(clients, streams), _learner(clients)
+        setup = RunSetup.at(np.zeros((clients, 2)), streams)
+        availability, learner = Always().build(setup), _learner(clients)
         context = ServerContext(
             clients=Run(
                 self.env,
-                streams,
-                LatencyNetwork(downlink=Zero(), uplink=Zero()).build(np.zeros((clients, 2)), streams),
+                setup,
+                LatencyNetwork(downlink=Zero(), uplink=Zero()).build(setup),
                 _WorkTimes(trial),
                 availability,
                 Workload(learner),
@@ -158,7 +160,7 @@ class _Play(Examination):
             knowledge=Knowledge(learner.samples, None),
             rules=RoundRules(policy=cast(RoundPolicy, self)),
         )
-        rows = Rows(Recorder("check"), context, None)
+        rows = Rows(Recorder("check"), context)
         self._server = server_of(context)(self.env, context, Clients(context.clients), rows)
 
     def ends(self) -> list[tuple[float, RoundEnd]]:
@@ -251,4 +253,4 @@ class _Losses(Dropout):
 
 
 def _learner(clients: int) -> Learner:
-    return NoLearning(model_bits=1.0, samples_per_client=10).build(clients, Streams(0))
+    return NoLearning(model_bits=1.0, samples_per_client=10).build(RunSetup(clients, Streams(0)))

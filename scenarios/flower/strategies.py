@@ -13,13 +13,11 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 from digits_app import client_app, server_app
 from flwr.serverapp.strategy import FedAdam, FedAvg, Krum, Strategy
-from matplotlib.figure import Figure
 
+from fedsim import History, draw
 from fedsim.bridges.flower import SimulatedGrid
-from fedsim.history import History, save
 
 COHORT = 10
 SHARES = {"fraction_train": COHORT / 30, "fraction_evaluate": 0.0, "min_available_nodes": COHORT}
@@ -45,7 +43,7 @@ def main() -> None:
         grid = SimulatedGrid(cell, client_app, run_config={"lr": 0.05})
         found[name] = grid.serve(server_app(strategy(), arguments.rounds, TIMEOUT_S))
     print_table(found)
-    save(figure(found), arguments.out / "strategies.png")
+    draw(list(found.values()), labels=list(found), out=arguments.out / "strategies.png")
     print(f"\n{arguments.out / 'strategies.png'}")
 
 
@@ -54,27 +52,12 @@ def print_table(found: dict[str, History]) -> None:
     print(f"{'strategy':>10}" + "".join(f"{title:>15}" for title in titles))
     for name, history in found.items():
         rounds_s, late = (history.column("rounds", column) for column in ("duration_s", "late"))
-        last = history.column("evaluations", "accuracy")[-5:].mean()
         share = late.sum() / history.column("rounds", "selected").sum()
-        cells = f"{rounds_s.mean():>15.3f}{share:>15.1%}{last:>15.1%}"
-        for target in TARGETS:
-            reached_s = history.time_to_accuracy(target)
-            cells += f"{'never' if reached_s is None or not np.isfinite(reached_s) else f'{reached_s:.0f}':>15}"
-        print(f"{name:>10}{cells}")
-
-
-def figure(found: dict[str, History]) -> Figure:
-    drawn = Figure(figsize=(6.0, 3.8), dpi=150, layout="constrained")
-    axes = drawn.subplots()
-    for name, history in found.items():
-        times_s, accuracy = (history.column("evaluations", column) for column in ("time_s", "accuracy"))
-        axes.plot(times_s, accuracy, label=name, linewidth=1.2)
-    axes.set_xlabel("simulated time (s)")
-    axes.set_ylabel("test accuracy")
-    axes.yaxis.set_major_formatter("{x:.0%}")
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(frameon=False)
-    return drawn
+        last = history.column("evaluations", "accuracy")[-5:].mean()
+        times_s = [history.time_to_accuracy(target) for target in TARGETS]
+        cells = [f"{rounds_s.mean():.3f}", f"{share:.1%}", f"{last:.1%}"]
+        cells += ["never" if at_s is None else f"{at_s:.0f}" for at_s in times_s]
+        print(f"{name:>10}" + "".join(f"{cell:>15}" for cell in cells))
 
 
 if __name__ == "__main__":

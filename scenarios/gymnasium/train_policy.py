@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy import stats
 
 from fedsim.bridges.gymnasium import CROWD_WITH_STRAGGLERS, SELECTION
 from fedsim.history import save
+from fedsim.studies.comparing.pairs import t_interval
 
 TARGET: Final = 0.9  # test accuracy
 COHORT: Final = 5
@@ -183,15 +183,15 @@ def print_table(runs: dict[str, list[tuple[float, int, float]]]) -> None:
     """Print the means over the held-out crowds, and the paired difference with its 95 % interval."""
     print(f"{'':>10}{'seconds':>12}{'rounds':>10}{'s a round':>12}{'reached':>10}")
     for name, found in runs.items():
-        seconds, rounds, accuracy = (np.array(column) for column in zip(*found, strict=True))
-        reached = int(np.count_nonzero(accuracy >= TARGET))
-        print(
-            f"{name:>10}{seconds.mean():>12.1f}{rounds.mean():>10.1f}{seconds.sum() / rounds.sum():>12.2f}{reached:>10}"
-        )
-    apart_s = np.array([ours[0] - theirs[0] for ours, theirs in zip(runs["policy"], runs["uniform"], strict=True)])
-    half_s = stats.t.ppf(0.975, apart_s.size - 1) * apart_s.std(ddof=1) / np.sqrt(apart_s.size)
-    sooner = int(np.count_nonzero(apart_s < 0))
-    print(f"policy - uniform: {apart_s.mean():.1f} +- {half_s:.1f} s; sooner in {sooner} of {apart_s.size} crowds")
+        seconds, rounds, accuracy = np.array(found).T
+        means = f"{seconds.mean():>12.1f}{rounds.mean():>10.1f}{seconds.sum() / rounds.sum():>12.2f}"
+        print(f"{name:>10}{means}{int((accuracy >= TARGET).sum()):>10}")
+    apart_s = np.subtract(*(np.array(runs[name])[:, 0] for name in ("policy", "uniform")))
+    half_s = t_interval(apart_s, 0.95).half
+    print(
+        f"policy - uniform: {apart_s.mean():.1f} +- {half_s:.1f} s; sooner in {(apart_s < 0).sum()} of "
+        f"{apart_s.size} crowds"
+    )
 
 
 def drawn(curve: list[float], runs: dict[str, list[tuple[float, int, float]]]) -> Figure:

@@ -1,1 +1,1 @@
-"""Parts of the study `compare_selectors.py`: crowds and methods, runs that can go on, tables and figures."""
+"""Parts of the study `compare_selectors.py`: crowds and methods, figures of runs, tables and pages."""

@@ -1,17 +1,30 @@
-"""The rows of the tables: every selector of the registry, and some of them under other options or conditions."""
+"""The rows of the tables, and their runs: every selector of the registry, and the rows of `rows.toml`."""
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
-from fedsim.selectors import SELECTORS, SelectorPort
-from selector_tables.crowds import BAND_HZ, CROWDS, Crowd
+import numpy as np
 
+from fedsim import Scenario, Study, simulate
+from fedsim.selectors import SELECTORS, SelectorPort
+from fedsim.studies.study import Variant
+
+HERE: Final = Path(__file__).parent
+FACTS: Final[Mapping[str, Any]] = tomllib.loads((HERE / "rows.toml").read_text(encoding="utf-8"))
+TABLES: Final = tuple(FACTS["tables"])
 UNIFORM: Final = "uniform"
-EVERY: Final = tuple(CROWDS)
 DIVIDE: Final = ("joint-bandwidth", "ocean", "age-based")
 """Selectors that divide the band themselves: in a cell they need links of one client each, and so does their pair."""
+EVIDENCE: Final = (", exact numbers", ", slow fading", ", noise corrected", ", uploads of 0.2 s")
+"""Ends of the names of rows that show why another row loses; a page names them in sentences and columns."""
+ALONE: Final = {"pause-enumeration": TABLES, "all-compute": ("privacy",), **dict.fromkeys(DIVIDE, ("privacy", "open"))}
+"""Tables that a selector cannot be in as it is: too many sets, norms that are no private answers, bands of one."""
+ELSEWHERE: Final = frozenset({"fedsampling", "fixed-ratio", "poisson"})
+"""Selectors of samples and not of clients, which `scenarios/fedsampling` compares, and of central privacy."""
 
 
 @dataclass(frozen=True)
@@ -20,121 +33,61 @@ class Method:
 
     kind: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    beside: str = UNIFORM  # has the same conditions
-    tables: tuple[str, ...] = EVERY
+    changes: Sequence[str] = ()
+    beside: str = UNIFORM
+    tables: Sequence[str] = TABLES
 
-    def selector(self, crowd: Crowd, seed: int) -> dict[str, Any]:
-        """Return the selector's table of a scenario."""
-        allowed = SELECTORS.option_names(self.kind)
-        common = {"cohort": crowd.cohort, "tau_min_s": 0.15 * crowd.deadline_s(seed)}
-        taken = {name: value for name, value in common.items() if name in allowed}
-        if self.kind == "fedcs":
-            taken |= {"deadline_s": crowd.deadline_s(seed)}
-        return {"kind": self.kind, **taken, **OPTIONS.get(self.kind, {}), **self.options}
-
-
-# Options that the crowds ask for, or that are not the default; all bands together are as wide as the shared one.
-OPTIONS: Final[dict[str, dict[str, Any]]] = {
-    **{kind: {"alpha": 20.0} for kind in ("pause", "bsfl", "pause-genie", "pause-enumeration")},
-    **{kind: {"alpha": 20.0, "start": "last"} for kind in ("sa-pause", "pause-vanilla-sa")},
-    "cpow-d": {"samples": 8},
-    "fedcs": {"share": 0.25},
-    "joint-bandwidth": {"bandwidth_hz": BAND_HZ, "snr_gap_db": 3.0},
-    "ocean": {"bandwidth_hz": BAND_HZ, "least_hz": 1e4, "snr_gap_db": 3.0},
-    "bn2-c": {"bandwidth_hz": BAND_HZ},
-    "age-based": {"bandwidth_hz": BAND_HZ},
-}
-_IN_CELLS: Final = ("privacy", "open")
-_OWN: Final = {"network.uplink.sharing": "dedicated", "network.uplink.bandwidth_hz": BAND_HZ / 8}
-_SLOW: Final = {"network.fading.coherence_s": 10.0}
-# A client works two seconds at most on a full battery, and longer clients run empty.
-_BATTERY: Final = {
-    "devices.energy": {
-        "kind": "battery",
-        "capacity_j": 4.0,
-        "initial_from": 0.3,
-        "compute_w": 2.0,
-        "charge_w": 0.05,
-        "least_charge": 0.05,
-    }
-}
-_ASYNCHRONOUS: Final = {"rounds.policy": {"kind": "pisces", "concurrency": 8, "give_up_s": 10.0}}
-_SAFA: Final = {"rounds.policy": {"kind": "safa", "share": 0.3, "max_wait_s": 2.0}}
-_REFLS_SAFA: Final = {
-    "rounds.policy": {"kind": "quorum", "share": 0.1, "max_wait_s": 2.0},
-    "rounds.late": {"kind": "stale", "weight": "constant", "max_staleness": 5},
-}
-VARIANTS: Final[dict[str, Method]] = {
-    "all, by SAFA": Method("all", changes=_SAFA, tables=_IN_CELLS),
-    "all, by REFL's SAFA": Method("all", changes=_REFLS_SAFA, tables=_IN_CELLS),
-    "fedsuv, mean": Method("fedsuv", {"undelivered": "mean"}),
-    "oort, T of cohorts": Method("oort", {"preferred": "cohorts"}),
-    "oort, no blacklist": Method("oort", {"blacklist_after": None}),
-    **{
-        f"{kind}, noise corrected": Method(kind, {"noise": "corrected"}, tables=("privacy",))
-        for kind in ("clustered-similarity", "divfl", "importance")
-    },
-    "pisces, asynchronous": Method("pisces", {}, _ASYNCHRONOUS, "uniform, asynchronous", _IN_CELLS),
-    **{f"{kind}, own bands": Method(kind, {}, _OWN, "uniform, own bands", _IN_CELLS) for kind in DIVIDE},
-    **{
-        f"{kind}, slow fading": Method(kind, {}, _SLOW, "uniform, slow fading", ("open",))
-        for kind in ("best-channel", "proportional-fair")
-    },
-    **{
-        f"{kind}, on batteries": Method(kind, {}, _BATTERY, "uniform, on batteries", ("open",))
-        for kind in ("eafl", "fedzero", "ocean")
-    },
-    **{
-        f"{kind}, own bands, slow fading": Method(
-            kind, {}, {**_OWN, **_SLOW}, "uniform, own bands, slow fading", ("open",)
-        )
-        for kind in ("ocean", "age-based")
-    },
-    "ocean, own bands, uploads of 0.2 s": Method("ocean", {"upload_s": 0.2}, _OWN, "uniform, own bands", ("open",)),
-    "pause, cohorts of 2": Method("pause", {"cohort": 2}, {}, "uniform, cohorts of 2"),
-    "pause-enumeration, cohorts of 2": Method("pause-enumeration", {"cohort": 2}, {}, "uniform, cohorts of 2"),
-    "uniform, asynchronous": Method(UNIFORM, {}, _ASYNCHRONOUS, tables=_IN_CELLS),
-    "uniform, cohorts of 2": Method(UNIFORM, {"cohort": 2}),
-    "uniform, cohorts of 16": Method(UNIFORM, {"cohort": 16}),
-    "uniform, on batteries": Method(UNIFORM, {}, _BATTERY, tables=("open",)),
-    "uniform, own bands": Method(UNIFORM, {}, _OWN, tables=_IN_CELLS),
-    "uniform, own bands, slow fading": Method(UNIFORM, {}, {**_OWN, **_SLOW}, tables=("open",)),
-    "uniform, slow fading": Method(UNIFORM, {}, _SLOW, tables=("open",)),
-}
-EVIDENCE: Final = (", exact numbers", ", slow fading", ", noise corrected", ", uploads of 0.2 s")
-"""Ends of the names of rows that show why another row loses; a page names them in sentences and columns."""
-NOT_BY_ITSELF: Final = {
-    "pause-enumeration": "tries all sets, of which there are too many of a whole cohort: a row with cohorts of 2",
-}
-NOT_IN: Final = {
-    "all-compute": ("privacy", "norms of updates are no private answers: refused before the run starts"),
-}
-"""Selectors that a table cannot have, with the table and the reason."""
-ELSEWHERE: Final = frozenset({"fedsampling", "fixed-ratio", "poisson"})
-"""Selectors of samples and not of clients, which `scenarios/fedsampling` compares, and of central privacy."""
+    def values(self, base: Scenario) -> dict[str, Any]:
+        """Return what the row replaces in a crowd."""
+        told, allowed = base.describe(), SELECTORS.option_names(self.kind)
+        deadline_s = told["rounds"]["policy"]["deadline_s"]
+        common = {"cohort": told["selector"]["cohort"], "tau_min_s": 0.15 * deadline_s}
+        own = {name: value for name, value in common.items() if name in allowed}
+        own |= {"deadline_s": deadline_s} if self.kind == "fedcs" else {}
+        chosen = {"kind": self.kind, **own, **FACTS["options"].get(self.kind, {}), **self.options}
+        changed = {path: value for name in self.changes for path, value in FACTS["changes"][name].items()}
+        return {"selector": chosen, **changed}
 
 
 @cache
 def methods() -> dict[str, Method]:
-    """Return all rows by name: every selector of the registry as it is, and the variants.
-
-    A selector that reads numbers beside updates has a further row in the table with privacy, in which they are exact.
-    """
+    """Return all rows by name; a selector that reads numbers beside updates has one in which they are exact."""
     plain, exact = {}, {}
+    base = crowd("open", 0)
     for kind in sorted(set(SELECTORS.builtin) - ELSEWHERE):
-        if kind in NOT_BY_ITSELF:
-            continue
-        without = _IN_CELLS if kind in DIVIDE else NOT_IN.get(kind, ("", ""))[:1]
-        selector = _port(kind)
-        name = f"{kind} (oracle)" if selector.oracle else kind
-        plain[name] = Method(kind, tables=tuple(table for table in EVERY if table not in without))
-        if selector.numbers:
-            told = {"privacy.side_information": "exact"}
-            exact[f"{kind}, exact numbers"] = Method(kind, {}, told, tables=("privacy",))
-    return {**plain, **exact, **VARIANTS}
+        if own := [table for table in TABLES if table not in ALONE.get(kind, ())]:
+            port = SelectorPort.of(SELECTORS.make_recipe(Method(kind).values(base)["selector"]).build())
+            plain[f"{kind} (oracle)" if port.oracle else kind] = Method(kind, tables=own)
+            if port.numbers:
+                exact[f"{kind}, exact numbers"] = Method(kind, changes=["exact"], tables=("privacy",))
+    return {**plain, **exact, **{name: Method(name.partition(",")[0], **row) for name, row in FACTS["rows"].items()}}
 
 
-def _port(kind: str) -> SelectorPort:
-    """Return a selector as the server sees it."""
-    return SelectorPort.of(SELECTORS.make_recipe(Method(kind).selector(CROWDS["open"], 0)).build())
+def crowd(table: str, seed: int, seconds: float | None = None) -> Scenario:
+    """Return the crowd of a table, with uniform selection; that of phones has the deadline that half of them meet."""
+    base = Scenario.load(HERE / ("phones.toml" if table == "deadline" else "cell.toml")).replace({"seed": seed})
+    if table == "open":
+        base = base.replace({"privacy": "none", "results.noise_to_signal": False, "rounds.until_s": 60.0})
+    return base if seconds is None else base.replace({"rounds.until_s": seconds})
+
+
+@cache
+def met_by_half(seed: int) -> float:
+    """Return the median duration in a first round of all phones."""
+    everyone = {"selector": "all", "rounds": {"count": 1, "policy": "wait-for-all"}, "results.evaluate_every": 2}
+    rows = simulate(crowd("deadline", seed).replace(everyone), store=False)
+    return float(np.median(rows.column("participations", "end_s") - rows.column("participations", "start_s")))
+
+
+def studies_of(table: str, names: Sequence[str] | None, seeds: Sequence[int], seconds: float | None) -> list[Study]:
+    """Return the studies of a table; where each seed has its own deadline, each seed is a study."""
+    asked = methods() if names is None else dict.fromkeys([*names, *(methods()[name].beside for name in names)])
+    own = {name: methods()[name] for name in asked if table in methods()[name].tables}
+    found = []
+    for some in [[seed] for seed in seeds] if table == "deadline" else [seeds]:
+        base = crowd(table, some[0], seconds)
+        if table == "deadline":
+            base = base.replace({"rounds.policy.deadline_s": met_by_half(some[0])})
+        arms = tuple(Variant(name, method.values(base)) for name, method in own.items())
+        found += [Study(table, base, arms, tuple(some), ("final_accuracy",))] if arms else []
+    return found

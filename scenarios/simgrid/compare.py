@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim import History, Scenario, read_run, simulate
+from fedsim import History, Scenario, Study, read_run, simulate
 from fedsim.bridges.replay import Flows, write_replay
 
 SYSTEM_PYTHON: Final = "/usr/bin/python3"
@@ -32,36 +32,7 @@ MODELS: Final = {
     "CM02": ["--model", "CM02", "--delays", "links", "--finer", "--set", *PLAIN],
     "LV08": ["--model", "LV08", "--delays", "links"],
 }
-CLIENTS: Final = 60
-COHORT: Final = 30
-ACCESS: Final = {
-    "kind": "constant",
-    "downlink_bps": 8e6,
-    "uplink_bps": {"kind": "log-normal", "median": 3e6, "sigma": 0.8},
-    "delay_s": 0.005,
-}
-CELLS: Final = {
-    "kind": "graph",
-    "topology": {
-        "kind": "two-tier",
-        "cells": 3,
-        "site_distance_m": 300.0,
-        "fronthaul": {"capacity_bps": 2e7, "delay_s": 0.002},
-        "backhaul": {"capacity_bps": 3e7, "delay_s": 0.01},
-        "radio_bps": 4e7,
-    },
-    "access": ACCESS,
-}
-MESH: Final = {
-    "kind": "graph",
-    "topology": {
-        "kind": "mesh",
-        "range_m": 150.0,
-        "hop": {"capacity_bps": 5e7, "delay_s": 0.003},
-        "radio_bps": 3e7,
-        "backhaul": {"capacity_bps": 1e8, "delay_s": 0.01},
-    },
-}
+GRAPHS: Final = Study.load(Path(__file__).with_name("graphs.toml"))
 
 
 def main() -> None:
@@ -93,31 +64,19 @@ def worlds(run: Path | None, rounds: int) -> dict[str, tuple[Scenario, History]]
 
 def graphs(rounds: int) -> dict[str, Scenario]:
     """Return scenarios on four graphs, about timing only."""
-    base = {
-        "name": "replay",
-        "crowd": {"clients": CLIENTS, "placement": {"kind": "disc", "radius_m": 400.0}},
-        "learning": {"kind": "none", "model_bits": 2e6, "samples_per_client": 100},
-        "devices": {"compute": {"kind": "rate", "samples_per_s": 200.0}},
-        "rounds": {"count": rounds, "policy": "wait-for-all"},
-        "selector": {"kind": "uniform", "cohort": COHORT},
-    }
-    cells = Scenario.model_validate({**base, "network": CELLS})
-    return {
-        "cells": cells,
-        "cells with a deadline": cells.replace({"rounds.policy": {"kind": "deadline", "deadline_s": 3.0}}),
-        "mesh": cells.replace({"network": MESH}),
-        "wide area": cells.replace({"network": wide_area()}),
-    }
+    found = {one.variant: one.scenario.replace({"rounds.count": rounds}) for one in GRAPHS.points}
+    return {**found, "wide area": found["cells"].replace({"network": wide_area()})}
 
 
 def wide_area() -> dict[str, Any]:
     """Return clients whose ways to the cloud have delays from 5 to 157 ms, over three regions."""
-    nodes: list[dict[str, Any]] = [{"id": "cloud", "kind": "cloud"}]
-    edges: list[dict[str, Any]] = []
-    for region, delay_s in enumerate((0.004, 0.04, 0.15)):
-        nodes.append({"id": f"region-{region}", "kind": "router"})
-        edges.append({"source": f"region-{region}", "target": "cloud", "capacity_bps": 4e7, "delay_s": delay_s})
-    for client in range(CLIENTS):
+    regions = [(f"region-{i}", delay_s) for i, delay_s in enumerate((0.004, 0.04, 0.15))]
+    nodes: list[dict[str, Any]] = [
+        {"id": "cloud", "kind": "cloud"},
+        *({"id": at, "kind": "router"} for at, _ in regions),
+    ]
+    edges = [{"source": at, "target": "cloud", "capacity_bps": 4e7, "delay_s": delay_s} for at, delay_s in regions]
+    for client in range(GRAPHS.base.crowd.clients):
         nodes.append({"id": f"home-{client}", "kind": "client", "client": client})
         edge = {"source": f"home-{client}", "target": f"region-{client % 3}", "delay_s": 0.001 + 0.001 * (client % 7)}
         edges.append({**edge, "capacity_bps": 2e6 * (1 + client % 5)})

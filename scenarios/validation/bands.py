@@ -14,24 +14,13 @@ from fedsim.network.radio.mcs import ModulationAndCoding
 from fedsim.network.radio.selectivity import STATES, coherence_bandwidths
 from fedsim.network.radio.tr38901.outdoor import floor_height_m
 from fedsim.streams import Streams
-from validation import BoolArray, FloatArray, Row, exact, share_of
+from validation import PUBLISHED, BoolArray, FloatArray, Row, exact, share_of
 
 UMA_S: Final = 363e-9  # TR 38.901, table 7.7.3-2: normal delay spread in UMa up to 6 GHz
 CEILING_WITHIN: Final = 1e-5
 
-# TR 38.901, table 7.7.2-1: delays in delay spreads, powers in dB.
-DELAYS: Final = np.array(
-    [
-        *(0, 0.3819, 0.4025, 0.5868, 0.4610, 0.5375, 0.6708, 0.5750, 0.7618, 1.5375, 1.8978, 2.2242),
-        *(2.1718, 2.4942, 2.5119, 3.0582, 4.0810, 4.4579, 4.5695, 4.7966, 5.0066, 5.3043, 9.6586),
-    ]
-)
-POWERS_DB: Final = np.array(
-    [
-        *(-13.4, 0, -2.2, -4, -6, -8.2, -9.9, -10.5, -7.5, -15.9, -6.6, -16.7),
-        *(-12.4, -15.2, -10.8, -11.3, -12.7, -16.2, -18.3, -18.9, -16.6, -19.9, -29.7),
-    ]
-)
+DELAYS: Final = np.array(PUBLISHED["tdl_a"]["delays"])
+POWERS_DB: Final = np.array(PUBLISHED["tdl_a"]["powers_db"])
 
 
 def ceilings(effort: float) -> Iterator[Row]:

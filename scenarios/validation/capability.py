@@ -8,6 +8,7 @@ from scipy import stats
 
 from fedsim.devices import COMPUTE_TIMES
 from fedsim.network import NETWORKS
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from validation import FloatArray, Row, exact, mean_of, share_of
 
@@ -17,8 +18,8 @@ FORWARD_AND_BACKWARD = 3.0
 def fedscale(clients: int, seed: int) -> tuple[FloatArray, FloatArray]:
     """Return milliseconds per sample and kbit/s of FedScale-like devices, recovered from what they take."""
     streams = Streams(seed)
-    devices = COMPUTE_TIMES.make({"kind": "fedscale", "batch_size": 1, "steps": 1}).build(clients, streams)
-    links = NETWORKS.make("fedscale").build(np.zeros((clients, 2)), streams)
+    devices = COMPUTE_TIMES.make({"kind": "fedscale", "batch_size": 1, "steps": 1}).build(RunSetup(clients, streams))
+    links = NETWORKS.make("fedscale").build(RunSetup.at(np.zeros((clients, 2)), streams))
     ms = devices.expected_s(np.zeros(clients)) * 1000 / FORWARD_AND_BACKWARD
     return ms, 1 / links.expected_uplink_s(1024.0)
 

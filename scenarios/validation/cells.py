@@ -17,24 +17,14 @@ from fedsim.network.medium.drawn_rules import EqualBand, FairTime
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.shares.multiuser_diversity import efficiency_of_best
 from fedsim.registry import Component
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import thermal_noise_dbm
-from validation import FloatArray, Row, exact, mean_of, share_of, tabulated
+from validation import PUBLISHED, FloatArray, Row, exact, mean_of, share_of, tabulated
 
 QUADRATURE: Final = 1e-7
 
-# TS 38.214 (V16), tables 5.2.2.1-2 and 5.2.2.1-3: bits per symbol, code rate times 1024, efficiency as printed.
-CQI_64QAM: Final = (
-    *((2, 78, 0.1523), (2, 120, 0.2344), (2, 193, 0.3770), (2, 308, 0.6016), (2, 449, 0.8770), (2, 602, 1.1758)),
-    *((4, 378, 1.4766), (4, 490, 1.9141), (4, 616, 2.4063)),
-    *((6, 466, 2.7305), (6, 567, 3.3223), (6, 666, 3.9023), (6, 772, 4.5234), (6, 873, 5.1152), (6, 948, 5.5547)),
-)
-CQI_256QAM: Final = (
-    *((2, 78, 0.1523), (2, 193, 0.3770), (2, 449, 0.8770)),
-    *((4, 378, 1.4766), (4, 490, 1.9141), (4, 616, 2.4063)),
-    *((6, 466, 2.7305), (6, 567, 3.3223), (6, 666, 3.9023), (6, 772, 4.5234), (6, 873, 5.1152)),
-    *((8, 711, 5.5547), (8, 797, 6.2266), (8, 885, 6.9141), (8, 948, 7.4063)),
-)
+CQI: Final = PUBLISHED["cqi"]
 
 
 def walls(effort: float) -> Iterator[Row]:
@@ -73,7 +63,7 @@ def coding(effort: float) -> Iterator[Row]:
     An entry of efficiency e is taken from the SNR ``(2^e - 1) * gap`` on, where a tenth of its blocks fails; the odds
     of a failure, 1/9, fall by ``exp(-steepness)`` per dB, and Chase combining decodes attempt n at n times the SNR.
     """
-    for name, table in (("64qam", CQI_64QAM), ("256qam", CQI_256QAM)):
+    for name, table in CQI.items():
         clean = ModulationAndCoding.model_validate({"table": name, "overhead": 0.0, "steepness_per_db": 200.0})
         for cqi, (bits, rate, efficiency) in enumerate(table, 1):
             snr = np.array((2 ** (bits * rate / 1024) - 1) * 10**0.3 * 10**0.01)  # 0.1 dB above 3 dB from Shannon
@@ -97,7 +87,7 @@ def faded(blocks: int) -> Iterator[Row]:
     """Yield the mean goodput and the outages of the 64-QAM table over Rayleigh blocks with a mean SNR of 10 dB."""
     law = ModulationAndCoding(overhead=0.0, steepness_per_db=200.0, gap_db=2.0)
     rate = Channel(np.array([10.0]), 1.0, Rayleigh(), "fading", Streams(15), law).rate_bps(0, np.arange(blocks))
-    efficiency = np.array([bits * rate / 1024 for bits, rate, _ in CQI_64QAM])
+    efficiency = np.array([bits * rate / 1024 for bits, rate, _ in CQI["64qam"]])
     reached = np.exp(-(2**efficiency - 1) * 10**0.2 / 10.0)
     # At the very threshold a tenth fails, over some hundredths of a decibel that count for less than an error here.
     yield mean_of("CQI (64qam) over Rayleigh at 10 dB, mean", rate, float(efficiency @ -np.diff(reached, append=0.0)))
@@ -235,7 +225,7 @@ def multicast(effort: float) -> Iterator[Row]:
             access="none",
         )
         env = Environment()
-        medium = cell.build(np.zeros((users, 2)), Streams(18)).open(env)
+        medium = cell.build(RunSetup.at(np.zeros((users, 2)), Streams(18))).open(env)
         carried = np.zeros(messages)
         for message in range(messages):
             copies = [medium.downlink(client, 1e3) for client in range(users)]

@@ -18,6 +18,7 @@ from fedsim.network.medium.fluid import Fluid
 from fedsim.network.medium.graph import GraphMedium
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.topology.flow_state import Route
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from validation import FloatArray, Row, batch_mean_of, exact, mean_of
 
@@ -134,7 +135,7 @@ def bursts(effort: float) -> Iterator[Row]:
     )
     env = Environment()
     streams = Streams(4)
-    medium = WatchedMedium(env, cast(GraphLinks, network.build(np.zeros((clients, 2)), streams)), streams)
+    medium = WatchedMedium(env, cast(GraphLinks, network.build(RunSetup.at(np.zeros((clients, 2)), streams))), streams)
     for number_of, failure in enumerate(network.trouble):
         failure.start(medium, number_of)
     flows = [medium.uplink(client, 1e12) for client in range(clients)]

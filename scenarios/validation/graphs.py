@@ -12,6 +12,7 @@ from fedsim.network import Cell, Rayleigh
 from fedsim.network.graph.graph import Graph
 from fedsim.network.medium.graph import GraphMedium
 from fedsim.network.radio.channel import SHANNON_LIMIT
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import thermal_noise_dbm
 from validation import FloatArray, Row, exact, mean_of
@@ -81,7 +82,9 @@ def opened(clients: int, fading_in_shares: str, wire_bps: float) -> GraphMedium:
             "access": {"kind": "radio", "cell": cell, "spectrum": "shared", "delay_s": 0.0},
         }
     )
-    return cast(GraphMedium, network.build(np.zeros((clients, 2)), Streams(20 + clients)).open(Environment()))
+    return cast(
+        GraphMedium, network.build(RunSetup.at(np.zeros((clients, 2)), Streams(20 + clients))).open(Environment())
+    )
 
 
 def durations(medium: GraphMedium, uploads: int, bits: float) -> FloatArray:

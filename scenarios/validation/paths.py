@@ -17,6 +17,7 @@ from fedsim.network.medium.wifi import RateFair
 from fedsim.network.satellite.passes import EARTH_M, Constellation
 from fedsim.network.transport.tcp import TcpPath
 from fedsim.network.transport.transport import ServerLink, Tcp
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from validation import Row, exact, mean_of
 
@@ -29,7 +30,7 @@ def access(_effort: float) -> Iterator[Row]:
         ("cell", Cell(), 6e-3 + 7e-3 + 10e-3),
         ("nb-iot", NarrowbandCell(), 0.1 + 0.05 + 10e-3),
     ):
-        links = cell.build(np.zeros((1, 2)), Streams(0))
+        links = cell.build(RunSetup.at(np.zeros((1, 2)), Streams(0)))
         yield exact(
             f"access of {name}, uplink of no bits in s", links.uplink_s(_ONLY, 1, np.zeros(1), 0.0)[0], by_hand_s
         )
@@ -141,7 +142,7 @@ def satellites(effort: float) -> Iterator[Row]:
     orbit = Constellation()
     kepler_s = math.tau * math.sqrt(6_921_000.0**3 / 3.986004418e14)
     yield exact("satellite at 550 km, orbit in s", orbit.orbit_s, kepler_s)
-    contacts = Constellation(off_track=0.0, satellites=12).build(1, Streams(2))
+    contacts = Constellation(off_track=0.0, satellites=12).build(RunSetup(1, Streams(2)))
     windows = contacts.windows
     sine = math.sin(math.radians(25.0))
     edge_m = math.sqrt((EARTH_M * sine) ** 2 + 550e3**2 + 2 * EARTH_M * 550e3) - EARTH_M * sine

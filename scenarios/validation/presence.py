@@ -11,58 +11,28 @@ from numpy.typing import NDArray
 from fedsim.devices.availability.diurnal import Diurnal
 from fedsim.devices.availability.flash import Flash
 from fedsim.devices.availability.on_off import Markov, Renewal
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from validation import BoolArray, FloatArray, Row, share_of
+from validation import PUBLISHED, BoolArray, FloatArray, Row, share_of
 
 IntArray = NDArray[np.int64]
 HOUR_S, DAY_S = 3600.0, 86400.0
 
-USERS: Final = 1000
-"""Size of the published sample."""
-
-# Users of the sample who were seen for 1, 2, ... 6 days, of those ever there.
-SEEN_DAYS: Final = (50, 41, 65, 73, 166, 315)
+_FLASH: Final = PUBLISHED["flash"]
+_LISTED: Final = {name: dict(of) for name, of in _FLASH["facts"].items() if isinstance(of, list)}
+FACTS: Final[dict[str, float]] = {
+    name.format(key): value
+    for name, of in _FLASH["facts"].items()
+    for key, value in (of if isinstance(of, list) else [(None, of)])
+}
+"""Published statistics of the sample, by name."""
+CORRELATIONS: Final = tuple(name for name in FACTS if name.startswith("log "))
+SESSION_S: Final = _LISTED["session in s, {:.0%} quantile"]
+STILL: Final = tuple(_LISTED["online, still in the session after {} s"])
+AGAIN: Final = tuple(_LISTED["online, online {} s later"])
+BY_HOUR: Final = tuple(_LISTED["share online at {} h"].values())
 INSTANTS_PER_DAY: Final = 12
 BETWEEN_SESSIONS: Final = 5
-
-# Published statistics of the sample: 1,000 users under the rule locked, charging, WiFi, of whom 710 are ever there.
-SESSION_S: Final = {0.25: 11.0, 0.5: 181.0, 0.75: 1212.0, 0.9: 4530.0, 0.95: 10_600.0, 0.99: 30_540.0}
-GAP_S: Final = {0.25: 45.0, 0.5: 512.0, 0.75: 7450.0, 0.9: 42_060.0, 0.95: 69_040.0, 0.99: 149_200.0}
-SHARE: Final = {0.25: 0.0125, 0.5: 0.055, 0.75: 0.131, 0.9: 0.255, 0.95: 0.324, 0.99: 0.468}
-PER_DAY: Final = {0.05: 0.2, 0.25: 1.0, 0.5: 2.7, 0.75: 5.7, 0.95: 11.7}
-STILL: Final = {60: 0.979, 100: 0.968, 300: 0.920, 600: 0.863, 1800: 0.713, 3600: 0.580}
-AGAIN: Final = {600: 0.898, 3600: 0.654, 10_800: 0.407, 21_600: 0.223, 86_400: 0.306}
-BY_HOUR: Final = (
-    *(0.105, 0.117, 0.129, 0.135, 0.137, 0.134, 0.122, 0.111, 0.101, 0.089, 0.077, 0.070),
-    *(0.069, 0.064, 0.067, 0.070, 0.076, 0.080, 0.089, 0.077, 0.069, 0.073, 0.087, 0.098),
-)
-# Correlations of the logarithms of neighbouring times, within users.
-CORRELATIONS: Final = {
-    "log gap and next log gap, correlation": 0.312,
-    "log gap and third log gap after it, correlation": 0.268,
-    "log session and next log session, correlation": 0.292,
-    "log session and log gap after it, correlation": 0.265,
-    "log gap and log session after it, correlation": 0.171,
-}
-FACTS: Final[dict[str, float]] = {
-    "share of users never seen": 0.29,
-    **{f"session in s, {level:.0%} quantile": value for level, value in SESSION_S.items()},
-    "session in s, mean": 2054.0,
-    "session, sd of the logarithm": 2.59,
-    "session, sd of users' mean logarithms": 1.40,
-    **{f"gap in s, {level:.0%} quantile": value for level, value in GAP_S.items()},
-    "gap in s, mean": 12_350.0,
-    **{f"share of time online, {level:.0%} quantile": value for level, value in SHARE.items()},
-    "share of time online, mean": 0.095,
-    **{f"sessions per day, {level:.0%} quantile": value for level, value in PER_DAY.items()},
-    "sessions per day, mean": 4.1,
-    "sessions per day and share online, correlation": 0.36,
-    **CORRELATIONS,
-    **{f"online, still in the session after {after_s} s": value for after_s, value in STILL.items()},
-    **{f"online, online {after_s} s later": value for after_s, value in AGAIN.items()},
-    **{f"share online at {hour} h": value for hour, value in enumerate(BY_HOUR)},
-    "share online, largest hour over smallest": 2.1,
-}
 
 
 @dataclass(frozen=True)
@@ -97,7 +67,7 @@ class Seen:
 def watch(law: Renewal, users: int, seed: int) -> Seen:
     """Return what is seen of a crowd through windows as long as the sample's, from any hour of the first day on."""
     rng = np.random.default_rng(seed)
-    span_s = DAY_S * rng.choice(np.arange(1, 7), users, p=np.array(SEEN_DAYS) / sum(SEEN_DAYS))
+    span_s = DAY_S * rng.choice(np.arange(1, 7), users, p=np.array(_FLASH["seen_days"]) / sum(_FLASH["seen_days"]))
     clock_s = DAY_S * rng.random(users)
     sessions = law.sessions(np.arange(users), clock_s, clock_s + span_s)
     from_s = clock_s[sessions.owner]
@@ -120,12 +90,12 @@ def statistics(seen: Seen) -> dict[str, float]:
     still, again = later(seen)
     return {
         "share of users never seen": 1 - float(ever.mean()),
-        **quantiles("session in s", length_s, SESSION_S),
+        **quantiles("session in s", length_s),
         "session, sd of the logarithm": float(logarithm.std()),
         "session, sd of users' mean logarithms": float(of_user[number >= BETWEEN_SESSIONS].std()),
-        **quantiles("gap in s", gap_s, GAP_S),
-        **quantiles("share of time online", share, SHARE),
-        **quantiles("sessions per day", per_day, PER_DAY),
+        **quantiles("gap in s", gap_s),
+        **quantiles("share of time online", share),
+        **quantiles("sessions per day", per_day),
         "sessions per day and share online, correlation": float(np.corrcoef(share, per_day)[0, 1]),
         **dict(zip(CORRELATIONS, neighbours(seen), strict=True)),
         **{f"online, still in the session after {after_s} s": value for after_s, value in still.items()},
@@ -157,11 +127,11 @@ def neighbours(seen: Seen) -> tuple[float, ...]:
     )
 
 
-def quantiles(name: str, sample: FloatArray, levels: dict[float, float]) -> dict[str, float]:
-    """Return the quantiles of a sample at given levels, and its mean."""
-    found = np.quantile(sample, list(levels)).tolist()
-    named = {f"{name}, {level:.0%} quantile": value for level, value in zip(levels, found, strict=True)}
-    return {**named, f"{name}, mean": float(sample.mean())}
+def quantiles(name: str, sample: FloatArray) -> dict[str, float]:
+    """Return the quantiles of a sample at the levels that are published, and its mean."""
+    form = f"{name}, {{:.0%}} quantile"
+    found = {form.format(level): float(np.quantile(sample, level)) for level in _LISTED[form]}
+    return {**found, f"{name}, mean": float(sample.mean())}
 
 
 def by_hour(seen: Seen, ever: BoolArray) -> FloatArray:
@@ -200,9 +170,9 @@ def later(seen: Seen) -> tuple[dict[int, float], dict[int, float]]:
 
 def samples_of(law: Renewal, groups: int, seed: int) -> Iterator[dict[str, float]]:
     """Yield the statistics of several samples as large as the published one."""
-    seen = watch(law, groups * USERS, seed)
+    seen = watch(law, groups * _FLASH["users"], seed)
     for group in range(groups):
-        yield statistics(seen.of(group * USERS, (group + 1) * USERS))
+        yield statistics(seen.of(group * _FLASH["users"], (group + 1) * _FLASH["users"]))
 
 
 def flash(effort: float) -> Iterator[Row]:
@@ -213,7 +183,7 @@ def flash(effort: float) -> Iterator[Row]:
     ``sd * sqrt(1 + 1 / samples)``.
     """
     groups = max(12, round(24 * effort))
-    found = list(samples_of(Flash().build(groups * USERS, Streams(9)), groups, 9))
+    found = list(samples_of(Flash().build(RunSetup(groups * _FLASH["users"], Streams(9))), groups, 9))
     for name, fact in FACTS.items():
         values = np.array([sample[name] for sample in found])
         error = values.std(ddof=1) * math.sqrt(1 + 1 / groups)
@@ -224,9 +194,9 @@ def shares(effort: float) -> Iterator[Row]:
     """Yield shares online of laws that are given them: a Markov chain, and hours of the day at their middles."""
     clients = round(20_000 * effort)
     everyone = np.arange(clients)
-    markov = Markov(mean_on_s=30.0, mean_off_s=90.0).build(clients, Streams(8))
+    markov = Markov(mean_on_s=30.0, mean_off_s=90.0).build(RunSetup(clients, Streams(8)))
     yield share_of("on/off Markov, share online", markov.available(everyone, 5e3, 1), 0.25)
-    law = Diurnal().build(clients, Streams(12))
+    law = Diurnal().build(RunSetup(clients, Streams(12)))
     for day, hour in ((0, 0), (0, 4), (0, 8), (0, 12), (0, 16), (0, 20), (2, 4), (2, 12)):
         there = law.available(everyone, day * DAY_S + (hour + 0.5) * HOUR_S, 1)
         yield share_of(f"diurnal, share online at {hour}:30 of day {day + 1}", there, BY_HOUR[hour])

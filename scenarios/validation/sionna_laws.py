@@ -11,15 +11,12 @@ from scipy import stats
 from fedsim.network.radio.fading import Rayleigh, Rician
 from fedsim.network.radio.selectivity import coherence_bandwidths
 from fedsim.network.radio.sionna.fading import SAMPLES, SionnaCdl, SionnaTdl
-from validation import FloatArray, Row, fit_of, mean_of
+from validation import PUBLISHED, FloatArray, Row, fit_of, mean_of
 
 UMA_S: Final = 363e-9
 STATES: Final = 4096
-# Powers in dB of TDL-D, TR 38.901, table 7.7.2-4: the constant part of its first tap, and all others.
-CONSTANT_DB: Final = -0.2
-SCATTERED_DB: Final = np.array(
-    [-13.5, -18.8, -21.0, -22.8, -17.9, -20.1, -21.9, -22.9, -27.8, -23.6, -24.8, -30.0, -27.7]
-)
+CONSTANT_DB: Final = PUBLISHED["tdl_d"]["constant_db"]
+SCATTERED_DB: Final = np.array(PUBLISHED["tdl_d"]["scattered_db"])
 
 
 def channels(_effort: float) -> Iterator[Row]:

@@ -125,7 +125,7 @@ def test_check_prints_the_resolved_scenario(folder, typed):
         ("networks", ["cell", "latency", "pause-two-speed"]),
         ("datasets", ["digits", "mnist", "fashion-mnist", "cifar-10", "idx-files"]),
         ("mechanisms", ["laplace-l1", "laplace-coordinate"]),
-        ("executors", ["auto", "sequential", "processes", "graphs", "stacked"]),
+        ("executors", ["auto", "sequential", "processes", "graphs", "stacked", "ray"]),
     ],
 )
 def test_list_names_every_kind(sort, kinds, typed):

@@ -48,8 +48,8 @@ class Law(Component):
     requires: ClassVar[frozenset[str]] = frozenset({"samples"})
     times: ClassVar[type] = Times
 
-    def build(self, clients, streams, flops_per_sample=None):
-        return self.times(clients, streams)
+    def build(self, run):
+        return self.times(run.clients, run.streams)
 
 
 class Everyone(Times):

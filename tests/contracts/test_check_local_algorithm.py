@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from fedsim.errors import PartError
-from fedsim.learning import LOCAL_ALGORITHMS, ExecutorChoice, LocalAlgorithm, Start, Stepped, Supervised
+from fedsim.learning import LOCAL_ALGORITHMS, ExecutorChoice, LocalAlgorithm, Start, Stepped, Supervised, TrainingRun
 from fedsim.streams import Streams
 from fedsim.testing import check_local_algorithm
 from tests.support.checks import passes, refuses
@@ -127,7 +127,7 @@ def test_methods_that_nobody_would_call_are_refused(member, words: str) -> None:
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])
 def test_a_run_refuses_an_offset_that_nobody_would_add(executor: str) -> None:
     table = {"data": Tiny(), "model": {"hidden": [4]}, "algorithm": Corrects()}
-    learner = Supervised.model_validate(table).build(4, Streams(0), executor=ExecutorChoice(executor))
+    learner = Supervised.model_validate(table).build(TrainingRun(4, Streams(0), executor=ExecutorChoice(executor)))
     model = learner.initial()
     with pytest.raises(PartError, match="begin returned a Start with an offset\n  allowed: one without, since"):
         learner.vector(learner.aggregate(model, learner.updates(model, np.arange(2)), np.array([0.5, 0.5])))

@@ -64,8 +64,8 @@ class Own(Component):
 
     links: type = Sound
 
-    def build(self, positions_m, streams):
-        return self.links(positions_m, streams)
+    def build(self, run):
+        return self.links(run.positions_m, run.streams)
 
 
 def test_a_network_of_a_users_own_is_sound():

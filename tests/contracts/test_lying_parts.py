@@ -34,6 +34,8 @@ from fedsim.rounds.aggregation.weightings import Uniform
 from fedsim.rounds.hierarchy.cloud_rules import Synchronous
 from fedsim.rounds.hierarchy.grouping import ByOrder
 from fedsim.rounds.policies.server_port import ServerTraits
+from fedsim.run_setup import RunSetup
+from fedsim.streams import Streams
 from tests.support import lies
 from tests.support.lies import (
     CLIENTS,
@@ -90,13 +92,13 @@ def weighs(value):
 
 
 def learner(member, answer):
-    built = type(NoLearning(samples_per_client=5).build(CLIENTS, None))
+    built = type(NoLearning(samples_per_client=5).build(RunSetup(CLIENTS, Streams(0))))
     attribute = member in ("samples", "model_bits", "update_bits", "remembers")
     own = type("Lie", (built,), {member: property(answer) if attribute else answer, "__module__": __name__})
 
     class Settings(NoLearning):
-        def build(self, clients, *arguments, **named):
-            made = super().build(clients, *arguments, **named)
+        def build(self, run):
+            made = super().build(run)
             lie = own.__new__(own)
             for name in vars(made).keys() - {member}:
                 object.__setattr__(lie, name, vars(made)[name])
@@ -122,9 +124,8 @@ def covered(member, answer):
     """Return a graph whose stations a user's own coverage describes, with views that lie."""
 
     class Access(ConstantAccess):
-        def build(self, sites_m, places_m, moves, streams):
-            made = super().build(sites_m, places_m, moves, streams)
-            return lies.CoverageOf(made, lying(lies.ViewOf, member, answer))
+        def build(self, run):
+            return lies.CoverageOf(super().build(run), lying(lies.ViewOf, member, answer))
 
     Access.__module__ = __name__
     return graph(access=Access(downlink_bps=1e6, uplink_bps=1e6, delay_s=0.001))
@@ -132,7 +133,7 @@ def covered(member, answer):
 
 def moving(legs):
     class Own(RandomWaypoint):
-        def build(self, streams):
+        def build(self, run):
             return lambda client, place_m: iter(legs)
 
     Own.__module__ = __name__

@@ -6,6 +6,7 @@ import pytest
 from fedsim.devices import COMPUTE_TIMES, DROPOUTS, ENERGIES, compute, contracts, energy
 from fedsim.devices.availability import diurnal, flash, independent, on_off, traces
 from fedsim.devices.availability.independent import AVAILABILITIES
+from fedsim.run_setup import RunSetup
 from tests.support.recorded_streams import RecordedStreams, promised
 
 IDS = np.arange(40)
@@ -28,7 +29,7 @@ COMING = (
 def test_compute_times():
     streams = RecordedStreams(0)
     for table in TIMES:
-        law = COMPUTE_TIMES.make(table).build(IDS.size, streams, 1e6)
+        law = COMPUTE_TIMES.make(table).build(RunSetup(IDS.size, streams, flops_per_sample=1e6))
         law.duration_s(IDS, 3, np.ones(IDS.size))
     assert streams.names == promised(compute)
 
@@ -36,7 +37,7 @@ def test_compute_times():
 @pytest.mark.parametrize(("module", "table"), COMING, ids=[table["kind"] for _, table in COMING])
 def test_availability(module, table):
     streams = RecordedStreams(0)
-    availability = AVAILABILITIES.make(table).build(IDS.size, streams)
+    availability = AVAILABILITIES.make(table).build(RunSetup(IDS.size, streams))
     for draw in range(1, 30):
         availability.available(IDS, *availability.next_s(3600.0 * draw, draw))
     assert streams.names == promised(module)
@@ -47,7 +48,7 @@ def test_dropout_and_batteries():
     DROPOUTS.make({"kind": "hazard", "rate_per_s": 1.0}).time_to_dropout_s(IDS, 1, streams)
     assert streams.names == promised(contracts.Dropout) == {"dropout"}
     streams = RecordedStreams(0)
-    ENERGIES.make({"kind": "battery", "capacity_j": 1.0, "compute_w": 1.0}).build(IDS.size, streams)
+    ENERGIES.make({"kind": "battery", "capacity_j": 1.0, "compute_w": 1.0}).build(RunSetup(IDS.size, streams))
     assert streams.names == promised(energy)
 
 

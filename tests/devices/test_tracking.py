@@ -11,6 +11,7 @@ from fedsim.devices.availability.on_off import Markov
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.leaving import Crashes
 from fedsim.rounds.plan import Plan
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.worlds import batteries
 
@@ -43,23 +44,25 @@ def follow(law, client, looks):
     share=st.sampled_from([1, 2, 7]),
     agenda=st.sampled_from([1, 3, 256]),
 )
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 def test_it_is_the_plain_look(law, clients, steps_s, share, agenda):
     """Agendas of one change, of a few and of all; steps that change nothing, much, and back in time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tracking, "_LEAST_AGENDA", agenda)
         looks_s = np.maximum(np.cumsum(steps_s), 0.0).tolist()
-        built = AVAILABILITIES.make(law).build(clients, Streams(1))
+        built = AVAILABILITIES.make(law).build(RunSetup(clients, Streams(1)))
         follow(built, np.arange(clients)[::share], [(time_s, 1 + i // 3) for i, time_s in enumerate(looks_s)])
 
 
 @given(steps_s=st.lists(st.floats(0.0, 60.0), min_size=1, max_size=20), begun=st.sets(st.integers(0, 9)))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 def test_several_criteria(steps_s, begun):
     """Batteries that charge, devices that fail, and participations that begin between two looks."""
     power = batteries(np.linspace(20.0, 60.0, 10).tolist(), gain_w=0.5, least=50.0)
-    running = Markov(mean_on_s=30.0, mean_off_s=10.0).build(10, Streams(3))
-    online = AVAILABILITIES.make({"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 30.0}).build(10, Streams(1))
+    running = Markov(mean_on_s=30.0, mean_off_s=10.0).build(RunSetup(10, Streams(3)))
+    online = AVAILABILITIES.make({"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 30.0}).build(
+        RunSetup(10, Streams(1))
+    )
     law = EligibleClients(online, [battery := Battery(power), Crashes(running)], np.arange(10))
     tracker, client = law.tracker(np.arange(10)), np.array(sorted(begun), dtype=np.int64)
     for i, time_s in enumerate(np.cumsum(steps_s).tolist()):
@@ -78,7 +81,7 @@ def test_several_criteria(steps_s, begun):
 
 def test_a_slow_crowd_is_looked_up_only_where_it_changes():
     """2,000 clients with mean sojourns of 1,000 s and looks each 0.1 s: a change each five looks."""
-    law = Markov(mean_on_s=1000.0, mean_off_s=1000.0).build(2000, Streams(0))
+    law = Markov(mean_on_s=1000.0, mean_off_s=1000.0).build(RunSetup(2000, Streams(0)))
     tracker, looked_up, plain = law.tracker(np.arange(2000)), [], law.look_up
     tracker._look_up = lambda client, time_s: looked_up.append(client.size) or plain(client, time_s)
     for look in range(500):

@@ -193,3 +193,42 @@ def test_what_is_no_choice_is_refused_in_words(value):
     allowed = "input should be 'never', 'last' or a whole number of at least 1"
     with pytest.raises(ScenarioError, match=rf"results\.evaluate_clients: .* is not allowed; {allowed}"):
         SCENARIO.replace({"results.evaluate_clients": value})
+
+
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize(("every", "target"), [(2, 0.2), (3, 0.25), (4, 0.2)])
+def test_the_first_model_at_a_target_is_found_between_two_evaluations(server, every, target, tmp_path):
+    learning = {**SERVERS[server], "rounds.count": 12, "results.target_accuracy": target}
+    store = MemoryStore()
+    full = simulate(SCENARIO.replace(learning), store=store)
+    rows = {row["round"]: row for row in full.evaluations.to_pylist()}
+    looked = [number for number in rows if number % every == 0]
+    later = next(number for number in looked if rows[number]["accuracy"] >= target)
+    first = next(number for number in rows if later - every < number and rows[number]["accuracy"] >= target)
+    version = {number: row["model_version"] for number, row in rows.items()}
+    between = [n for n in range(later - every + 1, later) if version[n - 1] < version[n] < version[later]]
+    sparse = SCENARIO.replace({**learning, "results.evaluate_every": every})
+    for history in (
+        simulate(sparse, store=store),
+        run(sparse, tmp_path / "run", store=store),
+        read_run(tmp_path / "run"),
+    ):
+        seen = history.evaluations.to_pylist()
+        assert history.time_to_accuracy(target) == rows[first]["time_s"]
+        assert [row["round"] for row in seen] == sorted({*looked, *between})
+        assert all(row == rows[row["round"]] for row in seen)
+
+
+def test_models_before_a_target_are_not_evaluated_where_they_are_more_than_the_evaluations_of_the_run():
+    sparse = SCENARIO.replace(
+        {
+            "rounds.count": 9,
+            "results.target_accuracy": 0.2,
+            "results.evaluate_every": 9,
+            "results.evaluate_start": False,
+        }
+    )
+    history = simulate(sparse)
+    assert history.column("evaluations", "round").tolist() == [9]
+    reached = history.reached(above=0.2)
+    assert reached.after_s == history.column("rounds", "end_s")[0] < reached.first_s

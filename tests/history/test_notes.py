@@ -45,7 +45,8 @@ def batch(**columns):
         "uplink_bits": [1e6, 1e6],
         "uplink_s": [1.0, 2.0],
     }
-    return pa.RecordBatch.from_pydict({**rows, **columns})
+    given = {**rows, **columns}
+    return pa.RecordBatch.from_pydict({**given, "outcome": pa.array(given["outcome"]).dictionary_encode()})
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from fedsim.learning import Supervised
+from fedsim.learning import Supervised, TrainingRun
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.streams import Streams
+from tests.support.plain_learner import releasing
 from tests.support.tiny_images import Tiny
 
 
@@ -18,7 +19,9 @@ def tiny():
 def make_learner():
     def make(clients=6, seed=3, mechanism=None, store=None, **settings):
         table = {"data": Tiny(), "model": {"hidden": [5]}, **settings}
-        learner = Supervised.model_validate(table).build(clients, Streams(seed), mechanism, store)
+        learner = Supervised.model_validate(table).build(
+            TrainingRun(clients, Streams(seed), parts=releasing(mechanism), store=store)
+        )
         assert isinstance(learner, SupervisedLearner)
         return learner
 

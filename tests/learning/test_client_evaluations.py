@@ -100,9 +100,9 @@ def personal_models(learner, cohorts):
 
 def trained_alone(learner, start, client, version):
     """Return the last layer after a training of a client that starts from a whole model."""
-    rng = learner._results._streams.generator("training", client, version - 1)
+    rng = learner._computation._draws._streams.generator("training", client, version - 1)
     job = TrainingJob(start.astype(np.float32), learner._rows[client], 1.0, rng)
-    (found,) = learner._results.runs.executor.train([job])
+    (found,) = learner._computation.executor.train([job])
     return (start + found.difference)[SHARED:]
 
 

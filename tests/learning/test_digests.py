@@ -247,7 +247,7 @@ def test_the_executor_counts_where_its_bits_differ_and_workers_do_not(monkeypatc
     assert digests(Scenario(**TABLES), executor=ExecutorChoice("processes")) == expected
 
 
-@pytest.mark.parametrize("what", ["fedsim.learning.lineage.computation.ARITHMETIC", "torch.__version__"])
+@pytest.mark.parametrize("what", ["fedsim.learning.supervised.ARITHMETIC", "torch.__version__"])
 def test_versions_that_compute_count(what, monkeypatch):
     expected = digests(Scenario(**TABLES))
     monkeypatch.setattr(what, "another")

@@ -7,7 +7,7 @@ from torch import nn
 
 from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
-from fedsim.learning import Supervised
+from fedsim.learning import Supervised, TrainingRun
 from fedsim.learning.algorithms.personal import PersonalPart
 from fedsim.privacy import L2ClippedGaussian
 from fedsim.streams import Streams
@@ -145,7 +145,7 @@ def test_no_step_moves_what_stays(compression, server):
 
 def test_a_probe_costs_no_operations_for_gradients_of_its_base():
     """Forward 2 (5 x 64 + 64 x 3), backward 2 (64 x 3) for the gradient of the head alone."""
-    learner = Supervised.model_validate({"data": (X, Y, X, Y), "model": Probe}).build(4, Streams(0))
+    learner = Supervised.model_validate({"data": (X, Y, X, Y), "model": Probe}).build(TrainingRun(4, Streams(0)))
     assert learner.flops_per_sample == 1024 + 384
 
 

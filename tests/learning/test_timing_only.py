@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsim.learning import LEARNERS, Release
+from fedsim.learning import LEARNERS, Release, TrainingRun
 from fedsim.measurements import MEASUREMENTS
 from fedsim.streams import Streams
 from tests.support.asking import losses, one_update
@@ -11,22 +11,22 @@ from tests.support.asking import losses, one_update
 
 def test_learning_nothing_counts_versions_only():
     settings_ = LEARNERS.make({"kind": "none", "model_bits": 8e5, "samples_per_client": 40})
-    learner = settings_.build(3, Streams(0))
+    learner = settings_.build(TrainingRun(3, Streams(0)))
     assert (settings_.provides, learner.model_bits) == ({"model-bits", "samples"}, 8e5)
     model = learner.initial()
     update = one_update(learner, model, 1, Release(0.1, 1))
     following = learner.aggregate(model, [update], np.ones(1))
     assert (model.version, following.version) == (0, 1)
-    assert learner.evaluate(following) is None
+    assert learner.start_evaluation(following) is None
     assert np.isnan(losses(learner, [update])).tolist() == [True]
     assert learner.work_samples(np.array([2, 0]), np.array([0.5, 1.0])).tolist() == [20, 40]
     unknown = LEARNERS.make("none")
-    assert (unknown.provides, unknown.build(2, Streams(0)).samples.tolist()) == (frozenset(), [0, 0])
-    assert unknown.build(2, Streams(0)).model_bits is None
+    assert (unknown.provides, unknown.build(TrainingRun(2, Streams(0))).samples.tolist()) == (frozenset(), [0, 0])
+    assert unknown.build(TrainingRun(2, Streams(0))).model_bits is None
 
 
 def timing(clients=4):
-    return LEARNERS.make({"kind": "none", "samples_per_client": 40}).build(clients, Streams(0))
+    return LEARNERS.make({"kind": "none", "samples_per_client": 40}).build(TrainingRun(clients, Streams(0)))
 
 
 def test_one_handle_stands_for_a_whole_cohort():

@@ -68,10 +68,10 @@ def warmed():
 @needs_kill
 def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatch, warmed):
     """Early kills after late ones: a replay that is killed has thrown nothing away."""
-    points = [1, 9, 24, 8, 44, 64, 5, 100]
+    points = [1, 24, 8, 44, 100]
     of = scenario("deadline")
     left = warmed.die(tmp_path / "killed", of, None, points)
-    assert [one["ended"] for one in left[:5]] == [-signal.SIGKILL] * 5
+    assert [one["ended"] for one in left[:4]] == [-signal.SIGKILL] * 4
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds), "finished rounds are never replaced with fewer"
     assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
@@ -143,13 +143,13 @@ def started(folder, *options):
 
 @needs_kill
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ROUNDS)
+@pytest.mark.parametrize("kind", ["synchronous", "asynchronous"])
 def test_killed_at_random_instants_a_run_ends_in_the_same_bytes(kind, tmp_path, warmed):
-    """Signals are in turn what Ctrl-C sends and SIGKILL, 20 of each in all, the first of each surely in time.
+    """Signals are in turn what Ctrl-C sends and SIGKILL, three of each, the first of each surely in time.
 
     Synchronous runs are started as users start them until each signal has come once; all others are forks.
     """
-    counts = {"synchronous": 40, "deadline": 40, "asynchronous": 50, "hierarchical": 20}
+    counts = {"synchronous": 40, "asynchronous": 50}
     of = scenario(kind, learning=LEARNING, rounds={**ROUNDS[kind], "count": counts[kind]})
     (tmp_path / "scenario.toml").write_text(of.to_toml())
     folder = tmp_path / "killed"
@@ -170,7 +170,7 @@ def test_killed_at_random_instants_a_run_ends_in_the_same_bytes(kind, tmp_path, 
         whole_s = time.monotonic() - began
     draws = random.Random(kind)  # noqa: S311
     returned, rounds = [], [0]
-    shares = [(0.0, 0.0), (0.1, 0.2), *[(0.1, 0.7)] * 8]
+    shares = [(0.0, 0.0), (0.1, 0.2), *[(0.1, 0.7)] * 4]
     for share, sent in zip(shares, itertools.cycle([signal.SIGINT, signal.SIGKILL]), strict=False):
         start = as_users_do if kind == "synchronous" and len(returned) < 2 else forked
         with start("killed", "--store", "store") as process:

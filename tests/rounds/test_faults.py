@@ -18,8 +18,8 @@ from fedsim.rounds import Deadline, Edges, Run, WaitForAll, Workload
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.contract import Effects
-from fedsim.rounds.effects.outages import Outages
-from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.effects.faults.outages import Outages
+from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
@@ -27,6 +27,7 @@ from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Partial, Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server import server
+from fedsim.run_setup import RunSetup
 from fedsim.selectors import Probe
 from fedsim.streams import Streams
 from tests.support.stories import rows
@@ -300,7 +301,7 @@ def test_an_asynchronous_server_draws_again_when_the_available_clients_have_lost
     history, *_ = serve(
         FedBuff(buffer=1, concurrency=1, give_up_s=2.0),
         *([0.5] * 2, [0.5] * 2, [0.5] * 2),
-        presence=Bernoulli(probability=0.5, retry_s=0.5).build(2, Streams(seed)),
+        presence=Bernoulli(probability=0.5, retry_s=0.5).build(RunSetup(2, Streams(seed))),
         links_up=up,
         count=2,
     )
@@ -450,7 +451,7 @@ def down_in(intervals, start_s, end_s):
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(times, times, times, ups, ups), min_size=1, max_size=4), st.floats(2.0, 12.0))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_each_client_follows_its_own_faults(lines, deadline_s):
     """An oracle that walks through the phases of each client by itself; the audit checks the run."""
     down, work, up, crashes, outages = map(list, zip(*lines, strict=True))
@@ -627,10 +628,12 @@ def test_edge_servers_that_ask_their_clients_crash_in_the_middle_of_it(merging):
 def test_an_oracle_foresees_the_wait_for_a_link_that_is_down():
     """The link fails at 2 s for 3 s: 1 s down, 2 s of work until 3 s, a wait until 5 s and 4 s up."""
     one = np.ones(1)
-    power, online = batteries([50.0], send=1.0), Always().build(1, Streams(0))
+    power, online = batteries([50.0], send=1.0), Always().build(RunSetup(1, Streams(0)))
     work = Workload(CountingLearner(np.array([10])))
     effects = Effects([Outages(working([(0, 2), (5, 99)])), Battery(power)])
-    run = Run(Environment(), Streams(0), FixedLinks([1.0], [4.0]), FixedCompute([2.0]), online, work, effects)
+    run = Run(
+        Environment(), RunSetup(1, Streams(0)), FixedLinks([1.0], [4.0]), FixedCompute([2.0]), online, work, effects
+    )
     plan = Plan(np.array([0]), 1, 1, looked_s=0.0, candidacy_draw=1, bits=(1.0, 1.0), samples=one, compute_s=2.0 * one)
     assert Clients(run).phases_s(plan).ravel().tolist() == [1.0, 2.0, 2.0 + 4.0]
     assert power.charged(np.array([0]), 0.0).tolist() == [True], "its battery takes part in nothing"

@@ -17,15 +17,15 @@ class Network(Component):
     requires: ClassVar[frozenset[str]] = frozenset()
     provides: ClassVar[frozenset[str]] = frozenset({"multicast-groups"})
 
-    def build(self, positions_m, streams):
-        return NETWORKS.make({"kind": "latency", "downlink": "zero", "uplink": "zero"}).build(positions_m, streams)
+    def build(self, run):
+        return NETWORKS.make({"kind": "latency", "downlink": "zero", "uplink": "zero"}).build(run)
 
 
 class Silent(Component):
     """A network that does not state whether the size of a model matters."""
 
-    def build(self, positions_m, streams):
-        return Network().build(positions_m, streams)
+    def build(self, run):
+        return Network().build(run)
 
 
 class Late(Cancel):

@@ -58,8 +58,8 @@ class Slow(Component):
     seconds: float = 3.0
     requires: ClassVar[frozenset[str]] = frozenset()
 
-    def build(self, positions_m, streams):
-        return NETWORKS.make({"kind": "latency", "downlink": "zero", "uplink": "zero"}).build(positions_m, streams)
+    def build(self, run):
+        return NETWORKS.make({"kind": "latency", "downlink": "zero", "uplink": "zero"}).build(run)
 
 
 policies = st.one_of(

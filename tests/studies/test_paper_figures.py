@@ -141,6 +141,7 @@ def test_the_least_involved_are_taken_first(fedsuv):
     assert cohorts == {(2, 4, 8), (4, 8, 9)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name"), [("least_involved", "LeastInvolved"), ("other_features", "EachAnArm")])
 def test_selectors_of_the_study_fulfil_the_contract(fedsuv, module, name):
     check_selector(lambda: getattr(import_module(module), name)(3))

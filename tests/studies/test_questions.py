@@ -158,19 +158,50 @@ def test_seeds_are_added_until_it_is_enough_or_the_bound(tmp_path):
     assert said.endswith("stopped at 24, so that the interval is wider")
 
 
-def test_round_times_in_the_long_run_are_those_of_the_closed_form():
-    """The slowest of four exponential uplinks of 1 s takes 1 + 1/2 + 1/3 + 1/4 s; half of the rounds take at most
-    -ln(1 - 0.5^(1/4)) s."""
+def exponential(policy):
+    """Return four clients of a cohort whose uplinks take exponential times of 1 s, and nothing else does."""
     uplink = {"kind": "shifted-exponential", "shift_s": 0.0, "scale_s": 1.0}
     network = {"kind": "latency", "downlink": {"kind": "constant", "value_s": 0.0}, "uplink": uplink}
     tables = by_hand(selector="all", results={}, network=network, devices={"compute": "zero"})
-    found = steady(simulate(Scenario(**{**tables, "rounds": {"count": 2000, "policy": "wait-for-all"}})))
-    assert found.interval.low < 25 / 12 < found.interval.high
+    return Scenario(**{**tables, "rounds": {"count": 2000, "policy": policy}})
+
+
+@pytest.mark.parametrize(
+    ("policy", "mean_s", "median_s"),
+    [
+        # The slowest of four takes 1 + 1/2 + 1/3 + 1/4 s; half of the rounds take at most -ln(1 - 0.5^(1/4)) s.
+        ("wait-for-all", 25 / 12, -math.log(1 - 0.5**0.25)),
+        # The integral of 1 - (1 - e^-t)^4 up to the deadline of 2 s, in closed form.
+        (
+            {"kind": "deadline", "deadline_s": 2.0},
+            sum((-1) ** (k + 1) * math.comb(4, k) * (1 - math.exp(-2 * k)) / k for k in range(1, 5)),
+            -math.log(1 - 0.5**0.25),
+        ),
+    ],
+)
+def test_round_times_in_the_long_run_are_those_of_closed_forms(policy, mean_s, median_s):
+    found = steady(simulate(exponential(policy)))
+    assert found.interval.low < mean_s < found.interval.high
     median, ends = found.quantiles[0.5]
-    assert ends.low < -math.log(1 - 0.5**0.25) < ends.high
-    assert median == pytest.approx(-math.log(1 - 0.5**0.25), rel=0.05)
+    assert ends.low < median_s < ends.high
+    assert median == pytest.approx(median_s, rel=0.05)
     with pytest.raises(FedsimError, match="are too few"):
         steady(simulate(ALL))
+
+
+def test_the_long_run_from_the_command_line(tmp_path, capsys):
+    """A scenario without learning loads no torch, and says what it took."""
+    from fedsim.cli import app
+
+    file = tmp_path / "four.toml"
+    file.write_text(exponential("wait-for-all").to_toml())
+    app(["steady", str(file), "--rounds", "400", "--quantile", "0.9"], standalone_mode=False)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "rounds of warm-up, found by MSER-5, are left out" in said
+    assert "90 % below" in said
+    assert "400 rounds took" in said
+    with pytest.raises(FedsimError, match="between 0 and 1"):
+        app(["steady", str(file), "--quantile", "95"], standalone_mode=False)
 
 
 def test_a_warm_up_is_left_out():

@@ -1,16 +1,15 @@
 """Studies on a Ray cluster of two nodes on loopback; workers and nodes may go."""
 
-import contextlib
 import os
 import signal
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from fedsim import Scenario, Study, sweep
 from fedsim.errors import FedsimError
+from tests.support.clusters import running, two_nodes
 from tests.support.hand_made import by_hand
 
 pytestmark = [
@@ -24,14 +23,8 @@ STUDY = Study.of(BASE, grid={"selector.cohort": [1, 3]}, seeds=8, metrics=["mean
 
 @pytest.fixture
 def cluster():
-    from ray.cluster_utils import Cluster
-
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    second = found.add_node(num_cpus=1)
-    ray.init(address=found.address, log_to_driver=False)
-    yield found, second
-    ray.shutdown()
-    found.shutdown()
+    with two_nodes() as found:
+        yield found
 
 
 def here(folder):
@@ -57,7 +50,7 @@ def test_a_worker_or_a_node_that_goes_is_survived(gone, cluster, tmp_path):
         if gone == "node":
             nodes.remove_node(second, allow_graceful=False)
             return
-        while not (busy := _workers()):
+        while not (busy := running("run_pack")):
             time.sleep(0.01)
         os.kill(busy[0], signal.SIGKILL)
 
@@ -67,17 +60,6 @@ def test_a_worker_or_a_node_that_goes_is_survived(gone, cluster, tmp_path):
     assert not killing.is_alive(), "it has ended a process while packs were left"
     assert there.failures == {}
     assert there.table() == sweep(study, out=tmp_path / "here", quiet=True, jobs=2).table()
-
-
-def _workers():
-    """Return the processes of Ray that run a pack now."""
-    named = {path: path.joinpath("cmdline") for path in Path("/proc").iterdir() if path.name.isdigit()}
-    found = []
-    for path, name in named.items():
-        with contextlib.suppress(OSError):
-            if name.read_bytes().startswith(b"ray::run_pack"):
-                found.append(int(path.name))
-    return found
 
 
 def test_an_engine_that_is_none_is_refused():

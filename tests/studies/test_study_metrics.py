@@ -1,12 +1,15 @@
 """Metrics by name, on runs whose seconds and bits are counted by hand: client k delivers after k + 4 s."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
+from fedsim.studies.comparing.comparison import compare
+from fedsim.studies.folders import GroupedRuns
 from fedsim.studies.metrics import Value, metric, spent
 from tests.support.hand_made import by_hand
 from tests.support.short_runs import LEARNING
@@ -55,7 +58,7 @@ def test_accuracies_at_budgets_and_targets_by_any_metric(learning):
     assert metric(f"accuracy@{at_s[1]}s").of(learning).value == accuracy[1]
     assert metric("accuracy@2rounds").of(learning).value == accuracy[2]
     assert metric("loss@1e15bits").of(learning) == Value(
-        loss[-1], reached=False, watched=metric("bits").of(learning).value
+        loss[-1], reached=False, watched=metric("bits").of(learning).value, every=1
     )
     assert metric(f"time_to_loss<={loss[2] + 1e-9:.9f}").of(learning).value == at_s[np.argmax(loss <= loss[2] + 1e-9)]
     assert metric("final_accuracy").of(learning).value == accuracy[-1]
@@ -67,3 +70,14 @@ def test_a_name_that_is_none_is_refused():
         FedsimError, match=r"'mean_rounds_s' is not known \(did you mean 'mean_round_s'\?\); allowed: names as"
     ):
         metric("mean_rounds_s")
+
+
+def test_runs_whose_models_were_evaluated_at_other_intervals_are_not_compared(learning):
+    rare = simulate(
+        Scenario.from_toml(LEARNING).replace({"results.evaluate_every": 2, "seed": learning.seed}), store=False
+    )
+    runs = GroupedRuns({"each": {0: learning}, "second": {0: rare}}, metrics=("accuracy@1s", "final_accuracy"))
+    named = replace(runs, baseline="each")
+    at, final = compare(named, named.values).lines
+    assert at.paired.refused == "models were evaluated every 1 rounds and every 2: set one results.evaluate_every"
+    assert "evaluated" not in final.paired.refused

@@ -108,18 +108,18 @@ class SharedLinks(HonestLinks):
 
 
 def building(built, **more):
-    """Return settings, of a user's own, that build what a call of the clients' number returns."""
+    """Return settings, of a user's own, that build what a call with the run returns."""
 
     class Settings(Component):
-        def build(self, *arguments, **named):
-            return built(arguments)
+        def build(self, run):
+            return built(run)
 
     stated = {"__module__": __name__, "__annotations__": dict.fromkeys(more, ClassVar[object]), **more}
     return type("Settings", (Settings,), stated)()
 
 
 def network_of(links):
-    return {"network": building(lambda arguments: links(len(arguments[0])), requires=frozenset())}
+    return {"network": building(lambda run: links(run.clients), requires=frozenset())}
 
 
 def cell(**parts):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import simpy
 
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 
 ACCESS = {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0}
@@ -18,7 +19,7 @@ LOST = {"kind": "loss", "node": "bs-0", "from_s": 1.0, "duration_s": 10.0}
 def opened(network, positions_m, seed=0):
     """Return the medium of a network with clients at these places, and its clock."""
     env = simpy.Environment()
-    return network.build(np.asarray(positions_m, dtype=float), Streams(seed)).open(env), env
+    return network.build(RunSetup.at(np.asarray(positions_m, dtype=float), Streams(seed))).open(env), env
 
 
 def finish(env, *flows):

@@ -19,8 +19,8 @@ class PlainRates(Component):
     up_bps: float = 5e4
     slowdown: float = 0.0
 
-    def build(self, positions_m, streams):
-        return PlainLinks(self, 1.0 + self.slowdown * np.arange(len(positions_m)))
+    def build(self, run):
+        return PlainLinks(self, 1.0 + self.slowdown * np.arange(run.clients))
 
 
 @dataclass(frozen=True)

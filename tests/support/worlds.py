@@ -27,14 +27,16 @@ from fedsim.rounds import (
     Workload,
 )
 from fedsim.rounds.effects.allocation import Allocation
+from fedsim.rounds.effects.audit.audit import Audit
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.connections import Connections
 from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.faults.outages import Outages
 from fedsim.rounds.effects.leaving import Crashes, Offline
 from fedsim.rounds.effects.of_parts import of_dropout
-from fedsim.rounds.effects.outages import Outages
 from fedsim.rounds.effects.privacy_budget import PrivacyBudget
 from fedsim.rounds.server.context import Protection, RoundRules
+from fedsim.run_setup import RunSetup
 from fedsim.scenario.building import build_server
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
@@ -303,11 +305,11 @@ def serve(
     learner = learner or CountingLearner(np.full(clients, 10))
     selector = selector or Everybody()
     ledger = None if budget is None else PrivacyAccountant(budget, clients)
-    presence = presence or Always().build(clients, Streams(0))
+    presence = presence or Always().build(RunSetup(clients, Streams(0)))
     streams = streams or Streams(0)
     run = Run(
         Clock(),
-        streams,
+        RunSetup(clients, streams),
         links or FixedLinks(downlink_s, uplink_s),
         FixedCompute(compute_s),
         presence,
@@ -322,7 +324,7 @@ def serve(
     connections = [] if run.links.connection is None else [Connections(run.links.connection)]
     own = [*faults, *connections, Offline(presence), *leaving, *effects, *power, *accounts]
     found = [Allocation(), *(late or Cancel()).effects(run), *own]
-    run.effects = Effects(found)
+    run.effects = Effects([*found, Audit(clients)] if audit else found)
     conditions = [*faults, *power]
     presence = EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence
     context = ServerContext(
@@ -349,5 +351,5 @@ def serve(
     told = {name: ending.pop(f"evaluate_{name}") for name in names if f"evaluate_{name}" in ending}
     plan = EvaluationPlan(**{"start": False, **told})
     stopping = StoppingCriteria(**{"count": 1, **ending})
-    build_server(context, stopping, recorder, hierarchy, plan=plan, audit=audit).run()
+    build_server(context, stopping, recorder, hierarchy, plan=plan).run()
     return recorder.history(), selector, learner, ledger

@@ -22,11 +22,13 @@ HEAD = """# Public names
 
 Written from signatures and docstrings by `python tests/tools/api_page.py --write`. What stands here, and the kinds that
 `fedsim list` prints, follows the versions of fedsim (`fedsim/README.md`, Versions); all else may change at any time.
-`help(fedsim.simulate)` prints a whole docstring, and each name leads to its file. Contracts of parts with their members
-stand in `fedsim/answers/README.md`. Units end names: `_s`, `_bits`, `_bps`, `_hz`, `_m`, `_db`, `_dbm`, `_j`, `_w`.
-Shapes are those of NumPy's arrays; K is the number of clients.
+`help(fedsim.simulate)` prints a whole docstring with results and errors, and each name leads to its file. Contracts
+of parts with their members stand in `fedsim/answers/README.md`. Units end names: `_s`, `_bits`, `_bps`, `_hz`, `_m`,
+`_db`, `_dbm`, `_j`, `_w`. Shapes are those of NumPy's arrays; K is the number of clients.
 """
 LONGEST_DEFAULT = 24
+TITLES = ("Parameters", "Attributes")
+"""Sections of a docstring that are shown; `help` prints all of them."""
 
 
 def page() -> str:
@@ -52,24 +54,19 @@ def row(name: str, value: object) -> str:
 
 
 def in_full(name: str, value: object) -> str:
-    """Return the paragraph about a name: what it is called with, what that means, and its methods."""
-    told = f"\n### {name}\n\n{link(name, value)}{arguments(value)}\n\n{about(value)}\n"
+    """Return the table of a name: what it is, and below that its arguments and members."""
     bases = value.__mro__ if inspect.isclass(value) else (value,)
     texts = [inspect.cleandoc(base.__doc__ or "") for base in bases if base.__module__.startswith("fedsim")]
     parts: dict[str, str] = {}
     for text in reversed(texts):
         for title, body in sections(text).items():
             parts[title] = f"{parts.get(title, '').rstrip()}\n{body}"
-    for title in ("Parameters", "Attributes", "Returns", "Raises"):
-        if title in parts:
-            told += f"\n| {title.lower()} | |\n|---|---|\n" + entries(parts[title])
+    rows = "".join(entries(parts[title]) for title in TITLES if title in parts)
     own = [one for one in members() if one.owner is value and one.found.__module__.startswith("fedsim")]
-    if own:
-        told += "\n| member | what it is |\n|---|---|\n"
-        for one in sorted(own, key=lambda each: each.found.__name__):
-            shown = "" if one.is_property else called_with(one)
-            told += f"| `.{one.found.__name__}{shown}` | {cell(first_sentence(one.text))} |\n"
-    return told
+    for one in sorted(own, key=lambda each: each.found.__name__):
+        shown = "" if one.is_property else called_with(one)
+        rows += f"| `.{one.found.__name__}{shown}` | {cell(first_sentence(one.text))} |\n"
+    return f"\n{row(name, value)}|---|---|\n{rows}"
 
 
 def entries(text: str) -> str:

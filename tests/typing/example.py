@@ -31,7 +31,7 @@ from fedsim import (
     sweep,
 )
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 from fedsim.testing import check_compute_time
 
 
@@ -61,7 +61,7 @@ class Steady(Component):
     requires: ClassVar[frozenset[str]] = frozenset({"samples"})
     samples_per_s: float = 200.0
 
-    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "SteadyTimes":
+    def build(self, run: RunSetup) -> "SteadyTimes":
         """Return the times of one run."""
         return SteadyTimes(self.samples_per_s)
 

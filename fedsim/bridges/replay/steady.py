@@ -11,6 +11,7 @@ from fedsim.network.graph.links import GraphLinks
 from fedsim.network.topology.attachment import NEAREST_SERVER, AttachedTopology
 from fedsim.network.topology.flow_state import Route
 from fedsim.network.transport.transport import NoTransport
+from fedsim.run_setup import RunSetup
 from fedsim.scenario import Scenario
 from fedsim.streams import Streams
 
@@ -54,7 +55,8 @@ def steady_graph(scenario: Scenario) -> SteadyGraph:
         raise ScenarioError(f"network: a replay needs capacities and routes that stay as they are; {changing}")
     streams = Streams(scenario.seed)
     clients = scenario.crowd.clients
-    links = network.build(PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams), streams)
+    positions_m = PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams)
+    links = network.build(RunSetup.at(positions_m, streams))
     if not isinstance(links, GraphLinks):
         raise ScenarioError(f"network: {type(links).__name__} are no links of a graph; allowed: kind = 'graph'")
     attached = links.attach()

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import Renewal, Sojourn
 from fedsim.registry import Component
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import Hours
 
@@ -127,9 +128,9 @@ class Diurnal(Component):
     def _rates(self) -> FloatArray:
         return arrival_rates(np.array(self.share_by_hour), self.mean_session_s)
 
-    def build(self, clients: int, streams: Streams) -> Renewal:
-        ahead = self.start_hour + self.zones_h * streams.uniform("availability-zone", np.arange(clients))
-        return Renewal(clients, DiurnalSojourns(self, self._rates(), ahead * HOUR_S, streams))
+    def build(self, run: RunSetup) -> Renewal:
+        ahead = self.start_hour + self.zones_h * run.streams.uniform("availability-zone", np.arange(run.clients))
+        return Renewal(run.clients, DiurnalSojourns(self, self._rates(), ahead * HOUR_S, run.streams))
 
 
 class DiurnalSojourns:

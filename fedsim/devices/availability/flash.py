@@ -21,6 +21,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray, normal_quantile
 from fedsim.devices.availability.diurnal import DAY_S, DailyClocks
 from fedsim.devices.availability.on_off import Renewal
 from fedsim.registry import Component
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 
 _ROWS: Final = 2**13
@@ -209,8 +210,8 @@ class Flash(Component):
     never_share: Annotated[float, Field(ge=0, le=1)] = 0.247
     diurnal: bool = True
 
-    def build(self, clients: int, streams: Streams) -> Renewal:
-        return Renewal(clients, FlashSojourns(self, clients, streams), begins_s=-DAY_S)
+    def build(self, run: RunSetup) -> Renewal:
+        return Renewal(run.clients, FlashSojourns(self, run.clients, run.streams), begins_s=-DAY_S)
 
 
 class FlashSojourns:

@@ -15,6 +15,7 @@ from fedsim.arrays import BoolArray, IntArray
 from fedsim.devices.contracts import Availability, Kind
 from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
 from fedsim.registry import Component, Registry
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import LONGEST_S, Bound, Positive, Seconds
 
@@ -42,14 +43,15 @@ class Always(Component):
 
     Examples
     --------
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
-    >>> Always().build(clients=3, streams=Streams(0)).available(np.array([0, 2]), time_s=1e6, draw=1).tolist()
+    >>> Always().build(RunSetup(3, Streams(0))).available(np.array([0, 2]), time_s=1e6, draw=1).tolist()
     [True, True]
     """
 
     may_leave: ClassVar[bool] = False
 
-    def build(self, clients: int, streams: Streams) -> "AlwaysAvailable":
+    def build(self, run: RunSetup) -> "AlwaysAvailable":
         return AlwaysAvailable()
 
 
@@ -85,8 +87,9 @@ class Bernoulli(Component):
 
     Examples
     --------
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
-    >>> rare = Bernoulli(probability=0.01, retry_s=5.0).build(clients=2, streams=Streams(0))
+    >>> rare = Bernoulli(probability=0.01, retry_s=5.0).build(RunSetup(2, Streams(0)))
     >>> opens_s, draw = rare.next_s(0.0, draw=1)
     >>> opens_s > 0, opens_s % 5.0, bool(rare.available(np.array([0, 1]), opens_s, draw).any())
     (True, 0.0, True)
@@ -97,8 +100,8 @@ class Bernoulli(Component):
     probability: Annotated[float, Field(gt=0, le=1)]
     retry_s: Annotated[Positive[Seconds], Bound(1e-3, LONGEST_S)] = 1.0
 
-    def build(self, clients: int, streams: Streams) -> "BernoulliAvailability":
-        return BernoulliAvailability(np.arange(clients), self.probability, self.retry_s, streams)
+    def build(self, run: RunSetup) -> "BernoulliAvailability":
+        return BernoulliAvailability(np.arange(run.clients), self.probability, self.retry_s, run.streams)
 
 
 class BernoulliAvailability(Availability):

@@ -22,6 +22,7 @@ from fedsim.devices.contracts import Availability, Kind
 from fedsim.devices.tracking import AvailabilityTracker, OnOffTracker
 from fedsim.errors import ScenarioError
 from fedsim.registry import Component
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import Seconds
 
@@ -209,8 +210,8 @@ class Markov(Component):
     mean_on_s: Sojourn
     mean_off_s: Sojourn
 
-    def build(self, clients: int, streams: Streams) -> Renewal:
-        return Renewal(clients, MarkovSojourns(self.mean_on_s, self.mean_off_s, streams))
+    def build(self, run: RunSetup) -> Renewal:
+        return Renewal(run.clients, MarkovSojourns(self.mean_on_s, self.mean_off_s, run.streams))
 
 
 class MarkovSojourns:

@@ -15,7 +15,7 @@ from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import IDS, After, Intervals, Table, identified, owned, read_spans
 from fedsim.inputs.tables.content import suffix_of
 from fedsim.registry import Component
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 from fedsim.traces import PICKLES, Mapped, entries_of, read_pickle
 from fedsim.units import Positive, Seconds
 
@@ -80,11 +80,11 @@ class Traces(Component):
     origin: float | str | None = None
     contact_with: str | None = None
 
-    def build(self, clients: int, streams: Streams) -> "TraceAvailability":
-        intervals, mapping = self.intervals(clients)
-        device = np.arange(clients)
+    def build(self, run: RunSetup) -> "TraceAvailability":
+        intervals, mapping = self.intervals(run.clients)
+        device = np.arange(run.clients)
         if mapping is not None and mapping != "id":
-            device = entries_of(clients, intervals.devices, mapping, "trace-availability", streams)
+            device = entries_of(run.clients, intervals.devices, mapping, "trace-availability", run.streams)
         return TraceAvailability(intervals, device, self.checked)
 
     def intervals(self, clients: int | None = None) -> tuple[Intervals, Mapped]:

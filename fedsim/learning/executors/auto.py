@@ -44,12 +44,14 @@ _GPU: Final = 0.1
 class Step(NamedTuple):
     """What a training step costs: how many layers it calls, and the operations of a sample.
 
-    ``norms`` says that a layer takes away what a bias in front of it adds.
+    ``norms`` says that a layer takes away what a bias in front of it adds, ``threads`` how many clients one process
+    trains at a time.
     """
 
     layers: int
     flops: float
     norms: bool = False
+    threads: int = 1
 
 
 class AutoExecutor:
@@ -118,7 +120,10 @@ def estimates(setup: TrainingSetup, cores: int, step: Step | None = None) -> dic
     flops = updates * float(np.mean(local.work_samples(expected.samples))) * cost.flops
     calls_s = steps * (cost.layers + _STEP_LAYERS) * _LAYER_S
     alone_s = calls_s + flops / _FLOPS_PER_S
-    found = {SEQUENTIAL: alone_s, PROCESSES: _shared_s(alone_s * _MESSAGES, min(cores, expected.cohort))}
+    threads = min(cost.threads, cores, expected.cohort)
+    # Calls hold Python's lock, which threads share.
+    here_s = alone_s if threads == 1 else max(alone_s * _MESSAGES / threads, calls_s)
+    found = {SEQUENTIAL: here_s, PROCESSES: _shared_s(alone_s * _MESSAGES, min(cores, expected.cohort))}
     # Such a bias has no gradient but rounding, which Adam makes a whole step of.
     if not (setup.amplified or (local.optimizer == "adam" and cost.norms)):
         slots = min(expected.cohort, _MOST_SLOTS)
@@ -139,12 +144,13 @@ def _step_of(setup: TrainingSetup) -> Step:
     import torch
     from torch import Tensor, nn
 
-    from fedsim.learning.models.flat_module import build_flat
+    from fedsim.learning.executors.sequential import training_threads
+    from fedsim.learning.executors.trainer import Trainer
     from fedsim.learning.models.inputs import blank
 
     norm_layers = (nn.modules.batchnorm._BatchNorm, nn.modules.instancenorm._InstanceNorm, nn.GroupNorm, nn.LayerNorm)
-    flat = build_flat(setup.model, setup.data.shape, setup.outputs, seed=0)
-    layers, flops = 0, 0.0
+    trainer = Trainer(setup)
+    module, layers, flops = trainer.flat.module, 0, 0.0
 
     def count(layer: nn.Module, _: object, out: object) -> None:
         nonlocal layers, flops
@@ -155,15 +161,15 @@ def _step_of(setup: TrainingSetup) -> Step:
             if weight.dim() > 1 and isinstance(out, Tensor):
                 flops += 2.0 * weight.numel() * max(1.0, out.numel() / weight.shape[0])
 
-    hooks = [one.register_forward_hook(count) for one in flat.module.modules()]
+    hooks = [one.register_forward_hook(count) for one in module.modules()]
     with torch.no_grad(), suppress(Exception):  # the first look says what is wrong with a model
-        flat.module.eval()(blank(setup.data.shape))
+        module.eval()(blank(setup.data.shape))
     for hook in hooks:
         hook.remove()
     # The optimiser moves each parameter once a step.
-    moved = 6.0 * flat.layout.parameters / setup.local.batch_size
-    norms = any(isinstance(one, norm_layers) for one in flat.module.modules())
-    return Step(max(1, layers), FORWARD_AND_BACKWARD * flops + moved, norms)
+    moved = 6.0 * trainer.flat.layout.parameters / setup.local.batch_size
+    norms = any(isinstance(one, norm_layers) for one in module.modules())
+    return Step(max(1, layers), FORWARD_AND_BACKWARD * flops + moved, norms, training_threads(trainer))
 
 
 def _has_gpu() -> bool:

@@ -17,6 +17,9 @@ STACKED: Final = "stacked"
 GRAPHS: Final = "graphs"
 """The kind that trains on a GPU by CUDA graphs."""
 
+RAY: Final = "ray"
+"""The kind that trains by actors of a Ray cluster."""
+
 EXECUTORS: Final = Registry(
     "executor",
     "fedsim.executors",
@@ -27,6 +30,7 @@ EXECUTORS: Final = Registry(
         PROCESSES: "fedsim.learning.executors.processes:ProcessesExecutor",
         GRAPHS: "fedsim.learning.executors.graphs:GraphsExecutor",
         STACKED: "fedsim.learning.executors.stacked.executor:StackedExecutor",
+        RAY: "fedsim.learning.executors.on_ray:RayExecutor",
     },
     default=AUTO,
 )

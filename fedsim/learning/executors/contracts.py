@@ -19,6 +19,7 @@ from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.tasks.contracts import TASK, Task
 from fedsim.learning.tasks.of_labels import Classification
@@ -26,6 +27,9 @@ from fedsim.learning.tasks.scores import Scores
 
 SEQUENTIAL: Final = "sequential"
 """The fingerprint of the executor that trains one client after the other, and of all that give the same bits."""
+
+_RESULT_BYTES: Final = 1 << 30
+"""Memory of the results of one call."""
 
 Precision = Literal["float32", "bfloat16"]
 """Of the numbers inside layers; parameters, gradients, losses and optimiser states are always float32."""
@@ -52,6 +56,8 @@ class TrainingSetup:
     local: LocalTraining
     seed: int
     precision: Precision = "float32"
+    fast: bool = False
+    """Whether bits may differ from run to run where that saves time."""
     expected: Expected | None = None
     algorithm: LocalAlgorithm = field(default_factory=Plain)
     task: Task = field(default_factory=Classification)
@@ -127,8 +133,16 @@ def check_mapped(executor: str, algorithm: LocalAlgorithm, task: Task) -> None:
         )
 
 
-def fingerprint_with(precision: Precision, fingerprint: str) -> str:
-    return fingerprint if precision == "float32" else f"{fingerprint}-{precision}"
+def fingerprint_with(setup: TrainingSetup, fingerprint: str) -> str:
+    """Return a fingerprint with what else bits depend on."""
+    words = [setup.precision] * (setup.precision != "float32") + ["fast"] * setup.fast
+    return "-".join([fingerprint, *words])
+
+
+def most_trainings(setup: TrainingSetup, layout: ModelLayout) -> int:
+    """Return how many trainings of one call have results of 1 GiB, at least 32 and at most 256."""
+    arrays = 3 if setup.local.keep_optimizer_state else 1
+    return min(256, max(32, _RESULT_BYTES // (arrays * layout.initial.nbytes)))
 
 
 class Executor(Protocol):

@@ -17,7 +17,14 @@ from fedsim.arrays import IntArray
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.alone import checked_print, standard_jobs
-from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingResult, TrainingSetup, check_mapped
+from fedsim.learning.executors.contracts import (
+    EvaluationJob,
+    TrainingJob,
+    TrainingResult,
+    TrainingSetup,
+    check_mapped,
+    most_trainings,
+)
 from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Seen
 from fedsim.learning.executors.sequential import SequentialExecutor, device_of
@@ -30,8 +37,6 @@ _WARM_UPS: Final = 2
 """Steps before a recording, in which libraries choose kernels and take memory."""
 _FREE: Final = 0.6
 """Share of the free memory of the device that slots may take."""
-_RESULT_BYTES: Final = 2**30
-"""Memory of the results of one call."""
 
 
 class GraphsExecutor:
@@ -45,7 +50,7 @@ class GraphsExecutor:
     Attributes
     ----------
     fingerprint : that of the sequential executor on the same device
-    max_batch : as many trainings as have results of 1 GiB, at most 256
+    max_batch : as many trainings as have results of 1 GiB, at least 32 and at most 256
 
     Raises
     ------
@@ -58,16 +63,15 @@ class GraphsExecutor:
         self._eager = SequentialExecutor(setup, device)
         self.fingerprint, self._setup, self._device = self._eager.fingerprint, setup, device_of(device)
         self._data = _Data.on(setup, self._device)
-        kept = 3 if setup.local.keep_optimizer_state else 1
-        self.max_batch = min(256, max(_MOST_SLOTS, _RESULT_BYTES // (kept * self._eager.flat.layout.initial.nbytes)))
+        self.max_batch = most_trainings(setup, self._eager.flat.layout)
         self._slots: list[_Slot] = []
         self._most = _MOST_SLOTS
-        with one_thread(), named_faults(setup), torch_generator(0):
+        with one_thread(setup), named_faults(setup), torch_generator(0):
             self._check()
 
     def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
         """Return what each client learns; results are read from the device after the last step of all."""
-        with one_thread(), named_faults(self._setup), torch_generator(0):
+        with one_thread(self._setup), named_faults(self._setup), torch_generator(0):
             return self._train(jobs) if jobs else []
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:

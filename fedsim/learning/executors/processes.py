@@ -25,6 +25,7 @@ from fedsim.learning.executors.contracts import (
     TrainingSetup,
     check_cpu,
     fingerprint_with,
+    most_trainings,
 )
 from fedsim.learning.executors.cores import worker_count
 from fedsim.learning.executors.faults import named_faults
@@ -33,8 +34,6 @@ from fedsim.learning.executors.workers import pool, worker
 from fedsim.learning.executors.workers.portable import by_value, from_bytes
 from fedsim.learning.executors.workers.segments import Segment
 
-_RESULT_BYTES: Final = 1 << 30
-"""Memory of the results of one call; two for each process in any case."""
 _SHARES: Final = 3
 """Part of a process's share of what is left that one message has, so that all end at about the same time."""
 
@@ -56,7 +55,7 @@ class ProcessesExecutor:
     Attributes
     ----------
     fingerprint : `SEQUENTIAL`, or ``"sequential-bfloat16"`` with that precision
-    max_batch : as many trainings as have results of 1 GiB, at most 256
+    max_batch : as many trainings as have results of 1 GiB, at least 32 and at most 256
     workers : how many processes take part
 
     Raises
@@ -70,16 +69,14 @@ class ProcessesExecutor:
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         check_cpu("processes", device)
-        self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
+        self.fingerprint = fingerprint_with(setup, self.fingerprint)
         self.workers, self._run = worker_count(), setup
         self._scorer: Trainer | None = None
         self._test_samples, self._made_of = len(setup.data.test_y), setup.scores
-        with one_thread(), named_faults(setup):
+        with one_thread(setup), named_faults(setup):
             self._trainer = Trainer(setup)
             self._segment, self._setup = _sent(setup, checked_print(self._trainer))
-        arrays = 3 if setup.local.keep_optimizer_state else 1
-        fitting = _RESULT_BYTES // (arrays * self._trainer.flat.layout.initial.nbytes)
-        self.max_batch = min(256, max(2 * self.workers, fitting))
+        self.max_batch = most_trainings(setup, self._trainer.flat.layout)
         self._training = threading.Lock()
 
     def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
@@ -98,7 +95,7 @@ class ProcessesExecutor:
             return worker.Trainings(self._setup, [job._replace(base=_EMPTY) for job in some], bases, segment.shared)
 
         def own(index: int) -> TrainingResult:
-            with one_thread(), named_faults(self._run, index):
+            with one_thread(self._run), named_faults(self._run, index):
                 return self._trainer.train(jobs[index])
 
         with self._training:
@@ -121,7 +118,7 @@ class ProcessesExecutor:
             return worker.Scores(self._setup, [chunk.rows for chunk in some], shown, owners, segment.shared)
 
         def own(index: int) -> FloatArray:
-            with one_thread(), named_faults(self._run):
+            with one_thread(self._run), named_faults(self._run):
                 if self._scorer is None:
                     self._scorer = Trainer(self._run)
                 return self._scorer.score(chunks[index])
@@ -220,7 +217,7 @@ def _sent(setup: TrainingSetup, wanted: str) -> tuple[list[Segment], worker.Setu
     """Return a setup for workers and what holds its memory; its data are shared by all setups that have them."""
     data = setup.data
     facts = (data.classes, data.pixel_max, data.vocabulary, data.token_fill)
-    settings = (setup.model, setup.local, setup.seed, setup.precision, setup.algorithm, setup.task)
+    settings = (setup.model, setup.local, setup.seed, setup.precision, setup.fast, setup.algorithm, setup.task)
     try:
         content = by_value(
             (settings, facts, wanted),

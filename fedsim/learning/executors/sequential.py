@@ -1,7 +1,10 @@
-"""The executor "sequential": trains one client after the other in this process."""
+"""The executor "sequential": trains one client after the other in this process, on its cores where bits allow it."""
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any
 
 import torch
 
@@ -17,10 +20,13 @@ from fedsim.learning.executors.contracts import (
     TrainingResult,
     TrainingSetup,
     fingerprint_with,
+    most_trainings,
 )
+from fedsim.learning.executors.cores import worker_count
 from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import FlatModule
+from fedsim.learning.models.generators import torch_generator
 
 
 def device_of(device: str) -> torch.device:
@@ -36,9 +42,23 @@ def device_of(device: str) -> torch.device:
     return torch.device("cuda", int(number or 0))
 
 
-class SequentialExecutor:
-    """Trains clients one after the other, each on one thread, with the same bits on every run.
+def training_threads(trainer: Trainer) -> int:
+    """Return how many trainings this process does at a time."""
+    threads = _threads(trainer)
+    return 1 if threads > 1 and not trainer.setup.fast and trainer.draws() else threads
 
+
+def _threads(trainer: Trainer) -> int:
+    alone = trainer.device.type != "cpu" or trainer.sandbox is not None
+    return 1 if alone else min(torch.get_num_threads(), worker_count())
+
+
+class SequentialExecutor:
+    """Trains each client on one thread, with the same bits on every run.
+
+    On a CPU several clients are trained at a time, each by a module of its own on a thread of its own: as many as torch
+    has threads, where no code of a user's takes part and the model draws no random numbers, which come from generators
+    of the whole process (with ``fast`` threads take them in turn). Otherwise clients are trained one after the other.
     Calls from several threads wait for one another.
 
     Parameters
@@ -49,7 +69,7 @@ class SequentialExecutor:
     Attributes
     ----------
     fingerprint : `SEQUENTIAL`, with the precision if it is another one, and on a GPU with its name and torch's release
-    max_batch : 256
+    max_batch : as many trainings as have results of 1 GiB, at least 32 and at most 256
 
     Raises
     ------
@@ -62,42 +82,66 @@ class SequentialExecutor:
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         where = device_of(device)
-        self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
+        self.fingerprint = fingerprint_with(setup, self.fingerprint)
         if where.type == "cuda":
             self.fingerprint += f":torch{torch.__version__}:{torch.cuda.get_device_name(where)}"
-        self._device = str(where)
-        self._test_samples, self._made_of = len(setup.data.test_y), setup.scores
-        self._setup = setup
-        with one_thread(), named_faults(setup):
+        self._setup, self._device = setup, str(where)
+        with one_thread(setup), named_faults(setup):
             self.trainer = sound_trainer(setup, self._device)
-        self._scorers: list[Trainer] = []
+        with named_faults(setup):
+            self.threads, self._scoring_threads = training_threads(self.trainer), _threads(self.trainer)
+        self._trainers = [self.trainer]
+        self.trainer.seeds = self.threads == 1
+        self.max_batch = min(self.max_batch, most_trainings(setup, self.flat.layout))
 
     @property
     def flat(self) -> FlatModule:
-        """The module that all trainings share."""
+        """The module of the first thread."""
         return self.trainer.flat
 
-    def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:
-        """Yield what each client learns; a client is trained when its result is read."""
-        for place, job in enumerate(jobs):
-            with one_thread(), named_faults(self._setup, place):
-                result = self.trainer.train(job)
-            yield result
+    def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
+        """Return what each client learns; on one thread a client is trained when its result is read."""
+
+        def train(trainer: Trainer, place: int) -> TrainingResult:
+            with named_faults(self._setup, place):
+                return trainer.train(jobs[place])
+
+        if min(self.threads, len(jobs)) > 1:
+            seed = int(copy.deepcopy(jobs[0].rng).integers(2**63))  # of what threads draw in turn with ``fast``
+            with one_thread(self._setup), torch_generator(seed):
+                return self._shared(train, range(len(jobs)), self.threads)
+        return (self._alone(train, place) for place in range(len(jobs)))
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
         with named_faults(self._setup):
-            return evaluated(jobs, self._test_samples, self._made_of, self._scores)
+            return evaluated(jobs, len(self._setup.data.test_y), self._setup.scores, self._scores)
+
+    def _alone(self, train: Callable[[Trainer, int], TrainingResult], place: int) -> TrainingResult:
+        with one_thread(self._setup):
+            return train(self.trainer, place)
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
-        """Return the sums of each chunk; threads share the chunks, each with a module of its own."""
-        threads = 1 if self._device != "cpu" else min(torch.get_num_threads(), len(chunks))
-        while len(self._scorers) < threads:
-            self._scorers.append(Trainer(self._setup, self._device))
-        shares = [chunks[one * len(chunks) // threads : (one + 1) * len(chunks) // threads] for one in range(threads)]
-        pairs = list(zip(self._scorers, shares, strict=False))
-        with one_thread():
-            if threads == 1 or self.trainer.sandbox is not None:  # generators of Python are those of all threads
-                return [scorer.score(chunk) for scorer, share in pairs for chunk in share]
-            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                found = pool.map(lambda pair: [pair[0].score(chunk) for chunk in pair[1]], pairs)
-                return [sums for share in found for sums in share]
+        with one_thread(self._setup):
+            return self._shared(lambda trainer, chunk: trainer.score(chunk), chunks, self._scoring_threads)
+
+    def _shared(self, work: Callable[[Trainer, Any], Any], items: Sequence[Any], threads: int) -> list[Any]:
+        """Return the results of work on each item, in their order; a thread takes the next item with a free trainer."""
+        threads = min(threads, len(items))
+        if threads < 2:
+            return [work(self.trainer, item) for item in items]
+        while len(self._trainers) < threads:
+            self._trainers.append(Trainer(self._setup, self._device))
+            self._trainers[-1].seeds = self.trainer.seeds
+        free: SimpleQueue[Trainer] = SimpleQueue()
+        for trainer in self._trainers[:threads]:
+            free.put(trainer)
+
+        def one(item: Any) -> Any:
+            trainer = free.get()
+            try:
+                return work(trainer, item)
+            finally:
+                free.put(trainer)
+
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return list(pool.map(one, items))

@@ -24,6 +24,7 @@ from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.pooling import pool_before_relu
 from fedsim.learning.models.settings import own_name
 from fedsim.learning.tasks.contracts import TASK
+from fedsim.learning.torch_modes import fast_modes
 
 _TURN: Final = threading.RLock()
 _OF_BATCHES: Final = 0x5DEECE66D
@@ -56,6 +57,8 @@ class Trainer:
         self._offset = torch.empty_like(weights) if setup.algorithm.corrects else None
         self._loaded: Vector | None = None
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
+        self.seeds = True
+        """Whether torch's generator begins anew with each call; on several threads it is left alone."""
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
     def train(self, job: TrainingJob) -> TrainingResult:
@@ -91,7 +94,18 @@ class Trainer:
 
     def _alone(self, seed: int) -> AbstractContextManager[None]:
         """Let what is computed inside depend on the module's numbers and the seed alone."""
-        return torch_generator(seed) if self.sandbox is None else self.sandbox(seed)
+        if self.sandbox is not None:
+            return self.sandbox(seed)
+        return torch_generator(seed) if self.seeds else contextlib.nullcontext()
+
+    def draws(self) -> bool:
+        """Return whether a pass through torch's own layers draws random numbers."""
+        inputs = self._inputs.of(torch.from_numpy(self._data.train_x[:2].copy()).to(self.device))
+        self.flat.module.train()
+        with torch_generator(0), torch.no_grad():
+            before = torch.default_generator.get_state()
+            self.forward(inputs)
+            return not torch.equal(torch.default_generator.get_state(), before)
 
     def _sums(self, chunk: Chunk) -> FloatArray:
         images, labels = self._samples(chunk)
@@ -195,8 +209,8 @@ class Trainer:
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch compute on one thread; one caller of this process at a time.
+def one_thread(setup: TrainingSetup) -> Iterator[None]:
+    """Let torch compute on one thread, and by its fastest kernels if bits may differ; one caller at a time.
 
     The number of threads belongs to the whole process, so that a concurrent caller that sets it back would change sums.
     """
@@ -204,6 +218,7 @@ def one_thread() -> Iterator[None]:
         before = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            yield
+            with fast_modes() if setup.fast else contextlib.nullcontext():
+                yield
         finally:
             torch.set_num_threads(before)

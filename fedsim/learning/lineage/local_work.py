@@ -21,8 +21,8 @@ from fedsim.learning.algorithms.contracts import (
 from fedsim.learning.algorithms.fedprox import FedProx
 from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.executors.contracts import OptimizerState
+from fedsim.learning.lineage.asked import OWN, State, Update
 from fedsim.learning.lineage.faults import of_training
-from fedsim.learning.lineage.handles import OWN, StateHandle, Training
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.channels import NarrowModel, Widths, held
 from fedsim.learning.models.layout import ModelLayout
@@ -55,7 +55,7 @@ class LocalWork:
         self.plain = type(algorithm) in (Plain, FedProx) and self._schedule is None
         self._parts: dict[tuple[int, int], BoolArray] = {}
 
-    def part(self, training: Training) -> BoolArray | None:
+    def part(self, training: Update) -> BoolArray | None:
         """Return which numbers of the model a client receives, trains and sends, shape (d,); None for all."""
         if not training.level:
             return self._shared
@@ -85,7 +85,7 @@ class LocalWork:
         places = None if given is None else np.array([ratios.index(ratio) for ratio in given], dtype=np.int64)
         return Widths(np.array(ratios), bits, bits, np.array([one.flops for one in narrow]), places)
 
-    def starts(self, trainings: Sequence[Training]) -> list[Start]:
+    def starts(self, trainings: Sequence[Update]) -> list[Start]:
         """Return what each training starts from; those of one model and part share an array."""
         cut: dict[tuple[int, int], Vector] = {}
         found = []
@@ -101,7 +101,7 @@ class LocalWork:
             found.append(start)
         return found
 
-    def left(self, training: Training, difference: Vector) -> tuple[Vector, OptimizerState]:
+    def left(self, training: Update, difference: Vector) -> tuple[Vector, OptimizerState]:
         """Return what a training adds to the model, shape (d,), and the client's state, by name."""
         memory = self.algorithm.end(self._task(training), difference) if self.algorithm.remembers else {}
         part = self.part(training)
@@ -110,12 +110,12 @@ class LocalWork:
             difference.flags.writeable = False
         return difference, {OWN + name: values for name, values in memory.items()}
 
-    def own_model(self, model: Vector, state: StateHandle) -> Vector:
+    def own_model(self, model: Vector, state: State) -> Vector:
         """Return the model that a client uses, shape (d,)."""
         return self.algorithm.own_model(self._layout, model, _own(state.value or {}))
 
     def sum_of(
-        self, trainings: Sequence[Training], weights: FloatArray
+        self, trainings: Sequence[Update], weights: FloatArray
     ) -> Callable[[ServerOptimizer, Vector], Incoming] | None:
         """Return what begins the sum of updates of trainings, which are added in their order; None for a plain one."""
         if self.algorithm.reweighs:
@@ -134,8 +134,8 @@ class LocalWork:
             return None
         return lambda optimizer, model: OverlappingSum(optimizer, model, parts)
 
-    def _task(self, training: Training) -> LocalTask:
-        memory = _own({} if training.previous is None else training.previous.value or {})
+    def _task(self, training: Update) -> LocalTask:
+        memory = training.memory_of(OWN)
         return LocalTask(
             self._layout,
             training.base.vector,
@@ -147,7 +147,7 @@ class LocalWork:
             self._samples.size,
         )
 
-    def rates(self, training: Training) -> FloatArray | None:
+    def rates(self, training: Update) -> FloatArray | None:
         """Return the learning rate of each batch of a training, shape (t,); None for that of the settings."""
         if self._schedule is None:
             return None
@@ -155,15 +155,15 @@ class LocalWork:
             factors = self._schedule.factors(training.base.version, self._steps(training))
         return self._local.learning_rate * factors
 
-    def _drift_weight(self, training: Training) -> float:
+    def _drift_weight(self, training: Update) -> float:
         with of_training(training):
             return self.algorithm.drift_weight(self._steps(training), self._mean_rate(training))
 
-    def _mean_rate(self, training: Training) -> float:
+    def _mean_rate(self, training: Update) -> float:
         rates = self.rates(training)
         return self._local.learning_rate if rates is None else float(rates.mean())
 
-    def _steps(self, training: Training) -> int:
+    def _steps(self, training: Update) -> int:
         samples = self._samples[training.client] if training.draw is None else training.draw.taken
         return int(self._local.batches(samples, training.work, self._layout.smallest_batch))
 

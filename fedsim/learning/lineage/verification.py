@@ -8,7 +8,7 @@ import math
 import random
 import sys
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from fedsim.arrays import Vector
 from fedsim.errors import DistrustError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import SEQUENTIAL
+from fedsim.learning.lineage.asked import Model, Update
 from fedsim.learning.lineage.digests import digest_of
-from fedsim.learning.lineage.handles import Cohort, ModelHandle, Training
+from fedsim.learning.lineage.known import Known
 from fedsim.learning.store.contracts import Record, Store
 
 SHARE: Final = 0.01
@@ -47,50 +48,44 @@ def distrust(basis: str, store: Store) -> None:
     store.put_records({key: {"times": store.records([key]).get(key, {}).get("times", 0.0) + 1}})
 
 
-class Found(Protocol):
-    """Where results come from: the store, or a computation."""
-
-    def records(self, digests: Sequence[str]) -> dict[str, Record]: ...
-    def has_start(self, training: Training) -> bool:
-        """Return whether all that a training starts from is in memory, or in the store."""
-        ...
-
-    def has_numbers(self, model: ModelHandle) -> bool: ...
-    def train_again(self, training: Training) -> Record: ...
-    def evaluate_again(self, model: ModelHandle) -> Evaluation: ...
-
-
 class Verification:
-    """Compares what one run finds."""
+    """Compares what one run finds; a result is computed again by a function that is given."""
 
-    def __init__(self, found: Found, fingerprint: str, parts: str, distrust: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        known: Known,
+        fingerprint: str,
+        parts: str,
+        distrust: Callable[[], None],
+        train_again: Callable[[Update], Record],
+    ) -> None:
         self.verified = 0
-        self._found, self._parts, self._distrust = found, parts, distrust
+        self._known, self._parts, self._distrust, self._train_again = known, parts, distrust, train_again
         self._exact = fingerprint.startswith(SEQUENTIAL)
         self._dice = random.Random()  # noqa: S311 - it decides what is looked at, and no number
         self._first_training = self._first_evaluation = True
         self._owed = 0
         self._pending: list[Callable[[], None]] = []
 
-    def of_trainings(self, trainings: Sequence[Training]) -> None:
-        """Compare some of the trainings that have come into use, if the store has them."""
-        count = len(trainings)
+    def of_trainings(self, updates: Sequence[Update]) -> None:
+        """Compare some of the trainings whose updates have come into use, if the store has them."""
+        if self._known.alone:
+            return
+        count = len(updates)
         places = {0} if self._first_training and count else set()
         owed = min(self._owed, 1)
         self._owed -= owed
         places |= {self._dice.randrange(count) for _ in range(self._drawn(count) + owed)}
-        if isinstance(trainings, Cohort) and trainings.reports:
-            return
         for place in sorted(places):
-            training = _one_of(trainings, place)
-            if training.report is None and training.difference is None:
-                self._of_training(training)
+            update = updates[place]
+            if update.report is None and update.result is None:
+                self._of_training(update)
 
-    def of_evaluation(self, model: ModelHandle, found: Evaluation) -> None:
-        if not (self._first_evaluation or self._dice.random() < SHARE) or not self._found.has_numbers(model):
-            return
-        self._first_evaluation = False
-        self._when_possible(lambda: self._compare_evaluation(model, found))
+    def of_evaluation(self, model: Model, found: Evaluation, again: Callable[[], Evaluation]) -> None:
+        drawn = not self._known.alone and (self._first_evaluation or self._dice.random() < SHARE)
+        if drawn and self._known.find(model):
+            self._first_evaluation = False
+            self._when_possible(lambda: self._compare_evaluation(model, found, again()))
 
     def run_pending(self) -> None:
         """Compare what has waited for torch, once something has imported it."""
@@ -103,16 +98,16 @@ class Verification:
             return round(count * SHARE)
         return sum(self._dice.random() < SHARE for _ in range(count))
 
-    def _of_training(self, training: Training) -> None:
-        digest = training.work_digest
-        before = self._found.records([digest]).get(digest)
+    def _of_training(self, update: Update) -> None:
+        digest = update.work_digest
+        before = self._known.records([digest]).get(digest)
         if before is None or PRINT not in before:
             return
-        if not self._found.has_start(training):
+        if not (self._known.find(update) and self._known.find(update.base)):
             self._owed += 1  # another one takes its turn
             return
         self._first_training = False
-        self._when_possible(lambda: self._compare_training(training, before))
+        self._when_possible(lambda: self._compare_training(update, before))
 
     def _when_possible(self, compare: Callable[[], None]) -> None:
         if "torch" in sys.modules:
@@ -120,19 +115,18 @@ class Verification:
         elif len(self._pending) < _MOST_PENDING:
             self._pending.append(compare)
 
-    def _compare_training(self, training: Training, before: Record) -> None:
-        now = self._found.train_again(training)
+    def _compare_training(self, update: Update, before: Record) -> None:
+        now = self._train_again(update)
         self.verified += 1
         if self._exact:
             same = all(_same(before[name], now[name]) for name in ("loss", "loss_rms", PRINT))
         else:
             same = math.isclose(before["loss"], now["loss"], rel_tol=TOLERANCE) or _same(before["loss"], now["loss"])
         if not same:
-            what = f"the training of client {training.client} from version {training.base.version}"
+            what = f"the training of client {update.client} from version {update.base.version}"
             self._refuse(what, before["loss"], now["loss"])
 
-    def _compare_evaluation(self, model: ModelHandle, before: Evaluation) -> None:
-        now = self._found.evaluate_again(model)
+    def _compare_evaluation(self, model: Model, before: Evaluation, now: Evaluation) -> None:
         self.verified += 1
         tolerance = _OF_EVALUATIONS if self._exact else TOLERANCE
         pairs = [(before.loss, now.loss), *zip(before.sums, now.sums, strict=False)]
@@ -145,14 +139,6 @@ class Verification:
             f"store: {what} is stored with another result (loss {before!r}) than it gives (loss {now!r}); the store "
             f"has results of another {self._parts}, or damaged ones. None is found any more: all is computed again"
         )
-
-
-def _one_of(trainings: Sequence[Training], place: int) -> Training:
-    """Return one training of a cohort, which stays columns."""
-    if isinstance(trainings, Cohort) and not trainings.opened:
-        (digest,) = trainings.digests.each(slice(place, place + 1))
-        return Training(digest, trainings.base, trainings.clients[place], trainings.work[place])
-    return trainings[place]
 
 
 def _same(one: float, other: float) -> bool:

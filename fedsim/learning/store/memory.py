@@ -63,7 +63,7 @@ class MemoryStore:
 
 
 class NoStore(MemoryStore):
-    """Stores nothing; a run has the records of its own results in memory (`fedsim.learning.lineage.kept`)."""
+    """Stores nothing; a run has the records of its own results in memory (`fedsim.learning.lineage.known`)."""
 
     def put_records(self, records: Mapping[str, Record]) -> None:
         """Keep nothing."""

@@ -26,6 +26,7 @@ from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.per_client import Values, one_number
 from fedsim.registry import Component, Slot
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S, Bound, Decibels, NonNegative, Seconds
 
@@ -47,8 +48,9 @@ class Downlink(CellLink):
 
     Examples
     --------
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
-    >>> links = Cell(downlink=Downlink(sharing="multicast")).build(np.array([[50.0, 0.0]]), Streams(0))
+    >>> links = Cell(downlink=Downlink(sharing="multicast")).build(RunSetup.at(np.array([[50.0, 0.0]]), Streams(0)))
     >>> links.broadcast, links.shared
     (True, Directions(down=True, up=False))
     """
@@ -76,9 +78,10 @@ class Uplink(ClientLink):
 
     Examples
     --------
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> cell = Cell(uplink=Uplink(bandwidth_hz=20e6, sharing="equal"))
-    >>> cell.build(np.array([[50.0, 0.0]]), Streams(0)).shared
+    >>> cell.build(RunSetup.at(np.array([[50.0, 0.0]]), Streams(0))).shared
     Directions(down=False, up=True)
     """
 
@@ -116,9 +119,10 @@ class Cell(Component):
 
     Examples
     --------
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> cell = Cell(uplink={"bandwidth_hz": 2e6}, fading="none", shadowing_sigma_db=0.0, access="none")
-    >>> links = cell.build(np.array([[20.0, 0.0]]), Streams(0))
+    >>> links = cell.build(RunSetup.at(np.array([[20.0, 0.0]]), Streams(0)))
     >>> took_s = links.uplink_s(np.array([0]), draw=1, start_s=np.zeros(1), bits=14.8e6)
     >>> round(float(took_s[0]), 6)  # 2 MHz at the ceiling of 7.4 bit/s/Hz
     1.0
@@ -149,10 +153,10 @@ class Cell(Component):
                 )
         return self
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
+    def build(self, run: RunSetup) -> Links:
         sites_m = np.zeros((1, 2)) if self.sites is None else self.sites.positions_m()
-        radio = LinkBudget(self, sites_m, streams, len(positions_m))
-        distance_m, loss_db = radio.losses(positions_m)
+        radio = LinkBudget(self, sites_m, run.streams, run.clients)
+        distance_m, loss_db = radio.losses(run.positions_m)
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
         distance_m = distance_m[np.arange(serving.size), serving]
@@ -163,7 +167,7 @@ class Cell(Component):
                 float(np.mean(radio.downlink.bandwidth_hz)),
                 radio.fading,
                 "fading-downlink",
-                streams,
+                run.streams,
                 radio.rate,
                 delay_spread_s=self.delay_spread_s,
                 widths_hz=_own(radio.downlink.bandwidth_hz),
@@ -173,7 +177,7 @@ class Cell(Component):
                 float(np.mean(radio.uplink.bandwidth_hz)),
                 radio.fading,
                 "fading-uplink",
-                streams,
+                run.streams,
                 radio.rate,
                 densest,
                 delay_spread_s=self.delay_spread_s,
@@ -183,12 +187,12 @@ class Cell(Component):
             serving,
             (self.downlink.sharing, self.uplink.sharing),
             ACCESS_LATENCY.checked(self.access).delays(),
-            positions_m,
+            run.positions_m,
             distance_m,
             (self.downlink.fading_in_shares, self.uplink.fading_in_shares),
             radio.uplink.power_dbm,
         )
-        return TRANSPORT.checked(self.transport).over(links, streams)
+        return TRANSPORT.checked(self.transport).over(links, run.streams)
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
         """Return distances in metres, and path losses with shadowing in dB, of clients and sites: shapes (K, S)."""

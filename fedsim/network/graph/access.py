@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final, Literal, Protocol, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
 import numpy as np
 from pydantic import model_validator
 
-from fedsim.answers import Contract, Flag, Number, PartOf
+from fedsim.answers import Contract, Flag, Given, Number, PartOf
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.network.cell.cell import Cell
 from fedsim.network.graph.fading import AccessFading, FadingLaw, WayFading
@@ -17,6 +17,7 @@ from fedsim.network.radio.link_budget import LinkBudget
 from fedsim.network.topology.coverage import COVERAGE, Coverage
 from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component, Registry, Slot
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import (
     BITS_PER_SECOND,
@@ -58,6 +59,20 @@ CELLS = Registry(
 )
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AccessRun(RunSetup):
+    """What an access may read of its run.
+
+    Attributes
+    ----------
+    sites_m : positions of the stations in metres, shape (b, 2)
+    moves : whether clients move; ``positions_m`` are those at time 0
+    """
+
+    sites_m: FloatArray
+    moves: bool
+
+
 class Access(Protocol):
     """A scenario's access to base stations: settings that build the coverage of one run.
 
@@ -77,23 +92,24 @@ class Access(Protocol):
         """Whether the clients of a station share its time."""
         ...
 
-    def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> Coverage:
+    def build(self, run: AccessRun) -> Coverage:
         """Return the coverage of one run.
 
         Parameters
         ----------
-        sites_m : positions of the stations in metres, shape (b, 2)
-        places_m : positions of the clients at time 0 in metres, shape (K, 2)
-        moves : whether clients move
-        streams : random streams of the run
+        run : what a part may read of its run
         """
         ...
+
+
+def _coverage(answer: object, given: Given) -> Any:
+    return PartOf(object, COVERAGE)(answer, {"sites_m": given["run"].sites_m})
 
 
 ACCESS: Final = Contract(
     "access",
     Access,
-    {"delay_s": Number(least=0), "shares_airtime": Flag(), "build": PartOf(object, COVERAGE)},
+    {"delay_s": Number(least=0), "shares_airtime": Flag(), "build": _coverage},
 )
 
 
@@ -117,11 +133,11 @@ class ConstantAccess(Component):
     exponent: Positive[Exponent] = 3.76
     reach_m: Positive[Metres] | None = None
 
-    def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "ConstantCoverage":
+    def build(self, run: AccessRun) -> "ConstantCoverage":
         down_bps, up_bps = (
-            values_of(self, name, len(places_m), streams, "network.access") for name in ("downlink_bps", "uplink_bps")
+            values_of(self, name, run.clients, run.streams, "network.access") for name in ("downlink_bps", "uplink_bps")
         )
-        return ConstantCoverage(self, sites_m, down_bps, up_bps)
+        return ConstantCoverage(self, run.sites_m, down_bps, up_bps)
 
 
 @dataclass(frozen=True)
@@ -209,8 +225,9 @@ class RadioAccess(Component):
                 )
         return self
 
-    def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "RadioCoverage":
-        return RadioCoverage(self, LinkBudget(self.cell, sites_m, streams), None if moves else places_m, streams)
+    def build(self, run: AccessRun) -> "RadioCoverage":
+        places_m = None if run.moves else run.positions_m
+        return RadioCoverage(self, LinkBudget(self.cell, run.sites_m, run.streams), places_m, run.streams)
 
 
 class RadioCoverage:

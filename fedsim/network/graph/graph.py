@@ -17,7 +17,7 @@ from fedsim.capabilities import ENDS_AT_CLOUD, ENDS_AT_EDGES, MOBILITY, MODEL_BI
 from fedsim.errors import ScenarioError
 from fedsim.inputs.bounds import check_pairs
 from fedsim.network.contracts import LinkFacts, Links
-from fedsim.network.graph.access import ACCESS, ACCESSES, Access
+from fedsim.network.graph.access import ACCESS, ACCESSES, Access, AccessRun
 from fedsim.network.graph.links import GraphLinks, StationAccess
 from fedsim.network.medium.failures import FAILURES, Failure
 from fedsim.network.topology.attachment import InitialAccess, station_sites_m
@@ -26,7 +26,7 @@ from fedsim.network.topology.handover import HandoverRule
 from fedsim.network.topology.mobility import MOBILITIES, MOBILITY_MODEL, Mobility, Trace, Walk, standing
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.registry import Component, Slot
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 from fedsim.units import NonNegative, Seconds
 
 
@@ -94,32 +94,32 @@ class Graph(Component):
             raise ValueError("mobility moves clients between base stations, so it needs the table access")
         return self
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        graph = LAYOUT.checked(self.topology).graph(positions_m)
+    def build(self, run: RunSetup) -> Links:
+        graph = LAYOUT.checked(self.topology).graph(run.positions_m)
         if isinstance(self.mobility, Trace):
-            movement = self.mobility.of_clients(len(positions_m))
+            movement = self.mobility.of_clients(run.clients)
         else:
-            movement = standing if self.mobility is None else MOBILITY_MODEL.checked(self.mobility).build(streams)
+            movement = standing if self.mobility is None else MOBILITY_MODEL.checked(self.mobility).build(run)
 
         def walk_of(client: int) -> Walk:
-            x_m, y_m = positions_m[client].tolist()
+            x_m, y_m = run.positions_m[client].tolist()
             return Walk(movement(client, (x_m, y_m)))
 
         access = None
         if self.access is not None:
             moves = self.mobility is not None
-            places_m = positions_m
+            places_m = run.positions_m
             if moves:
                 start_s = np.zeros(1)
-                places_m = np.concatenate([walk_of(client).at(start_s, 0.0) for client in range(len(positions_m))])
+                places_m = np.concatenate([walk_of(client).at(start_s, 0.0) for client in range(run.clients)])
             sites_m = station_sites_m(graph)
             check_pairs(len(places_m), len(sites_m), ScenarioError)
             own = ACCESS.checked(self.access)
-            coverage = own.build(sites_m, places_m, moves, streams)
+            coverage = own.build(AccessRun(run.clients, run.streams, places_m, sites_m=sites_m, moves=moves))
             first = InitialAccess.strongest(coverage, places_m, own.delay_s, own.shares_airtime)
             apart_m = places_m - sites_m[first.station]
             distance_m = np.hypot(apart_m[:, 0], apart_m[:, 1])
             facts = LinkFacts(positions_m=places_m, distance_m=distance_m, snr=first.snr)
             access = StationAccess(coverage, first, walk_of, moves, self.handover, self.interruption_s, facts)
-        links = GraphLinks(graph, self.server, len(positions_m), access, self.trouble, streams)
-        return TRANSPORT.checked(self.transport).over(links, streams)
+        links = GraphLinks(graph, self.server, run.clients, access, self.trouble, run.streams)
+        return TRANSPORT.checked(self.transport).over(links, run.streams)

@@ -49,10 +49,11 @@ class CellLink(Settings):
     Examples
     --------
     >>> from fedsim.network import Cell
+    >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> plain, horn = (Cell(uplink={"transmit_gain_dbi": gain_dbi}) for gain_dbi in (0.0, 10.0))
     >>> place_m = np.array([[200.0, 0.0]])
-    >>> snr = [cell.build(place_m, Streams(0)).describe().snr[1, 0] for cell in (plain, horn)]
+    >>> snr = [cell.build(RunSetup.at(place_m, Streams(0))).describe().snr[1, 0] for cell in (plain, horn)]
     >>> round(float(snr[1] / snr[0]), 6)
     10.0
     """

@@ -17,7 +17,7 @@ from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import Table, owned, read_spans
 from fedsim.per_client import Values
 from fedsim.registry import Component, Registry
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S, Metres, NonNegative, Positive, Seconds
 
 PASSES: Final = Registry(
@@ -124,13 +124,12 @@ class Contacts(Protocol):
 class Passes(Protocol):
     """When clients are in contact with a satellite."""
 
-    def build(self, clients: int, streams: Streams) -> Contacts:
+    def build(self, run: RunSetup) -> Contacts:
         """Return the contacts of one run.
 
         Parameters
         ----------
-        clients : K
-        streams : random streams of the run
+        run : what a part may read of its run
         """
         ...
 
@@ -175,15 +174,15 @@ class Constellation(Component):
         elevation = math.radians(self.least_elevation_deg)
         return math.acos(math.cos(elevation) * EARTH_M / (EARTH_M + self.altitude_m)) - elevation
 
-    def build(self, clients: int, streams: Streams) -> "OrbitContacts":
+    def build(self, run: RunSetup) -> "OrbitContacts":
         """Return the contacts of one run; the passes of clients begin at independent times."""
-        ids = np.arange(clients)
-        nearest = self.widest * self.off_track * streams.uniform("satellite-track", ids)
+        ids = np.arange(run.clients)
+        nearest = self.widest * self.off_track * run.streams.uniform("satellite-track", ids)
         period_s = self.orbit_s / self.satellites
         pass_s = np.arccos(math.cos(self.widest) / np.cos(nearest)) * self.orbit_s / math.pi
         length_s = np.minimum(pass_s, period_s)
         # The middle of a pass, in the period; a window that goes on in the next period is two.
-        middle_s = period_s * streams.uniform("satellite-phase", ids)
+        middle_s = period_s * run.streams.uniform("satellite-phase", ids)
         first_s = np.mod(middle_s - length_s / 2, period_s)
         over_s = np.maximum(first_s + length_s - period_s, 0.0)
         start_s = np.column_stack([np.where(over_s > 0, 0.0, first_s), np.where(over_s > 0, first_s, period_s)])
@@ -246,14 +245,14 @@ class WindowFile(Component):
             )
         return self
 
-    def build(self, clients: int, streams: Streams) -> "FileContacts":
+    def build(self, run: RunSetup) -> "FileContacts":
         table = Table.read(self.path, "network.passes.path", self.contact_with)
-        row, client = owned(table, clients, "any")
+        row, client = owned(table, run.clients, "any")
         spans = read_spans(
             table,
             row,
             client,
-            clients,
+            run.clients,
             period_s=self.period_s,
             after=self.after or "repeat",
             origin=self.origin,
@@ -263,8 +262,8 @@ class WindowFile(Component):
         period_s = self.period_s or float(spans.end_s.max())
         counts = np.diff(spans.offset)
         place = np.arange(spans.start_s.size) - np.repeat(spans.offset[:-1], counts)
-        client = np.repeat(np.arange(clients), counts)
-        start_s = np.full((clients, int(counts.max())), period_s)
+        client = np.repeat(np.arange(run.clients), counts)
+        start_s = np.full((run.clients, int(counts.max())), period_s)
         length_s = np.zeros(start_s.shape)
         start_s[client, place], length_s[client, place] = spans.start_s, spans.end_s - spans.start_s
         return FileContacts(Windows(start_s, length_s, period_s, self.period_s is None), self.delay_s)

@@ -11,7 +11,7 @@ from fedsim.network.contracts import LinkFacts, Links
 from fedsim.network.satellite.passes import CONTACTS, PASSES, Constellation, Contacts, Passes
 from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component, Slot
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 from fedsim.units import BITS_PER_SECOND
 
 _LEAST_CONTACT_S: Final = 1e-6
@@ -36,10 +36,10 @@ class SatelliteNetwork(Component):
     downlink_bps: Annotated[ClientValues, PerClient(gt=0), BITS_PER_SECOND] = 1e7
     uplink_bps: Annotated[ClientValues, PerClient(gt=0), BITS_PER_SECOND] = 1e6
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "SatelliteLinks":
-        clients = len(positions_m)
-        contacts: Contacts = CONTACTS.checked(self.passes).build(clients, streams)
-        down, up = (values_of(self, name, clients, streams, "network") for name in ("downlink_bps", "uplink_bps"))
+    def build(self, run: RunSetup) -> "SatelliteLinks":
+        clients = run.clients
+        contacts: Contacts = CONTACTS.checked(self.passes).build(run)
+        down, up = (values_of(self, name, clients, run.streams, "network") for name in ("downlink_bps", "uplink_bps"))
         return SatelliteLinks(contacts, down, up)
 
 

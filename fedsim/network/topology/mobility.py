@@ -21,6 +21,7 @@ from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import IDS, TIMES, Table, identified, in_order, instants, note, origin_of, owned, picked
 from fedsim.inputs.tables.published import LAST_STEP
 from fedsim.registry import Component, Registry
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import COORDINATES, LONGEST_S, Bound, Metres, MetresPerSecond, NonNegative, Positive, Seconds
 
@@ -63,7 +64,7 @@ class Movement(Protocol):
 class Mobility(Protocol):
     """A scenario's mobility: settings that build the movement of one run."""
 
-    def build(self, streams: Streams) -> Movement:
+    def build(self, run: RunSetup) -> Movement:
         """Return the movement of one run."""
         ...
 
@@ -137,8 +138,8 @@ class RandomWaypoint(Component):
             )
         return self
 
-    def build(self, streams: Streams) -> Movement:
-        return partial(self._legs, streams)
+    def build(self, run: RunSetup) -> Movement:
+        return partial(self._legs, run.streams)
 
     def _legs(self, streams: Streams, client: int, place_m: Place) -> Iterator[Leg]:
         now_s, (x_m, y_m) = 0.0, place_m
@@ -208,7 +209,7 @@ class Trace(Component):
             last[client] = time_s
         return self
 
-    def build(self, streams: Streams) -> Movement:
+    def build(self, run: RunSetup) -> Movement:
         return self.of_clients(None)
 
     def of_clients(self, clients: int | None) -> Movement:

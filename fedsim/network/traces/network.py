@@ -19,7 +19,7 @@ from fedsim.network.traces.files import RateFile
 from fedsim.network.transfers import SharedMedium
 from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 from fedsim.traces import Mapped
 from fedsim.units import SECONDS
 
@@ -52,18 +52,18 @@ class RateTraces(Component):
     offset: Literal["random", "none"] = "random"
     delay_s: Annotated[ClientValues, PerClient(ge=0), SECONDS]
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "TraceLinks":
-        clients, shared = len(positions_m), self.sharing == "equal"
+    def build(self, run: RunSetup) -> "TraceLinks":
+        clients, shared = run.clients, self.sharing == "equal"
         ways = []
         for file, field in ((self.downlink, "network.downlink.path"), (self.uplink, "network.uplink.path")):
-            rates, trace = file.of_clients(field, clients, "random" if shared else self.mapping, streams)
+            rates, trace = file.of_clients(field, clients, "random" if shared else self.mapping, run.streams)
             offset_s = np.zeros(clients)
             if shared:
                 trace = np.zeros(clients, dtype=np.int64)
             elif self.offset == "random":
-                offset_s = rates.length_s[trace] * streams.uniform("trace-offset", np.arange(clients))
+                offset_s = rates.length_s[trace] * run.streams.uniform("trace-offset", np.arange(clients))
             ways.append(TracedWay(rates, trace, offset_s))
-        return TraceLinks(ways[0], ways[1], values_of(self, "delay_s", clients, streams, "network"), shared=shared)
+        return TraceLinks(ways[0], ways[1], values_of(self, "delay_s", clients, run.streams, "network"), shared=shared)
 
 
 @dataclass(frozen=True)

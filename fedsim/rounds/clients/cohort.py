@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,23 @@ from fedsim.rounds.plan import Plan
 from fedsim.selectors import Cohort
 
 _ALL: Final = slice(None)
+_NOBODY: Final = positions(0)
 _DROPPED: Final = int(Outcome.DROPPED)
 _WASTED_DROPPED: Final = int(Fate.WASTED_DROPPED)
 _WASTED_LATE: Final = int(Fate.WASTED_LATE)
+
+
+class Decided(NamedTuple):
+    """What has become of updates; each an array of shape (n,), or one number for all members."""
+
+    fate: Any
+    used_weight: Any
+    served_round: Any
+    staleness: Any
+
+
+_OPEN: Final = Decided(UNDECIDED, 0.0, NO_VALUE, NO_VALUE)
+_TYPES: Final = np.int8, np.float64, np.int64, np.int64
 
 
 class CohortRun:
@@ -30,7 +44,15 @@ class CohortRun:
 
     plan: Plan
     participations: Participations
+    late: BoolArray
     any_late = False
+    given_up_s = math.inf
+    asked: IntArray = _NOBODY
+    together: Sequence[Update] = ()
+    drawn: Drawn | None = None
+    silent: BoolArray | None = None
+    decided = _OPEN
+    _apart = False  # whether what was decided are arrays of this cohort
 
     def __init__(
         self,
@@ -46,22 +68,35 @@ class CohortRun:
         self.order, self.number, self.cohort, self.model = order, number, cohort, model
         self.weight, self.total = weight, total
         self.repeat, self.everyone = repeat, positions(size)
-        self.given_up_s = math.inf
-        self.asked: IntArray = self.everyone[:0]
-        self.together: Sequence[Update] = ()
         self.updates: dict[int, Update] = {}
         self.work = filled(size, 1.0) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
-        self.drawn: Drawn | None = None
-        self.silent: BoolArray | None = None
-        self.fate = np.empty(size, dtype=np.int8)
-        self.fate.fill(UNDECIDED)
         self.undecided = self._unrecorded = size
-        no, none = np.zeros((2, size), dtype=bool), np.empty((2, size), dtype=np.int64)
-        none.fill(NO_VALUE)
-        self.late, self._recorded = no[0], no[1]
-        self.served_round, self.staleness = none[0], none[1]
-        self.used_weight = np.zeros(size)
         self.measured: dict[str, NDArray[np.floating[Any]]] = {}
+
+    @property
+    def fate(self) -> NDArray[np.int8]:
+        return self.each().fate
+
+    @property
+    def used_weight(self) -> FloatArray:
+        return self.each().used_weight
+
+    @property
+    def served_round(self) -> IntArray:
+        return self.each().served_round
+
+    @property
+    def staleness(self) -> IntArray:
+        return self.each().staleness
+
+    def each(self) -> Decided:
+        """Return what has become of each update, as arrays that take changes."""
+        if not self._apart:
+            columns = [np.empty(self.everyone.size, dtype=kind) for kind in _TYPES]
+            for column, value in zip(columns, self.decided, strict=True):
+                column[:] = value
+            self.decided, self._apart = Decided(*columns), True
+        return self.decided
 
     @property
     def buffered(self) -> IntArray:
@@ -80,9 +115,30 @@ class CohortRun:
         places = self.places(members)
         return self.cohort.client[places], self.weight[places]
 
+    def late_of(self, members: IntArray) -> BoolArray:
+        """Return which members were late, shape (m,)."""
+        return self.late[self.places(members)] if self.any_late else np.zeros(members.size, dtype=bool)
+
+    def mark_late(self) -> None:
+        """Mark the members that have not delivered as late: their round is over."""
+        self.late, self.any_late = ~self.participations.arrived, True
+        self.participations.mark_late()
+
     def decide(self, members: IntArray, fate: IntArray | int) -> None:
         """Set the fate of members whose fate was not known: one for all, or one for each."""
-        self.fate[self.places(members)] = fate
+        self.each().fate[self.places(members)] = fate
+        self.undecided -= members.size
+
+    def use(
+        self, members: IntArray, fate: IntArray | int, weight: FloatArray, number: IntArray | int, age: IntArray | int
+    ) -> None:
+        """Note the fate of members' updates in the aggregation of a round, their weights there and their staleness."""
+        if members.size == self.everyone.size and not self._apart:
+            self.decided = Decided(fate, weight, number, age)
+        else:
+            places, each = self.places(members), self.each()
+            each.fate[places], each.used_weight[places] = fate, weight
+            each.served_round[places], each.staleness[places] = number, age
         self.undecided -= members.size
 
     def decide_lost(self) -> None:
@@ -96,13 +152,16 @@ class CohortRun:
 
     def take_decided(self) -> IntArray:
         """Return the positions of the members whose fate has been decided since the last call."""
+        size = self.everyone.size
         if self.undecided == self._unrecorded:
-            return self.everyone[:0]
-        if self._unrecorded < self.everyone.size or self.undecided:
+            return _NOBODY
+        if self.undecided or self._unrecorded < size:
+            if self._unrecorded == size:
+                self._recorded = np.zeros(size, dtype=bool)
             rows: IntArray = ((self.fate != UNDECIDED) & ~self._recorded).nonzero()[0]
+            self._recorded[rows] = True
         else:
             rows = self.everyone
-        self._recorded[self.places(rows)] = True
         self._unrecorded -= rows.size
         return rows
 
@@ -118,7 +177,7 @@ class CohortRun:
 
     def measure(self, members: IntArray, values: dict[str, NDArray[np.floating[Any]]]) -> None:
         for name, column in values.items():
-            shape = (self.fate.size, *column.shape[1:])
+            shape = (self.everyone.size, *column.shape[1:])
             self.measured.setdefault(name, np.full(shape, np.nan, dtype=column.dtype))[members] = column
 
 

@@ -7,48 +7,53 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, filled
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.network.transfers import Transfer
-from fedsim.rounds.clients.clients import Clients
-from fedsim.rounds.clients.known_starts import KnownStarts
-from fedsim.rounds.clients.stops import Stop, stop_of, stops_of
+from fedsim.rounds.clients.clients import Clients, Stop, stop_of
 from fedsim.rounds.plan import Plan
 
 _END: Final = len(PHASES)
 
 
+class KnownStarts:
+    """The uplinks of one cohort that are not timed yet.
+
+    The start of an uplink is known once the member's downlink is over, or once the network announces when it will be.
+    The uplinks of a cohort that receives a multicast are therefore timed in one call, when the first of them is due.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[int, float] = {}
+        self.announced: dict[int, Transfer] = {}
+
+    def take(self, plan: Plan) -> list[tuple[int, float]]:
+        """Return the members whose uplinks can be timed, in order, and the instants at which they are due, once."""
+        for i, downlink in list(self.announced.items()):
+            if (arrives_s := downlink.arrives_s()) < math.inf:
+                self.known[i] = arrives_s + float(plan.compute_s[i] * plan.work[i])
+                del self.announced[i]
+        ready, self.known = sorted(self.known.items()), {}
+        return ready
+
+
 class Schedule:
-    """The phases of one cohort: planned ahead for all members where times are known, else when one is due.
+    """The phases of one cohort: those from `Clients.known` on are planned when a member is due to begin one.
 
     Attributes are, of each member, how many phases are planned, and where it ends early if it does; and the uplinks
     that wait to be timed together, None where there are none.
     """
 
-    def __init__(self, clients: Clients, plan: Plan) -> None:
+    def __init__(self, clients: Clients, plan: Plan, stops: dict[int, Stop]) -> None:
         self._clients, self._plan = clients, plan
-        self.planned, self.stops = [clients.known] * plan.client.size, dict[int, Stop]()
+        self.planned, self.stops = [clients.known] * plan.client.size, stops
         after_shared = clients.run.shared[DOWNLINK] and not clients.on_clock[UPLINK]
         self.starts = KnownStarts() if after_shared else None
-        if clients.known:
-            self._plan_all()
-        else:
-            plan.spent_s[COMPUTE] = clients.run.seconds(plan, COMPUTE, slice(None), plan.begun_s[COMPUTE])
-            clients.refuse_times(plan, slice(COMPUTE, UPLINK))
-        clients.refuse_unreachable(plan)
 
     @cached_property
     def takes_s(self) -> list[list[float]]:
         """Seconds that each phase of each member takes, waits included, shape (3, n); inf where unknown."""
         takes_s: list[list[float]] = (self._plan.queue_s + self._plan.spent_s).tolist()
         return takes_s
-
-    def whole_s(self) -> list[float]:
-        """Return the seconds of each whole participation."""
-        spent_s = self._plan.spent_s
-        whole_s: FloatArray = spent_s[0] + spent_s[1] + spent_s[2] if self._clients.plain else self._plan.whole_s()
-        seconds: list[float] = whole_s.tolist()
-        return seconds
 
     def until_stop_s(self, i: int, phase: int, stop: Stop, now_s: float) -> float:
         """Return the seconds until member i, whose phase begins now, ends early."""
@@ -69,15 +74,17 @@ class Schedule:
             until += 1
         for later in range(phase, until):
             asked = clients.asked[later]
-            if later == UPLINK and self.starts is not None:
-                self._time_uplinks(i, self.starts, ends_s)
-            elif later == COMPUTE and not (asked.changing or asked.waiting):
+            if later == COMPUTE and clients.quiet[COMPUTE]:
                 plan.begun_s[COMPUTE, i] = due_s  # its duration was known from the start
+                takes_s = self.takes_s[COMPUTE][i]
             else:
-                member = np.array([i])
-                clients.time(plan, later, member, np.array([due_s]))
-                clients.refuse_times(plan, slice(later, later + 1), member)
-            self.takes_s[later][i] = takes_s = float(plan.queue_s[later, i] + plan.spent_s[later, i])
+                if later == UPLINK and self.starts is not None:
+                    self._time_uplinks(i, self.starts, ends_s)
+                else:
+                    member = np.array([i])
+                    clients.time(plan, later, member, np.array([due_s]))
+                    clients.refuse_times(plan, slice(later, later + 1), member)
+                self.takes_s[later][i] = takes_s = float(plan.queue_s[later, i] + plan.spent_s[later, i])
             if (asked.limiting or asked.passing) and i not in self.stops:
                 stop = stop_of(clients, plan, later, i)
                 if stop is not None:
@@ -88,16 +95,6 @@ class Schedule:
             self.starts.announced.pop(i, None)
             if math.isnan(plan.begun_s[UPLINK, i]):
                 self.starts.known[i] = due_s
-
-    def _plan_all(self) -> None:
-        """Plan the phases of all members that are known from the start."""
-        clients, plan, members = self._clients, self._plan, self._plan.everyone
-        due_s = filled(members.size, plan.start_s)
-        for phase in range(clients.known):
-            due_s = clients.time(plan, phase, members, due_s)
-        clients.refuse_times(plan, slice(0, clients.known))
-        if not clients.plain:
-            self.stops = stops_of(clients, plan, range(clients.known), members)
 
     def _time_uplinks(self, i: int, starts: KnownStarts, ends_s: Sequence[float]) -> None:
         """Time the uplink of member i, and those of all others in flight that are known to be due, in one call."""

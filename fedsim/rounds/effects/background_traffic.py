@@ -12,7 +12,7 @@ from fedsim.network.transfers import SharedMedium
 from fedsim.rounds.effects.contract import Effect
 from fedsim.rounds.effects.kinds import EffectSettings
 from fedsim.rounds.run import Run
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 from fedsim.units import Bits, NonNegative, Positive, Seconds
 
 
@@ -42,7 +42,7 @@ class BackgroundTraffic(EffectSettings):
             raise ValueError(f"until_s = {self.until_s} is not allowed; it must be above from_s = {self.from_s}")
         return self
 
-    def build(self, clients: int, streams: Streams) -> Effect:
+    def build(self, run: RunSetup) -> Effect:
         return _Senders(self)
 
 

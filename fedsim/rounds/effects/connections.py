@@ -32,9 +32,11 @@ class Connections(Effect):
         if phase == UPLINK and not connection.by_downlink:
             return 0.0, connection.setup_s
         if phase == UPLINK:
-            silent_s = plan.spent_s[COMPUTE][members] + plan.queue_s[UPLINK][members]
+            silent_s = plan.spent_s[COMPUTE, members] + plan.queue_s[UPLINK, members]
         else:
-            silent_s = plan.begun_s[DOWNLINK][members] - self._silent_from_s[plan.client[members]]
+            silent_s = plan.begun_s[DOWNLINK, members] - self._silent_from_s[plan.client[members]]
+        if type(members) is int:
+            return 0.0, connection.setup_s if silent_s > connection.inactivity_s else 0.0
         return 0.0, connection.setup_s * (silent_s > connection.inactivity_s)
 
     def settle(self, plan: Plan, members: IntArray) -> None:

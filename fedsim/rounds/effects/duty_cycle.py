@@ -10,7 +10,7 @@ from fedsim.history.outcomes import UPLINK
 from fedsim.rounds.effects.contract import Effect, Members
 from fedsim.rounds.effects.kinds import EffectSettings
 from fedsim.rounds.plan import Plan
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 
 
 class DutyCycle(EffectSettings):
@@ -27,8 +27,8 @@ class DutyCycle(EffectSettings):
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.01
 
-    def build(self, clients: int, streams: Streams) -> Effect:
-        return _Silences(self.share, clients)
+    def build(self, run: RunSetup) -> Effect:
+        return _Silences(self.share, run.clients)
 
 
 class _Silences(Effect):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 from fedsim.answers import Contract, PartOf
 from fedsim.registry import Component, Registry
 from fedsim.rounds.effects.contract import EFFECT, Effect
-from fedsim.streams import Streams
+from fedsim.run_setup import RunSetup
 
 EFFECTS: Final = Registry(
     "effect",
@@ -31,7 +31,7 @@ class EffectSettings(Component):
     --------
     >>> from fedsim.rounds import Effect, EffectSettings
     >>> class Silent(EffectSettings):
-    ...     def build(self, clients, streams):
+    ...     def build(self, run):
     ...         return Effect()
     >>> Silent().may_end, EFFECTS.make({"kind": "duty-cycle", "share": 0.01}).share
     (False, 0.01)
@@ -39,13 +39,12 @@ class EffectSettings(Component):
 
     may_end: ClassVar[bool] = False
 
-    def build(self, clients: int, streams: Streams) -> Effect:
+    def build(self, run: RunSetup) -> Effect:
         """Return the effect of one run, which may store what it needs for the run's clients.
 
         Parameters
         ----------
-        clients : K
-        streams : random streams of the run
+        run : what a part may read of its run
         """
         raise NotImplementedError
 
@@ -56,7 +55,7 @@ class EffectSettings(Component):
         ----------
         run : that it is for
         """
-        return [EFFECT_SETTINGS.checked(self).build(run.clients, run.streams)]
+        return [EFFECT_SETTINGS.checked(self).build(run)]
 
 
 EFFECT_SETTINGS: Final = Contract("effect settings", EffectSettings, {"build": PartOf(Effect, EFFECT)})

@@ -6,7 +6,6 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from fedsim.answers import Contract, PartOf, Several
-from fedsim.capabilities import FLOPS
 from fedsim.devices.contracts import DROPOUT, Dropout
 from fedsim.devices.energy import ENERGY, Energy
 from fedsim.rounds.effects.allocation import Allocation
@@ -76,9 +75,7 @@ def of_dropout(law: Dropout, run: Run) -> Sequence[Effect]:
 
 
 def _of_energy(law: Energy, run: Run) -> Sequence[Effect]:
-    law, learner = ENERGY.checked(law), run.workload.learner
-    flops = learner.flops_per_sample if FLOPS in law.requires else None
-    batteries = law.build(run.clients, run.streams, flops)
+    batteries = ENERGY.checked(law).build(run)
     return [] if batteries is None else [Battery(batteries)]
 
 

@@ -24,6 +24,7 @@ _BY_DISPATCH: Final = attrgetter("order")
 _STALE_USED: Final = int(Fate.STALE_USED)
 _NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
 _ZERO: Final = constant(0.0)
+_UNCOUNTED: Final = 32
 Note = Callable[[Members, "ReadyUpdates", FloatArray, IntArray], None]
 """Called after an aggregation with what was ready, as members and as arrivals, weights, and positions of those used."""
 
@@ -36,9 +37,11 @@ class ReadyUpdates:
     ) -> None:
         self.updates, self.held = updates, held
         self._members, self._version, self._picked = members, version, picked
-        clients, weights = zip(*[run.arrivals(part) for run, part in members], strict=True)
-        self.client: IntArray = _joined(clients)
-        self.weight: FloatArray = _joined(weights)
+        if len(members) == 1:
+            self.client, self.weight = members[0][0].arrivals(members[0][1])
+        else:
+            clients, weights = zip(*[run.arrivals(part) for run, part in members], strict=True)
+            self.client, self.weight = np.concatenate(clients), np.concatenate(weights)
         self.total = members[-1][0].total
 
     @property
@@ -75,13 +78,24 @@ class Buffer:
         self.picked = _NONE
         self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
         self._any_silent = False  # whether a client has sent a message without bits
+        self._uncounted: list[tuple[IntArray, IntArray, int]] = []  # clients with their `repeat`, and the version
         self._newest = -1  # version that an update which has arrived started from
 
     def repeats(self, client: IntArray, version: int) -> IntArray:
         """Return how many updates of one version of the model each client has sent."""
         if version > self._newest:
             return np.zeros(client.size, dtype=np.int64)
+        self._count_sent()
         return np.asarray(self._sent[client] * (self._begun_with[client] == version))
+
+    def _count_sent(self) -> None:
+        """Note what the clients have sent whose updates have arrived since the last call."""
+        if self._uncounted:
+            clients, repeats, versions = zip(*self._uncounted, strict=True)
+            client = np.concatenate(clients)
+            self._sent[client] = np.concatenate(repeats) + 1
+            self._begun_with[client] = np.repeat(np.array(versions), [each.size for each in clients])
+            self._uncounted.clear()
 
     def take(self, run: CohortRun, members: IntArray) -> None:
         """Add the updates of members of a cohort, at ascending positions, that have just arrived."""
@@ -91,11 +105,11 @@ class Buffer:
         self._new.setdefault(run, []).append(members)
         self._unchecked.add(run)
         places, version = run.places(members), run.model.version
-        client = run.cohort.client[places]
-        # A client is sent again only after it has delivered or was lost.
-        self._sent[client] = run.repeat[places] + 1
-        self._begun_with[client] = version
         self._newest = max(self._newest, version)
+        # A client is sent again only after it has delivered or was lost.
+        self._uncounted.append((run.cohort.client[places], run.repeat[places], version))
+        if len(self._uncounted) > _UNCOUNTED:
+            self._count_sent()
         self._any_silent |= run.silent is not None
         if self.context.learner.remembers:
             self._updates(run, _speaking(run, members))
@@ -189,7 +203,7 @@ class Buffer:
             if run in self._buffered:
                 members = _joined(self._buffered[run])
                 staleness = _repeated(version - run.model.version, members.size)
-                accepted = self._rule.accepts(staleness, run.late[run.places(members)])
+                accepted = self._rule.accepts(staleness, run.late_of(members))
                 if not all_of(accepted):
                     refused = ~accepted
                     run.decide(members[refused], Fate.WASTED_LATE)
@@ -208,19 +222,21 @@ class Buffer:
 
     def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
-        unused, age, places = np.isnan(weight), version - run.model.version, run.places(members)
+        unused, age = np.isnan(weight), version - run.model.version
         fate: IntArray | int = _STALE_USED if age else _USED
         if age == 0 and run.any_late:
-            fate = np.where(run.late[places], _STALE_USED, _USED)
+            fate = np.where(run.late_of(members), _STALE_USED, _USED)
         if not any_of(unused):
-            run.used_weight[places], run.staleness[places], run.served_round[places] = weight, age, number
-            run.decide(members, fate)
+            run.use(members, fate, weight, number, age)
         else:
             used = ~unused
-            run.used_weight[places] = np.where(used, weight, 0.0)
-            run.staleness[places] = np.where(used, age, NO_VALUE)
-            run.served_round[places] = np.where(used, number, NO_VALUE)
-            run.decide(members, np.where(used, fate, Fate.WASTED_UNMERGED))
+            run.use(
+                members,
+                np.where(used, fate, Fate.WASTED_UNMERGED),
+                np.where(used, weight, 0.0),
+                np.where(used, number, NO_VALUE),
+                np.where(used, age, NO_VALUE),
+            )
         self._remove(run, members)
 
     def _unmeasured(self) -> Members:
@@ -307,6 +323,8 @@ class Buffer:
 
 
 def _repeated(number: int, size: int) -> IntArray:
+    if not number:
+        return np.zeros(size, dtype=np.int64)
     array = np.empty(size, dtype=np.int64)
     array.fill(number)
     return array

@@ -2,10 +2,11 @@
 
 import math
 from array import array
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from simpy import Environment
 
@@ -13,12 +14,18 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import PartError
 from fedsim.history.outcomes import JudgedModel, JudgedSamples
 from fedsim.history.recorder import Recorder
-from fedsim.learning import Evaluation, Learner, Model, PendingEvaluation
+from fedsim.learning import Evaluation, Model, PendingEvaluation
+from fedsim.learning.contracts import ModelNumbers
 
 NEVER: Final = "never"
 LAST: Final = "last"
 
 OfClients = Literal["never", "last"] | int
+Goal = Callable[[Evaluation], bool]
+"""Whether an evaluation is good enough."""
+
+MOST_ROUNDS: Final = 32
+"""Most rounds from one evaluation to the next; the models of more would take too much memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +33,68 @@ class EvaluationPlan:
     every: int = 1
     start: bool = True
     of_clients: OfClients = NEVER
+    goals: tuple[Goal, ...] = ()
+
+
+class Passed(NamedTuple):
+    """A model that was not evaluated when its round was over."""
+
+    model: Model
+    round: int
+    time_s: float
+
+
+class Unevaluated:
+    """The models since the last evaluation, and those before evaluations whose results are not known yet."""
+
+    def __init__(self, goals: Sequence[Goal]) -> None:
+        self._goals = list(goals)
+        self._since: list[Passed] = []
+        self._open: deque[tuple[Callable[[], bool], Callable[[], Evaluation], list[Passed]]] = deque()
+        self._wanted: dict[int, Passed] = {}
+        self._evaluations = 0
+        self._newest = -1
+
+    def add(self, model: Model, number: int, time_s: float) -> None:
+        """Note a model that is not evaluated; a round without a new one goes on with that of the round before."""
+        if self._goals and model.version != self._newest:
+            self._since.append(Passed(model, number, time_s))
+            self._newest = model.version
+
+    def evaluated(self, model: Model, done: Callable[[], bool], result: Callable[[], Evaluation]) -> None:
+        """Note that a model is evaluated."""
+        self._evaluations += 1
+        if self._goals:
+            self._open.append((done, result, [one for one in self._since if one.model.version != model.version]))
+            self._since, self._newest = [], model.version
+            while self._open and self._open[0][0]():
+                self._close()
+
+    def before_goals(self) -> list[Passed]:
+        """Return the models before each evaluation that reached a goal first, if they are no more than evaluations."""
+        while self._open:
+            self._close()
+        wanted = [self._wanted[version] for version in sorted(self._wanted)]
+        return wanted if len(wanted) <= self._evaluations else []
+
+    def _close(self) -> None:
+        _, result, before = self._open.popleft()
+        if not self._goals:
+            return
+        found = result()
+        missed = [goal for goal in self._goals if not goal(found)]
+        if len(missed) < len(self._goals):
+            self._wanted |= {one.model.version: one for one in before}
+        self._goals = missed
 
 
 class Evaluations:
-    def __init__(self, env: Environment, learner: Learner, recorder: Recorder, plan: EvaluationPlan) -> None:
+    def __init__(self, env: Environment, learner: ModelNumbers, recorder: Recorder, plan: EvaluationPlan) -> None:
         self.env, self._learner, self._recorder, self._plan = env, learner, recorder, plan
         self._round = self._round_of_clients = -1
         self._over_s = array("d")
         self._count = 0
+        self._unevaluated = Unevaluated(plan.goals if plan.every <= MOST_ROUNDS else ())
 
     def at_start(self, model: Model) -> None:
         """Begin the evaluation of the first model, if one is wanted; to be called at time 0."""
@@ -44,7 +105,10 @@ class Evaluations:
         """Begin the evaluation that is due after a round; None if none is, or nothing is learned."""
         if number > len(self._over_s):
             self._over_s.append(self.env.now)
-        if number in (0, self._round) or (not last and number % self._plan.every):
+        if number in (0, self._round):
+            return None
+        if not last and number % self._plan.every:
+            self._unevaluated.add(model, number, self.env.now)
             return None
         return self.begin(model, number)
 
@@ -55,9 +119,11 @@ class Evaluations:
             self._begin(model, number, self._over_s[number - 1])
 
     def at_end(self, model: Model) -> None:
-        """Evaluate the model of the last evaluation on each client's samples, if that is wanted and not done."""
+        """Evaluate the models before a goal was reached, and the last one on each client's samples, if it is wanted."""
         if self._plan.of_clients != NEVER and self._round > self._round_of_clients:
             self._evaluate_clients(model)
+        for one in self._unevaluated.before_goals():
+            self._begin(one.model, one.round, one.time_s)
 
     def begin(self, model: Model, number: int) -> PendingEvaluation | None:
         """Begin an evaluation now, whether it is due or not."""
@@ -76,7 +142,9 @@ class Evaluations:
             self._place(error, number, time_s)
             raise
         if pending is not None:
-            self._recorder.add_evaluation_later(partial(self._row, pending, number, time_s, model.version))
+            found = partial(self._found, pending, number, time_s)
+            self._unevaluated.evaluated(model, pending.done, found)
+            self._recorder.add_evaluation_later(partial(self._row, found, number, time_s, model.version))
         return pending
 
     def time_of(self, error: PartError, now_s: float) -> float:
@@ -88,13 +156,17 @@ class Evaluations:
         """Let an error about a part of the user's own say after which round a model is evaluated; 0 for the first."""
         error.place(number, self.time_of(error, time_s))
 
-    def _row(self, pending: PendingEvaluation, number: int, time_s: float, version: int) -> Mapping[str, Any]:
-        """Return what is recorded of an evaluation, waiting for it if need be."""
+    def _found(self, pending: PendingEvaluation, number: int, time_s: float) -> Evaluation:
+        """Return an evaluation, waiting for it if need be."""
         try:
-            found = pending.result()
+            return pending.result()
         except PartError as error:
             self._place(error, number, time_s)
             raise
+
+    def _row(self, evaluation: Callable[[], Evaluation], number: int, time_s: float, version: int) -> Mapping[str, Any]:
+        """Return what is recorded of an evaluation."""
+        found = evaluation()
         metrics = {name: None if math.isnan(value) else value for name, value in _metrics(found.metrics).items()}
         return {
             "round": number,

@@ -1,18 +1,17 @@
 """The one writer of what a server's rounds leave behind: tables, the selector's reports and past rounds."""
 
-import math
 from collections.abc import Callable
 from operator import add
 from typing import Any, Final
 
 import numpy as np
 
-from fedsim.arrays import IntArray
+from fedsim.arrays import IntArray, all_equal
 from fedsim.history.column import Piece
 from fedsim.history.outcomes import Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
-from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.clients.cohort import CohortRun, Decided, Members
+from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.charges import Charges
 from fedsim.rounds.server.context import ServerContext
@@ -21,8 +20,7 @@ from fedsim.rounds.server.view import feedback
 _OUTCOMES: Final = Outcome.labels()
 _DELIVERED: Final = int(Outcome.DELIVERED)
 _STALE_USED: Final = int(Fate.STALE_USED)
-Check = Callable[[int, ParticipationRecords], None]
-"""Called with a round and what participations or messages have spent and sent, in the order of time."""
+_ALL: Final = slice(None)
 
 
 class Rows:
@@ -32,48 +30,57 @@ class Rows:
         self,
         recorder: Recorder,
         context: ServerContext,
-        check: Check | None,
         edge: int = -1,
         above: "Rows | None" = None,
         member: IntArray | None = None,
     ) -> None:
-        self.recorder, self.context, self.edge, self._check, self._above = recorder, context, edge, check, above
+        self.recorder, self.context, self.edge, self._above = recorder, context, edge, above
         self.charges = Charges(recorder, context, edge, member)
         self.past = PastRounds()
         self._remembered = context.rules.policy.traits.remembered_rounds
         # Participations of the round by outcome; one byte each, they are counted as bytes.
         self._counts = [0] * len(_OUTCOMES)
         self._selected = self._stale_used = 0
-        self.sent = 0
-        self._unchecked: list[tuple[int, int, ParticipationRecords]] = []
 
     def dispatched(self, run: CohortRun) -> None:
         self._selected += run.cohort.client.size
-        self.sent = run.order + 1
 
-    def add_message(
-        self, add: Callable[..., None], number: int, sent: int, records: ParticipationRecords, **columns: Any
-    ) -> None:
-        """Add rows of messages beside participations, which were sent before the cohort of an order, to their table."""
-        add(round=number, edge=self.edge, **columns, **_spent(records))
-        if self._check is not None:
-            # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
-            self._unchecked.append((sent, number, records))
+    def add_message(self, add: Callable[..., None], number: int, asked: Participations, **columns: Any) -> None:
+        """Add rows of messages beside participations to their table."""
+        add(round=number, edge=self.edge, **columns, **_spent(asked))
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
         rows = run.take_decided()
         if rows.size:
-            part = rows if rows.size < run.fate.size else None
-            records = run.participations.records(part)
-            self.recorder.add_participations(self._columns(run, part, records))
+            decided, work, draws = (
+                run.decided,
+                run.work,
+                1 if run.cohort.draws is None else np.asarray(run.cohort.draws),
+            )
+            part = rows if rows.size < run.everyone.size else None
+            if part is not None:
+                decided, work = Decided(*[column[part] for column in run.each()]), work[part]
+                draws = draws if run.cohort.draws is None else draws[part]
+            self.recorder.add_participations(
+                {
+                    "round": run.number,
+                    "edge": self.edge,
+                    "draws": draws,
+                    "weight": decided.used_weight,
+                    "work": work,
+                    **_spent(run.participations, part),
+                    "fate": decided.fate,
+                    "start_version": run.model.version,
+                    "served_round": decided.served_round,
+                    "staleness": decided.staleness,
+                    **self.charges.columns(run, part),
+                }
+            )
             if run.plan.releases:
                 self.charges.add(run, rows)
-            if self._check is not None:
-                self.check_messages(before=run.order)
-                self._check(run.number, records)
-            fate = run.fate if part is None else run.fate[part]
-            self._stale_used += fate.tobytes().count(_STALE_USED)
+            stale = decided.fate == _STALE_USED
+            self._stale_used += rows.size * stale if type(stale) is bool else stale.tobytes().count(1)
         return rows
 
     def count(self, counted: Members) -> None:
@@ -93,7 +100,6 @@ class Rows:
         version: int,
         ended_by: RoundEnd = RoundEnd.ENOUGH,
     ) -> None:
-        self.check_messages()
         values = {
             "round": number,
             "start_s": start_s,
@@ -136,44 +142,24 @@ class Rows:
         self.past.slowest_s = max(self.past.slowest_s, slowest_s)
         self.past.keep(self._remembered)
 
-    def check_messages(self, before: float = math.inf) -> None:
-        """Check what messages have cost that were sent before the cohort of an order."""
-        while self._check is not None and self._unchecked and self._unchecked[0][0] <= before:
-            _, number, records = self._unchecked.pop(0)
-            self._check(number, records)
 
-    def _columns(self, run: CohortRun, part: IntArray | None, records: ParticipationRecords) -> dict[str, Piece]:
-        draws = run.cohort.draws
-        columns = run.used_weight, run.work, run.fate, run.served_round, run.staleness
-        weight, work, fate, served_round, staleness = columns if part is None else [each[part] for each in columns]
-        return {
-            "round": run.number,
-            "edge": self.edge,
-            "draws": 1 if draws is None else np.asarray(draws) if part is None else np.asarray(draws)[part],
-            "weight": weight,
-            "work": work,
-            **_spent(records),
-            "fate": fate,
-            "start_version": run.model.version,
-            "served_round": served_round,
-            "staleness": staleness,
-            **self.charges.columns(run, part),
-        }
-
-
-def _spent(records: ParticipationRecords) -> dict[str, Piece]:
-    """Return the columns of the clients' times, bits, energy and outcomes."""
+def _spent(members: Participations, part: IntArray | None = None) -> dict[str, Piece]:
+    """Return the columns of the times, bits, energy and outcomes of participations, at some positions or of all."""
+    members.count_bits()
+    plan, here = members.plan, _ALL if part is None else part
+    (downlink_s, compute_s, uplink_s), (downlink_bits, uplink_bits) = plan.spent_s, plan.sent_bits
+    queue_s = 0.0 if all_equal(plan.queue_s, 0.0) else np.add.reduce(plan.queue_s, axis=0)[here]
     return {
-        "client": records.client,
-        "start_s": records.start_s,
-        "downlink_s": records.spent_s[0],
-        "compute_s": records.spent_s[1],
-        "uplink_s": records.spent_s[2],
-        "queue_s": records.queue_s,
-        "end_s": records.ended_s,
-        "downlink_bits": records.sent_bits[0],
-        "uplink_bits": records.sent_bits[1],
-        "outcome": records.outcome,
-        "cut_in": records.cut_in,
-        "energy_j": records.energy_j,
+        "client": plan.client[here],
+        "start_s": plan.start_s,
+        "downlink_s": downlink_s[here],
+        "compute_s": compute_s[here],
+        "uplink_s": uplink_s[here],
+        "queue_s": queue_s,
+        "end_s": members.ended_s[here],
+        "downlink_bits": downlink_bits[here],
+        "uplink_bits": uplink_bits[here],
+        "outcome": plan.outcome[here],
+        "cut_in": plan.cut_in[here],
+        "energy_j": plan.columns["energy_j"][here] if plan.columns else 0.0,
     }

@@ -111,6 +111,10 @@ def _line(family: Family, one: Metric, variant: str, values: Values) -> Line:
         np.array([[one.reached for one in side] for side in sides]),
         np.array([[one.watched for one in side] for side in sides]),
     )
+    every = [max(one.every for one in side) for side in sides]
+    if every[0] != every[1]:
+        why = f"models were evaluated every {every[0]} rounds and every {every[1]}: set one results.evaluate_every"
+        return Line(one.name, variant, family.baseline, Paired(len(seeds), (0, 0), math.nan, refused=why))
     found = paired(sample, family.level, family.horizon.get(one.unit) if one.waits else None, one.unit)
     if one.budget and any(found.unreached):
         far = f"{sum(found.unreached)} runs ended before {one.budget:g} {one.spends}, the first at"

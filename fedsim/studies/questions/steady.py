@@ -25,19 +25,21 @@ class Steady:
     mean: float
     interval: Interval
     quantiles: dict[float, tuple[float, Interval]]
+    level: float = 0.95
 
     @property
     def sentences(self) -> list[str]:
         """The mean and the quantiles, in words."""
-        by = f"{_BATCHES} batches of {(self.rounds - self.warm_up) // _BATCHES} rounds"
+        by = f"{self.level:.0%} by {_BATCHES} batch means of {(self.rounds - self.warm_up) // _BATCHES} rounds"
         first = (
-            f"mean round {self.mean:.4g} s +- {self.interval.half:.2g} ({by}, after {self.warm_up} rounds of warm-up)"
+            f"Mean round {self.mean:.4g} s +- {self.interval.half:.2g} ({by}; {self.warm_up} rounds of warm-up, found "
+            "by MSER-5, are left out)."
         )
         shown = [
             f"{100 * share:g} % below {value:.4g} s +- {ends.half:.2g}"
             for share, (value, ends) in self.quantiles.items()
         ]
-        return [first, ", ".join(shown)]
+        return [first, f"{', '.join(shown)}."]
 
 
 def steady(run: History, shares: Sequence[float] = (0.5, 0.95, 0.99), level: float = 0.95) -> Steady:
@@ -57,7 +59,7 @@ def steady(run: History, shares: Sequence[float] = (0.5, 0.95, 0.99), level: flo
         )
         for share in shares
     }
-    return Steady(times.size, warm, float(times[warm:].mean()), t_interval(means, level), quantiles)
+    return Steady(times.size, warm, float(times[warm:].mean()), t_interval(means, level), quantiles, level)
 
 
 def warm_up(times: FloatArray) -> int:

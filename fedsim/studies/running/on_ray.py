@@ -1,13 +1,10 @@
 """Runs as tasks of a Ray cluster (extra ``ray``): the tables come back through its object store."""
 
-import logging
-import os
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from fedsim.errors import FedsimError
-from fedsim.learning.executors.workers.portable import module_path
+from fedsim.learning.executors.on_ray import connected, environment
 from fedsim.studies.running.local import Ended
 from fedsim.studies.running.records import Done, Task, run_pack
 
@@ -20,15 +17,8 @@ def on_ray(
     jobs: int | None = None,
 ) -> Generator[Ended, None, None]:
     """Run packs on a cluster, and yield what has ended; without an address that of ``RAY_ADDRESS``, or this machine."""
-    try:
-        import ray
-    except ImportError:
-        raise FedsimError("on: ray is not installed; allowed: pip install 'fedsim-des[ray]'") from None
-    begun = not ray.is_initialized()
-    if begun:
-        ray.init(address=address or None, log_to_driver=False, logging_level=logging.ERROR)
-    known = {"PYTHONPATH": os.pathsep.join(module_path()), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    task = ray.remote(run_pack).options(num_cpus=1, max_retries=3, runtime_env={"env_vars": known})
+    ray, begun = connected(address)
+    task = ray.remote(run_pack).options(num_cpus=1, max_retries=3, runtime_env=environment())
     todo, waiting = deque(packs), dict[Any, Sequence[Task]]()
     try:
         while todo or waiting:

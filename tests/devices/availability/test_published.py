@@ -12,6 +12,7 @@ from fedsim.devices import COMPUTE_TIMES
 from fedsim.devices.availability.diurnal import FLASH_SHARES
 from fedsim.devices.availability.flash import Flash
 from fedsim.devices.availability.traces import TraceAvailability, read_intervals
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.bounds import dkw
 
@@ -94,6 +95,7 @@ def test_the_statistics_of_the_sample_are_the_published_ones(flash):
         assert found[name] == pytest.approx(fact, rel=0.03, abs=loose.get(name, later)), name
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_generated_crowds_differ_from_the_sample_little_more_than_halves_of_it_from_each_other(flash):
     """Kolmogorov-Smirnov distances; the largest of 20 random halves of the sample are 0.046, 0.047, 0.066 and 0.063.
@@ -103,7 +105,9 @@ def test_generated_crowds_differ_from_the_sample_little_more_than_halves_of_it_f
     distances = [
         stats.ks_2samp(generated, measured).statistic
         for generated, measured in zip(
-            laws_of(presence.watch(Flash().build(20_000, Streams(1)), 20_000, 1)), laws_of(as_seen(*flash)), strict=True
+            laws_of(presence.watch(Flash().build(RunSetup(20_000, Streams(1))), 20_000, 1)),
+            laws_of(as_seen(*flash)),
+            strict=True,
         )
     ]
     assert np.all(np.array(distances) < 1.2 * np.array([0.046, 0.047, 0.066, 0.063])), distances
@@ -123,6 +127,6 @@ def test_the_law_of_phones_against_the_sample():
     with (FOLDER / "device_training_latency_ms.csv").open() as file:
         measured = np.array([float(row["resnet_ms"]) for row in csv.DictReader(file) if float(row["resnet_ms"]) > 0])
     assert measured.size == 978
-    law = COMPUTE_TIMES.make({"kind": "fedscale", "law": "phones"}).build(20_000, Streams(2))
+    law = COMPUTE_TIMES.make({"kind": "fedscale", "law": "phones"}).build(RunSetup(20_000, Streams(2)))
     drawn = law.expected_s(np.ones(20_000)) * 1000 / 3
     assert stats.ks_2samp(drawn, measured).statistic < dkw(measured.size) / 2, "a log-normal law is beyond it"

@@ -13,6 +13,7 @@ from pyarrow import csv, parquet
 
 from fedsim.devices.availability.traces import Intervals, TraceAvailability, Traces, read_intervals
 from fedsim.errors import DataError
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 
 # Device 0: there from 10 to 20 and 50 to 60 of 100 s. Device 1: from 0 to 5 and 35 to 40 of 40 s, so over midnight.
@@ -54,7 +55,7 @@ intervals = st.lists(st.tuples(st.integers(0, 90), st.integers(1, 40)), max_size
 
 
 @given(st.lists(intervals, min_size=1, max_size=5), st.integers(50, 130), st.integers(0, 2000))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_bisection_agrees_with_a_slow_scan(devices, period, quarter):
     """Times in quarters of a second are exact; the oracle marks every quarter of the period."""
     time_s = quarter / 4 + 0.125
@@ -147,13 +148,13 @@ def test_what_is_no_trace_is_refused(tmp_path):
 def test_clients_get_devices_at_random_or_in_sequence(tmp_path):
     file = tmp_path / "trace.npz"
     np.savez(file, offset=np.arange(11), start_s=np.arange(10), end_s=np.arange(10) + 1, period_s=[10.0] * 10)
-    in_sequence = Traces(path=str(file), mapping="sequential").build(25, Streams(0))
+    in_sequence = Traces(path=str(file), mapping="sequential").build(RunSetup(25, Streams(0)))
     assert in_sequence.available(np.arange(25), 3.5, 1).nonzero()[0].tolist() == [3, 13, 23]
     clients = 20_000
-    at_random = Traces(path=str(file)).build(clients, Streams(0))
+    at_random = Traces(path=str(file)).build(RunSetup(clients, Streams(0)))
     share = at_random.available(np.arange(clients), 3.5, 1)
     assert share.mean() == pytest.approx(0.1, abs=5 * math.sqrt(0.09 / clients))
-    fewer = Traces(path=str(file)).build(50, Streams(0))
+    fewer = Traces(path=str(file)).build(RunSetup(50, Streams(0)))
     np.testing.assert_array_equal(fewer.available(np.arange(50), 3.5, 1), share[:50])
 
 
@@ -161,5 +162,5 @@ def test_a_table_without_periods_has_the_period_of_the_settings(tmp_path):
     """Online from 1 s to 2 s of each 10 s: at 11.5 s again."""
     path = tmp_path / "intervals.csv"
     path.write_text("device,start_s,end_s\n0,1,2\n")
-    built = Traces(path=str(path), period_s=10.0).build(1, Streams(0))
+    built = Traces(path=str(path), period_s=10.0).build(RunSetup(1, Streams(0)))
     assert [bool(built.available(np.array([0]), time_s, 1)[0]) for time_s in (1.5, 2.5, 11.5)] == [True, False, True]

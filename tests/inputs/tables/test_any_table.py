@@ -21,6 +21,7 @@ from fedsim.network.satellite.passes import WindowFile
 from fedsim.network.topology.mobility import Trace
 from fedsim.network.traces.files import RateFile
 from fedsim.per_client.laws import Column
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 
 IDS = ("client", "Client", " ID", "device ")
@@ -160,7 +161,9 @@ def test_windows(tmp_path_factory, examples):
     def check(data, options):
         rows, content = data.draw(tables(("start_s", "end_s")))
         folder = tmp_path_factory.mktemp("t")
-        found, notes = read(folder, content, lambda path: WindowFile(path=path, **options).build(4, Streams(0)))
+        found, notes = read(
+            folder, content, lambda path: WindowFile(path=path, **options).build(RunSetup(4, Streams(0)))
+        )
         if found is None:
             return
         client = owners(rows)
@@ -185,14 +188,14 @@ def test_windows(tmp_path_factory, examples):
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=80))
 def test_any_bytes_are_refused_in_our_words(tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("t")
     for make in (
         lambda path: FromFile(path=path).positions(1, Streams(0)),
         lambda path: Trace(path=path).of_clients(1),
-        lambda path: WindowFile(path=path, after="none").build(1, Streams(0)),
+        lambda path: WindowFile(path=path, after="none").build(RunSetup(1, Streams(0))),
     ):
         path = folder / "t.csv"
         path.write_bytes(content)
@@ -230,7 +233,7 @@ NUMPY = (
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from((".parquet", ".npz")))
 def test_columns_of_any_type_are_used_or_refused_in_our_words(tmp_path_factory, data, suffix):
     path = tmp_path_factory.mktemp("t") / f"t{suffix}"
@@ -243,8 +246,8 @@ def test_columns_of_any_type_are_used_or_refused_in_our_words(tmp_path_factory, 
     for make in (
         lambda: FromFile(path=str(path)).positions(2, Streams(0)),
         lambda: Trace(path=str(path)).of_clients(4),
-        lambda: WindowFile(path=str(path), after="none").build(4, Streams(0)),
-        lambda: Traces(path=str(path)).build(4, Streams(0)),
+        lambda: WindowFile(path=str(path), after="none").build(RunSetup(4, Streams(0))),
+        lambda: Traces(path=str(path)).build(RunSetup(4, Streams(0))),
         lambda: RateFile(path=str(path), time="time_s").of_clients("a", 4, None, Streams(0)),
         lambda: Column(column="x_m", path=str(path)).values(2, Streams(0), "a.b_s"),
     ):

@@ -11,6 +11,7 @@ from fedsim.network import FromFile
 from fedsim.network.topology.mobility import Trace
 from fedsim.network.traces.files import RateFile
 from fedsim.per_client.laws import Column
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.traces import capacities_of
 from fedsim.units import COORDINATES as _ANY
@@ -84,7 +85,7 @@ def test_each_reader_of_a_run_goes_by_the_same_names(tmp_path):
     with reading():
         places = FromFile(path=str(tmp_path / "places.csv")).positions(3, Streams(0))
         movement = Trace(path=str(tmp_path / "walks.csv")).of_clients(3)
-        there = Traces(path=str(tmp_path / "there.csv"), period_s=10.0).build(3, Streams(0))
+        there = Traces(path=str(tmp_path / "there.csv"), period_s=10.0).build(RunSetup(3, Streams(0)))
         values = Column(column="v", path=str(tmp_path / "values.csv")).values(3, Streams(0), "a.v")
     assert places[:, 0].tolist() == [3, 1, 2]
     assert [next(movement(client, (0.0, 0.0))).place_m[0] for client in range(3)] == [30, 10, 20]

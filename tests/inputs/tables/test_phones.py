@@ -9,6 +9,7 @@ from fedsim.devices.availability.traces import Traces
 from fedsim.errors import DataError
 from fedsim.inputs.tables import reading
 from fedsim.network.traces.files import RateFile
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 
 A = (
@@ -37,7 +38,7 @@ CELLS = f'guid,model,messages\na,m,"{A}"\nb,m,"{B}"\n'
 
 def online(path, times_s, **options):
     settings = Traces(path=str(path), mapping="sequential", **options)
-    found = settings.build(2, Streams(0))
+    found = settings.build(RunSetup(2, Streams(0)))
     return [found.available(np.arange(2), time_s, 1).astype(int).tolist() for time_s in times_s]
 
 
@@ -117,7 +118,7 @@ def test_what_is_no_measurement_is_refused(tmp_path, name, text, said):
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(DataError, match=said):
-        Traces(path=str(path)).build(2, Streams(0))
+        Traces(path=str(path)).build(RunSetup(2, Streams(0)))
 
 
 def test_speeds_that_are_no_numbers_are_refused(tmp_path):

@@ -9,6 +9,7 @@ from fedsim.inputs.tables import reading
 from fedsim.network.satellite.passes import WindowFile
 from fedsim.network.topology.mobility import Trace
 from fedsim.rounds.effects.leaving import Offline
+from fedsim.run_setup import RunSetup
 from fedsim.scenario import Scenario
 from fedsim.scenario.presence import with_presence
 from fedsim.simulation import Simulation
@@ -48,7 +49,7 @@ XML = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def there(path, clients, times_s, **options):
-    found = Traces(path=str(path), after="none", **options).build(clients, Streams(0))
+    found = Traces(path=str(path), after="none", **options).build(RunSetup(clients, Streams(0)))
     return [found.available(np.arange(clients), time_s, 1).astype(int).tolist() for time_s in times_s]
 
 
@@ -64,7 +65,7 @@ def test_contacts_with_one_node_are_presence_and_windows(tmp_path):
     path.write_text(CONTACTS.replace("sink", "2"))
     assert there(path, 3, times_s) == [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 0, 0]]
     path.write_text(CONTACTS)
-    windows = WindowFile(path=str(path), after="none", contact_with="sink").build(2, Streams(0)).windows
+    windows = WindowFile(path=str(path), after="none", contact_with="sink").build(RunSetup(2, Streams(0))).windows
     assert windows.start_s.tolist() == [[5.0, 10.0], [0.0, 20.0]]
     assert windows.total_s.tolist() == [5.0, 20.0]
 
@@ -85,7 +86,7 @@ def test_what_is_no_contact_is_refused(tmp_path, text, options, said):
     path = tmp_path / "contacts.txt"
     path.write_text(text)
     with pytest.raises(DataError, match=said):
-        Traces(path=str(path), after="none", **options).build(2, Streams(0))
+        Traces(path=str(path), after="none", **options).build(RunSetup(2, Streams(0)))
 
 
 @pytest.mark.parametrize(("name", "text"), [("fcd.csv", CSV), ("fcd.xml", XML)])
@@ -121,7 +122,7 @@ def test_vehicles_are_available_while_they_are_in_the_trace(tmp_path, name, text
     tables = {"rounds": rounds, "selector": "all", "learning": learning, "network": network}
     scenario = Scenario(name="t", crowd={"clients": 2}, **tables)
     with reading() as run:
-        found = with_presence(scenario).devices.availability.build(2, Streams(0))
+        found = with_presence(scenario).devices.availability.build(RunSetup(2, Streams(0)))
     states = [found.available(np.arange(2), at, 1).astype(int).tolist() for at in (0.5, 1.5, 2.5, 4.5, 6.0, 9.5, 99.0)]
     stays = int(name == "fcd.xml")
     assert states == [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0], [0, 1], [0, stays]]

@@ -11,6 +11,7 @@ from fedsim.inputs.tables import Table, instants, origin_of, reading
 from fedsim.inputs.tables.header import Name, Unit
 from fedsim.network.topology.mobility import Trace
 from fedsim.network.traces.files import RateFile
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_SECOND
 
@@ -149,7 +150,7 @@ def test_what_follows_the_last_rate(tmp_path, after, took_s, carried):
 
 def there(tmp_path, text, times_s, **options):
     (tmp_path / "t.csv").write_text(text)
-    found = Traces(path=str(tmp_path / "t.csv"), **options).build(1, Streams(0))
+    found = Traces(path=str(tmp_path / "t.csv"), **options).build(RunSetup(1, Streams(0)))
     return [bool(found.available(np.array([0]), time_s, 1)[0]) for time_s in times_s]
 
 
@@ -172,7 +173,7 @@ def test_presence_after_the_last_row(tmp_path):
     with pytest.raises(DataError, match="end_s, row 1: '-' is not allowed"):
         there(tmp_path, text.replace("1,2", "1,-"), [], after="hold")
     (tmp_path / "t.csv").write_text(text)
-    found = Traces(path=str(tmp_path / "t.csv"), after="none").build(1, Streams(0))
+    found = Traces(path=str(tmp_path / "t.csv"), after="none").build(RunSetup(1, Streams(0)))
     assert found.next_s(7.0, 1)[0] == np.inf
 
 

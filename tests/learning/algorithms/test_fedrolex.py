@@ -24,7 +24,7 @@ def trained(learner, model):
 def test_the_window_rolls_by_one_unit_a_round(make_learner):
     settings = {"model": {"hidden": [4]}, "local": {"epochs": 4, "learning_rate": 0.5, "batch_size": 3}}
     learner = make_learner(algorithm=ROLLING, **settings)
-    layout, model = learner._results.layout, learner.initial()
+    layout, model = learner._layout, learner.initial()
     for version in range(5):
         begins = version % 4
         window = {begins, (begins + 1) % 4}
@@ -36,7 +36,7 @@ def test_the_window_rolls_by_one_unit_a_round(make_learner):
 
 
 def masks(learner, *shifts):
-    return [held(learner._results.layout, learner._algorithm._narrow[1].shapes, shift) for shift in shifts]
+    return [held(learner._layout, learner._algorithm._narrow[1].shapes, shift) for shift in shifts]
 
 
 def test_every_unit_is_held_alike_and_layers_of_several_widths_roll_on_their_own(make_learner):

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from fedsim.learning import CNN3, MLP, ExecutorChoice, LocalTraining, Supervised, TrainingJob, TrainingSetup
+from fedsim.learning import (
+    CNN3,
+    MLP,
+    ExecutorChoice,
+    LocalTraining,
+    Supervised,
+    TrainingJob,
+    TrainingRun,
+    TrainingSetup,
+)
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.models.channels import held
 from fedsim.learning.models.flat_module import build_flat
@@ -34,7 +43,7 @@ def test_width_one_is_plain_to_the_bit(make_learner):
 @pytest.mark.parametrize("executor", ["sequential", "stacked"])
 def test_a_sub_model_trains_as_a_model_of_that_width(make_learner, executor):
     table = {"data": Tiny(), "model": MODEL, "local": LOCAL, "algorithm": HETEROFL}
-    learner = Supervised.model_validate(table).build(6, Streams(3), executor=ExecutorChoice(executor))
+    learner = Supervised.model_validate(table).build(TrainingRun(6, Streams(3), executor=ExecutorChoice(executor)))
     start, client = learner.initial(), 1
     update = learner.updates(start, np.array([client]), level=np.array([1]))
     sent = learner.measure(update, ("update",))["update"][0]
@@ -93,7 +102,7 @@ def test_each_number_is_the_mean_of_those_that_hold_it(make_learner):
     sent = learner.measure(updates, ("update",))["update"].astype(np.float64)
     weights = np.array([0.5, 0.3, 0.2])
     model = learner.aggregate(start, updates, weights)
-    part = held(learner._results.layout, learner._algorithm._narrow[1].shapes)
+    part = held(learner._layout, learner._algorithm._narrow[1].shapes)
     expected = np.where(part, weights @ sent, sent[0])
     assert learner.vector(model) - learner.vector(start) == pytest.approx(expected, abs=1e-6)
     alone = learner.aggregate(start, updates[1:], np.array([0.6, 0.4]))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fedsim.errors import FedsimError
-from fedsim.learning import Batch, ExecutorChoice, Moon, Supervised
+from fedsim.learning import Batch, ExecutorChoice, Moon, Supervised, TrainingRun
 from fedsim.streams import Streams
 from tests.support.asking import next_model
 from tests.support.tiny_images import Tiny
@@ -39,6 +39,6 @@ def test_executors_of_whole_cohorts_refuse_a_loss_of_its_own_and_auto_takes_one_
     settings = Supervised.model_validate({"data": Tiny(), "model": {"hidden": [5]}, "algorithm": "moon"})
     for executor in ("stacked",):
         with pytest.raises(FedsimError, match="Moon has a loss of its own, which the executor 'stacked"):
-            settings.build(6, Streams(3), executor=ExecutorChoice(executor))
-    learner = settings.build(6, Streams(3), executor=ExecutorChoice("auto", rounds=2))
+            settings.build(TrainingRun(6, Streams(3), executor=ExecutorChoice(executor)))
+    learner = settings.build(TrainingRun(6, Streams(3), executor=ExecutorChoice("auto", rounds=2)))
     assert learner.executor_used.kind == "sequential"

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fedsim.learning import Supervised
+from fedsim.learning import Supervised, TrainingRun
 from fedsim.learning.data.partitions.contracts import assigned
 from fedsim.learning.data.partitions.sizes import EqualPartition
 from fedsim.streams import Streams
@@ -124,7 +124,9 @@ def test_four_rounds_are_those_of_a_plain_loop(kind, options, factor):
     schedule = {"kind": "decay", "by": "step", "every": 1, "factor": factor}
     local = {"learning_rate": RATE, "batch_size": 1000, "steps": STEPS, "schedule": schedule}
     table = {"data": TinyTargets(of="labels"), "split": "equal", "model": network(), "local": local}
-    learner = Supervised.model_validate({**table, "algorithm": {"kind": kind, **options}}).build(CLIENTS, Streams(3))
+    learner = Supervised.model_validate({**table, "algorithm": {"kind": kind, **options}}).build(
+        TrainingRun(CLIENTS, Streams(3))
+    )
     model = learner.initial()
     for (clients, work), wanted in zip(ROUNDS, Loop(kind, options, factor).models(), strict=True):
         updates = learner.updates(model, np.array(clients), work=np.array(work))

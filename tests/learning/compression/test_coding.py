@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fedsim.learning import QSGD, RandomK, Supervised, TopK
+from fedsim.learning import QSGD, RandomK, Supervised, TopK, TrainingRun
 from fedsim.learning.compression.coding import bits_of_levels
 from fedsim.streams import Streams
 
@@ -16,7 +16,7 @@ from fedsim.streams import Streams
 )
 def test_an_update_of_a_wide_perceptron_takes_the_bits_that_are_charged(levels, fixed, least, most):
     table = {"data": {"kind": "digits"}, "model": {"kind": "mlp", "hidden": [200]}, "local": {"batch_size": 10}}
-    learner = Supervised.model_validate(table).build(10, Streams(0))
+    learner = Supervised.model_validate(table).build(TrainingRun(10, Streams(0)))
     update = learner.measure(learner.updates(learner.initial(), np.array([0])), ("update",))["update"][0]
     tensors = [64 * 200, 200, 200 * 10, 10]
     coded = QSGD(levels=levels, coding="entropy")

@@ -10,8 +10,8 @@ from torch import nn
 
 from fedsim import Component
 from fedsim.errors import FedsimError
-from fedsim.learning import CNN3, MLP, Digits, ExecutorChoice, LocalTraining, Supervised, TrainingSetup
-from fedsim.learning.executors import auto
+from fedsim.learning import CNN3, MLP, Digits, ExecutorChoice, LocalTraining, Supervised, TrainingRun, TrainingSetup
+from fedsim.learning.executors import auto, sequential
 from fedsim.learning.executors.contracts import Expected
 from tests.support.tiny_images import Tiny
 
@@ -31,8 +31,9 @@ def setup(model=None, local=None, expected=LONG, **options):
     )
 
 
-def chosen(monkeypatch, made, cores=2, device="cpu"):
+def chosen(monkeypatch, made, cores=2, threads=1, device="cpu"):
     monkeypatch.setattr(auto, "worker_count", lambda: cores)
+    monkeypatch.setattr(sequential, "training_threads", lambda _: threads)
     monkeypatch.setattr(auto, "_has_gpu", lambda: False)
     return auto.AutoExecutor(made, device).kind
 
@@ -45,6 +46,10 @@ def test_estimates_are_those_of_steps_and_operations():
     alone_s = calls_s + flops / 4e10
     assert found["sequential"] == pytest.approx(alone_s)
     assert found["processes"] == pytest.approx((alone_s * 1.05 + 2.5) / 2)
+    # Calls of two threads take turns; with 4e14 operations arithmetic takes longer, which they share.
+    for flops_each, least_s in ((1e5, calls_s), (2e7, (calls_s + 4e14 / 4e10) * 1.05 / 2)):
+        shared = auto.estimates(setup(), 2, auto.Step(2, flops_each, threads=2))["sequential"]
+        assert shared == pytest.approx(least_s)
     assert found["stacked"] == pytest.approx(0.4 + 1.5 * calls_s / 20 + flops / 1e10)
 
 
@@ -55,6 +60,7 @@ def test_small_models_are_stacked_large_ones_shared_and_short_runs_neither(monke
     large = replace(setup(CNN3()), data=Tiny(side=22).load())
     assert chosen(monkeypatch, large) == "processes"
     assert chosen(monkeypatch, large, cores=1) == "sequential"
+    assert chosen(monkeypatch, large, threads=2) == "sequential"
 
 
 def test_where_rounding_is_amplified_the_bits_are_those_of_the_sequential_executor(monkeypatch):
@@ -85,7 +91,7 @@ def test_lossy_steps_amplify_rounding(settings, amplified, monkeypatch):
 
     monkeypatch.setattr(blueprint, "prepare", prepare)
     with pytest.raises(FoundError, match=str(amplified)):
-        Supervised.model_validate({"data": Tiny(), **settings}).build(6, Streams(0))
+        Supervised.model_validate({"data": Tiny(), **settings}).build(TrainingRun(6, Streams(0)))
 
 
 def test_no_executor_for_a_device_names_what_each_of_them_says():
@@ -114,5 +120,6 @@ assert not {"torch._dynamo", "torch._inductor", "sympy"}.intersection(sys.module
 """
 
 
+@pytest.mark.slow
 def test_no_executor_imports_the_compiler():
     subprocess.run([sys.executable, "-c", COMPILES], check=True)  # noqa: S603

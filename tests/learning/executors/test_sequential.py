@@ -10,8 +10,15 @@ from torch import nn
 from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.registry import Component
-from tests.support.plain_loop import trained
+from tests.support.plain_loop import Centred, Dropping, trained
 from tests.support.tiny_images import Tiny
+
+
+class Normed(Component):
+    def build(self, shape, classes):
+        return nn.Sequential(
+            nn.Conv2d(shape[0], 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 7 * 7, classes)
+        )
 
 
 class Convolutions(Component):
@@ -56,7 +63,7 @@ def test_convolutions_agree_with_an_ordinary_loop(local):
         state = found.state
 
 
-@pytest.mark.parametrize("model", [Convolutions(), MLP(hidden=(20,))])
+@pytest.mark.parametrize("model", [Convolutions(), MLP(hidden=(20,)), Normed()])
 def test_bfloat16_is_near_float32_under_a_name_of_its_own(model):
     """bfloat16 keeps 8 bits: products miss by up to 2**-8, and a few steps by little more, seen from the change."""
     data, rows = Tiny(samples=60, side=9).load(), np.arange(40)
@@ -95,3 +102,43 @@ def test_calls_from_several_threads_do_not_mix(tiny):
     assert seen == [alone] * 20
     assert scores == [score] * 10
     assert torch.get_num_threads() == threads
+
+
+def test_fast_lets_threads_draw_in_turn_and_names_its_results(monkeypatch):
+    monkeypatch.setenv("FEDSIM_WORKERS", "2")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    data, before = Tiny(samples=60, side=9).load(), torch.get_rng_state()
+    executor = SequentialExecutor(TrainingSetup(Dropping(), data, LocalTraining(batch_size=8), 1, fast=True))
+    assert (executor.fingerprint, executor.threads) == ("sequential-fast", 2)
+    base = executor.flat.layout.initial
+    jobs = [TrainingJob(base, np.arange(30), 1.0, np.random.default_rng(i)) for i in range(4)]
+    assert len({one.difference.tobytes() for one in executor.train(jobs)}) == 4
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("model", "local", "at_a_time"),
+    [
+        (Convolutions(), LocalTraining(batch_size=8, momentum=0.5, keep_optimizer_state=True), 3),
+        (Convolutions(), LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=8), 3),
+        (Dropping(), LocalTraining(batch_size=8), 1),  # draws come from the generator of the process
+        (Centred(), LocalTraining(batch_size=8), 1),  # code of a user's
+    ],
+)
+def test_bits_are_the_same_on_any_number_of_threads(model, local, at_a_time, monkeypatch):
+    monkeypatch.setenv("FEDSIM_WORKERS", "3")
+    data, threads = Tiny(samples=60, side=9).load(), torch.get_num_threads()
+    found, before = [], torch.get_rng_state()
+    for count in (1, 4):
+        torch.set_num_threads(count)
+        try:
+            executor = SequentialExecutor(TrainingSetup(model, data, local, 1))
+            base = executor.flat.layout.initial
+            jobs = [TrainingJob(base, np.arange(i, 30 + 3 * i), 1.0, np.random.default_rng(i)) for i in range(8)]
+            found.append([(one.difference.tobytes(), one.loss, one.loss_rms) for one in executor.train(jobs)])
+            assert torch.get_num_threads() == count
+        finally:
+            torch.set_num_threads(threads)
+        assert executor.threads == min(count, at_a_time)
+    assert found[0] == found[1]
+    assert torch.equal(torch.get_rng_state(), before)

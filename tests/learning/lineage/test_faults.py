@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.errors import PartError
-from fedsim.learning import Compressor, LocalAlgorithm, Schedule, Start, Supervised
+from fedsim.learning import Compressor, LocalAlgorithm, Schedule, Start, Supervised, TrainingRun
 from fedsim.streams import Streams
 from tests.support.asking import next_model
 from tests.support.tiny_images import Tiny
@@ -81,7 +81,7 @@ def second_model(**table):
     """Return a learner and its model after two rounds, whose numbers are worked out when they are asked for."""
     local = {"steps": 4, "batch_size": 2, **table.pop("local", {})}
     whole = {"data": Tiny(), "model": {"hidden": [3]}, "local": local, **table}
-    learner = Supervised.model_validate(whole).build(6, Streams(3))
+    learner = Supervised.model_validate(whole).build(TrainingRun(6, Streams(3)))
     model = learner.initial()
     for cohort in COHORTS:
         model = next_model(learner, model, cohort)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from fedsim.learning import ExecutorChoice, FedAvg, FedAvgM, Release, Supervised
+from fedsim.learning import ExecutorChoice, FedAvg, FedAvgM, Release, Supervised, TrainingRun
 from fedsim.learning.lineage.local_work import OverlappingSum
 from fedsim.streams import Streams
 from tests.support.asking import next_model
-from tests.support.plain_learner import Doubling
+from tests.support.plain_learner import Doubling, releasing
 from tests.support.tiny_images import Tiny
 
 KINDS = ("fedprox", "scaffold", "feddyn", "fedper", "heterofl", "fedrolex")
@@ -16,7 +16,9 @@ KINDS = ("fedprox", "scaffold", "feddyn", "fedper", "heterofl", "fedrolex")
 def learner_of(algorithm, executor="sequential", mechanism=None):
     local = {"epochs": 2, "batch_size": 5, "learning_rate": 0.3, "clip_norm": 1.0, "weight_decay": 0.01}
     table = {"data": Tiny(), "model": {"hidden": [8]}, "local": local, "algorithm": algorithm}
-    return Supervised.model_validate(table).build(6, Streams(3), mechanism, executor=ExecutorChoice(executor))
+    return Supervised.model_validate(table).build(
+        TrainingRun(6, Streams(3), parts=releasing(mechanism), executor=ExecutorChoice(executor))
+    )
 
 
 def third_model(learner):
@@ -44,7 +46,7 @@ def test_executors_agree_on_schedules(schedule):
     for executor in ("sequential", "stacked"):
         local = {"batch_size": 5, "schedule": {"kind": schedule, "by": "step"}, "optimizer": "adam", "steps": 9}
         table = {"data": Tiny(), "model": {"hidden": [8]}, "local": local}
-        learner = Supervised.model_validate(table).build(6, Streams(3), executor=ExecutorChoice(executor))
+        learner = Supervised.model_validate(table).build(TrainingRun(6, Streams(3), executor=ExecutorChoice(executor)))
         found.append(learner.vector(next_model(learner, learner.initial(), [0, 1])))
     assert found[0] == pytest.approx(found[1], abs=2e-3)
 

@@ -85,6 +85,28 @@ def test_cohorts_one_after_the_other_are_trained_in_their_order_and_let_go_of():
     assert np.allclose(models[-1].vector[:2], (1 - 0.5**4) * mean)
 
 
+def test_models_of_a_long_line_are_let_go_of_on_the_way():
+    """Each round has two clients, of which one starts from the model before: no more than these and the next live."""
+    bases = []
+
+    class Counting(HalfWay):
+        def train(self, jobs):
+            bases.extend(weakref.ref(job.base) for job in jobs)
+            alive.append(len({id(one()) for one in bases if one() is not None}))
+            return super().train(jobs)
+
+    alive = []
+    learner, _ = half_way_learner(TARGETS, executor=Counting(TARGETS), store=MemoryStore(limit_bytes=0))
+    model, late = learner.initial(), []
+    for k in range(40):
+        fresh = updates(learner, model, k % 6, (k + 1) % 6)
+        model = learner.aggregate(model, [*late, fresh[0]], even(len(late) + 1))
+        late = fresh[1:]
+    del late, fresh
+    learner.vector(model)
+    assert max(alive) <= 4
+
+
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["difference", "model", "merge"]),
@@ -132,7 +154,7 @@ def by_hand(steps):
     return models
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(steps=STEPS, order=st.randoms(use_true_random=False))
 def test_any_lineage_gives_the_formulas_numbers_in_any_order(steps, order):
     eager, stepwise = half_way_learner(TARGETS)

@@ -81,7 +81,7 @@ def test_what_agrees_is_found_and_counted_as_found():
     again = Simulation(scenario(), store=store, executor="sequential")
     again.run()
     learner = again.context.learner
-    assert learner._results.verification.verified >= 2  # the first training and the first evaluation
+    assert learner._verification.verified >= 2  # the first training and the first evaluation
     assert learner.work.trained == learner.work.evaluated == 0
 
 

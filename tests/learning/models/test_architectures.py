@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from fedsim.errors import ScenarioError
-from fedsim.learning import CNN3, MLP, MODELS, Dataset, LocalTraining, Supervised
+from fedsim.learning import CNN3, MLP, MODELS, Dataset, LocalTraining, Supervised, TrainingRun
 from fedsim.learning.executors.contracts import TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.models.flat_module import FlatModule
@@ -29,7 +29,7 @@ def test_hidden_widths_may_be_a_list_as_in_toml():
 def test_images_too_small_for_the_convolutions_are_refused():
     assert CNN3().build((1, 22, 22), 10)(torch.zeros(2, 1, 22, 22)).shape == (2, 10)
     with pytest.raises(ScenarioError, match="at least 22 x 22 pixels, these have 8 x 8"):
-        Supervised.model_validate({"model": "cnn3"}).build(10, Streams(0))
+        Supervised.model_validate({"model": "cnn3"}).build(TrainingRun(10, Streams(0)))
 
 
 class PaperNet(nn.Module):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.learning import QSGD, Compressor, MemoryStore, RandomK, Release, TopK
-from fedsim.learning.lineage.handles import STEPS
+from fedsim.learning.lineage.asked import STEPS
 from tests.support.asking import even
 from tests.support.plain_learner import Doubling, half_way_learner, updates
 
@@ -111,7 +111,7 @@ def test_digests_know_the_compressor_and_the_client_s_memory(compressor):
 
 @pytest.mark.parametrize("left", ["all", "models", "last model", "nothing"])
 def test_memories_go_on_from_where_they_were_kept(left, monkeypatch):
-    monkeypatch.setattr("fedsim.learning.lineage.kept._LONGEST_S", 0.0)
+    monkeypatch.setattr("fedsim.learning.lineage.known._LONGEST_S", 0.0)
     cohorts = [[0, 1], [1, 2], [0, 2], [1, 2]]
     store = MemoryStore()
     first, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5), store=store)

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional
 
 from fedsim.errors import FedsimError, PartError
-from fedsim.learning import MLP, ExecutorChoice, LocalTraining, Regression, Supervised, TrainingSetup
+from fedsim.learning import MLP, ExecutorChoice, LocalTraining, Regression, Supervised, TrainingRun, TrainingSetup
 from fedsim.streams import Streams
 from tests.support.tiny_targets import TinyTargets
 
@@ -62,4 +62,4 @@ def test_a_loss_of_each_sample_is_stacked_without_a_draw_from_the_global_generat
 def test_a_loss_without_a_gradient_is_refused(law, executor):
     table = {"data": TinyTargets(), "model": {"hidden": [4]}, "task": Own(law=law)}
     with pytest.raises(PartError, match=r"Own\.losses returned losses without a gradient"):
-        Supervised.model_validate(table).build(4, Streams(0), executor=ExecutorChoice(executor))
+        Supervised.model_validate(table).build(TrainingRun(4, Streams(0), executor=ExecutorChoice(executor)))

@@ -16,7 +16,8 @@ from fedsim.network.medium.drawn_rules import BestGainTime, EqualBand, FairTime,
 from fedsim.network.radio import channel as channels
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.fading import NoFading
-from fedsim.rounds.audit.audit import check_book
+from fedsim.rounds.effects.audit.audit import check_book
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.media import ends_of, finish, played
 
@@ -301,7 +302,9 @@ def test_a_share_has_the_draws_of_its_own_client_whatever_the_mean_reading_says(
     times = {}
     for read in ("mean", "drawn"):
         up = {"sharing": "equal", "bandwidth_hz": 1e6, "fading_in_shares": read}
-        links = Cell(uplink=up, shadowing_sigma_db=0.0, access="none").build(np.full((5, 2), 800.0), Streams(1))
+        links = Cell(uplink=up, shadowing_sigma_db=0.0, access="none").build(
+            RunSetup.at(np.full((5, 2), 800.0), Streams(1))
+        )
         env, took = simpy.Environment(), []
         air = links.open(env)
         for _ in range(10):

@@ -13,6 +13,7 @@ from fedsim.network.graph.graph import Graph
 from fedsim.network.medium import failures
 from fedsim.network.medium.failures import Outage, OutageBursts
 from fedsim.network.topology.mobility import Leg, RandomWaypoint, Trace, Walk, standing
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.media import ACCESS, LOST, STAR, TWO_CELLS, finish, opened
 
@@ -205,7 +206,7 @@ def test_wireless_edges_have_the_names_of_their_ends_and_both_directions():
 
 def test_random_waypoints_join_up_stay_within_and_keep_to_the_speeds():
     settings = RandomWaypoint(radius_m=50.0, slowest_m_per_s=1.0, fastest_m_per_s=3.0, pause_s=4.0)
-    legs = list(itertools.islice(settings.build(Streams(0))(2, (5.0, 6.0)), 100))
+    legs = list(itertools.islice(settings.build(RunSetup(1, Streams(0)))(2, (5.0, 6.0)), 100))
     assert legs[0].place_m == (5.0, 6.0)
     for before, after in itertools.pairwise(legs):
         took_s = before.end_s - before.start_s
@@ -215,13 +216,15 @@ def test_random_waypoints_join_up_stay_within_and_keep_to_the_speeds():
         assert math.hypot(*after.place_m) <= 50.0
         speed = math.hypot(*before.velocity_m_per_s)
         assert (speed == 0 and took_s == pytest.approx(4.0)) or 1 - 1e-9 <= speed <= 3 + 1e-9
-    again = list(itertools.islice(settings.build(Streams(0))(2, (5.0, 6.0)), 100))
+    again = list(itertools.islice(settings.build(RunSetup(1, Streams(0)))(2, (5.0, 6.0)), 100))
     assert again == legs
-    assert list(itertools.islice(settings.build(Streams(1))(2, (5.0, 6.0)), 100)) != legs
+    assert list(itertools.islice(settings.build(RunSetup(1, Streams(1)))(2, (5.0, 6.0)), 100)) != legs
 
 
 def test_a_walk_is_where_its_legs_are_also_when_asked_ahead_and_back():
-    movement = RandomWaypoint(radius_m=50.0, slowest_m_per_s=1.0, fastest_m_per_s=3.0, pause_s=4.0).build(Streams(0))
+    movement = RandomWaypoint(radius_m=50.0, slowest_m_per_s=1.0, fastest_m_per_s=3.0, pause_s=4.0).build(
+        RunSetup(1, Streams(0))
+    )
     legs = list(itertools.takewhile(lambda leg: leg.start_s < 900, movement(2, (5.0, 6.0))))
     walk = Walk(movement(2, (5.0, 6.0)))
     assert not walk.stands
@@ -237,7 +240,7 @@ def test_a_walk_is_where_its_legs_are_also_when_asked_ahead_and_back():
 
 @pytest.mark.statistical
 def test_waypoints_are_uniform_over_the_disc():
-    movement = RandomWaypoint(radius_m=1.0, slowest_m_per_s=1.0, fastest_m_per_s=2.0).build(Streams(0))
+    movement = RandomWaypoint(radius_m=1.0, slowest_m_per_s=1.0, fastest_m_per_s=2.0).build(RunSetup(1, Streams(0)))
     places = np.array([leg.place_m for leg in itertools.islice(movement(0, (0.0, 0.0)), 1, 4001)])
     # The squared radius and the two coordinates: means 1/2 and 0, variances 1/12 and 1/4.
     assert abs((places**2).sum(axis=1).mean() - 0.5) < 4 * math.sqrt(1 / 12 / 4000)
@@ -248,7 +251,7 @@ def test_a_trace_file(tmp_path):
     path = tmp_path / "walk.csv"
     columns = "client,time_s,x_m,y_m\n"
     path.write_text(f"{columns}0,2,0,0\n1,0,7,7\n0,4,6,8\n")
-    movement = Trace(path=str(path)).build(Streams(0))
+    movement = Trace(path=str(path)).build(RunSetup(1, Streams(0)))
     assert list(movement(0, (9.0, 9.0))) == [
         Leg(0.0, 2.0, (0.0, 0.0), (0.0, 0.0)),
         Leg(2.0, 4.0, (0.0, 0.0), (3.0, 4.0)),
@@ -258,9 +261,9 @@ def test_a_trace_file(tmp_path):
     for rows in ("client,time_s\n0,1\n", f"{columns}0,nan,1,1\n", f"{columns}0,1,1,1\n0,1,2,2\n"):
         path.write_text(rows)
         with pytest.raises(DataError, match=r"walk\.csv"):
-            Trace(path=str(path)).build(Streams(0))
+            Trace(path=str(path)).build(RunSetup(1, Streams(0)))
     with pytest.raises(DataError, match="cannot be read"):
-        Trace(path=str(tmp_path / "none.csv")).build(Streams(0))
+        Trace(path=str(tmp_path / "none.csv")).build(RunSetup(1, Streams(0)))
 
 
 @pytest.mark.parametrize(

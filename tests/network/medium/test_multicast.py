@@ -7,6 +7,7 @@ import simpy
 from fedsim.network import Cell, Rayleigh
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.radio.channel import Channel
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.media import ends_of, finish, opened
 
@@ -136,7 +137,7 @@ def test_a_cell_takes_the_least_of_each_block_or_by_name_the_least_mean():
         rule: Cell(downlink={"sharing": rule, "bandwidth_hz": 1e6}, fading=Rayleigh(coherence_s=0.1), access="none")
         for rule in ("multicast", "multicast-rateless")
     }
-    links = cells["multicast"].build(place, Streams(4))
+    links = cells["multicast"].build(RunSetup.at(place, Streams(4)))
     took_s = {}
     for rule, cell in cells.items():
         medium, env = opened(cell, place, 4)

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from fedsim.errors import DataError
 from fedsim.network import NETWORKS
 from fedsim.network.satellite.passes import EARTH_M, Constellation, WindowFile, Windows
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing import check_network
 
@@ -19,7 +20,9 @@ def over_windows(tmp_path, rows, clients, **network):
     """Return links over windows of a file, in periods of 100 s."""
     (tmp_path / "windows.csv").write_text(f"client,start_s,end_s,note\n{rows}")
     passes = {"kind": "file", "path": str(tmp_path / "windows.csv"), "period_s": 100.0, **network.pop("passes", {})}
-    return NETWORKS.make({"kind": "satellite", "passes": passes, **network}).build(np.zeros((clients, 2)), Streams(0))
+    return NETWORKS.make({"kind": "satellite", "passes": passes, **network}).build(
+        RunSetup.at(np.zeros((clients, 2)), Streams(0))
+    )
 
 
 def stepped(windows, period, start, contact):
@@ -72,7 +75,7 @@ def test_an_orbit_by_hand():
     """550 km: 95.5 min by Kepler; at 25 degrees the range is sqrt(R^2 sin^2 + h^2 + 2 R h) - R sin = 1,123 km."""
     orbit = Constellation()
     assert orbit.orbit_s == pytest.approx(95.5 * 60, rel=2e-3)
-    contacts = Constellation(off_track=0.0).build(3, Streams(0))
+    contacts = Constellation(off_track=0.0).build(RunSetup(3, Streams(0)))
     sine = np.sin(np.radians(25.0))
     edge_m = np.sqrt((EARTH_M * sine) ** 2 + 550e3**2 + 2 * EARTH_M * 550e3) - EARTH_M * sine
     half_s = contacts.windows.total_s / 2
@@ -86,11 +89,11 @@ def test_an_orbit_by_hand():
 
 
 def test_passes_off_the_track_are_shorter_and_farther_and_many_leave_no_gap():
-    contacts = Constellation(off_track=0.9).build(50, Streams(1))
+    contacts = Constellation(off_track=0.9).build(RunSetup(50, Streams(1)))
     order = np.argsort(contacts.nearest)
     assert np.all(np.diff(contacts.windows.total_s[order]) < 0)
     assert np.all(np.diff(contacts.range_m(order, np.zeros(50))) > 0)
-    contacts = Constellation(satellites=60, off_track=0.5).build(20, Streams(1))
+    contacts = Constellation(satellites=60, off_track=0.5).build(RunSetup(20, Streams(1)))
     np.testing.assert_allclose(contacts.windows.total_s, contacts.windows.period_s)
 
 
@@ -151,7 +154,7 @@ def test_wrong_files_are_refused(tmp_path, text, why):
     path = tmp_path / "windows.csv"
     path.write_text(text)
     with pytest.raises(DataError, match=why):
-        WindowFile(path=str(path), after="none").build(3, Streams(0))
+        WindowFile(path=str(path), after="none").build(RunSetup(3, Streams(0)))
 
 
 def test_what_follows_the_last_window_is_stated(tmp_path):
@@ -165,7 +168,7 @@ def test_what_follows_the_last_window_is_stated(tmp_path):
     def took_s(start_s, bits, **options):
         passes = {"kind": "file", "path": str(path), "delay_s": 0.0, **options}
         links = NETWORKS.make({"kind": "satellite", "uplink_bps": 1e6, "passes": passes}).build(
-            np.zeros((1, 2)), Streams(0)
+            RunSetup.at(np.zeros((1, 2)), Streams(0))
         )
         sent = links.carried_bits(ONLY, 1, np.array([start_s]), np.array([25.0]), bits, up=True)[0]
         return links.uplink_s(ONLY, 1, np.array([start_s]), bits)[0], sent
@@ -181,7 +184,7 @@ def test_windows_go_over_the_end_of_the_period_and_overlap(tmp_path):
     """From 22:00 to 06:00, in rows that overlap: contact for 8 of 24 hours."""
     path = tmp_path / "windows.csv"
     path.write_text("client;start;end\n0;23:00;06:00\n0;22:00;23:30:00\n")
-    windows = WindowFile(path=str(path), period_s=86400.0).build(1, Streams(0)).windows
+    windows = WindowFile(path=str(path), period_s=86400.0).build(RunSetup(1, Streams(0))).windows
     assert windows.start_s.tolist() == [[0.0, 79200.0]]
     assert windows.length_s.tolist() == [[21600.0, 7200.0]]
 

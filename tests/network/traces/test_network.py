@@ -6,6 +6,7 @@ import simpy
 
 from fedsim import simulate
 from fedsim.network import NETWORKS
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing import check_network
 from tests.support.media import played
@@ -28,7 +29,7 @@ def network(**options):
 
 
 def links(clients=4, seed=1, **options):
-    return NETWORKS.make(network(**options)).build(np.zeros((clients, 2)), Streams(seed))
+    return NETWORKS.make(network(**options)).build(RunSetup.at(np.zeros((clients, 2)), Streams(seed)))
 
 
 def scenario(**options):

@@ -10,6 +10,7 @@ from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS
 from fedsim.network.fedscale import RateLinks
 from fedsim.network.transport.transport import Tcp
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing import check_network
 from tests.support.media import played
@@ -189,4 +190,4 @@ def test_a_limit_of_the_server_is_refused_where_links_are_shared(name):
     with pytest.raises(
         ScenarioError, match=r"network\.transport\.server\.ingress_bps = 1000000.0 is not allowed where"
     ):
-        network.build(np.ones((3, 2)), Streams(0))
+        network.build(RunSetup.at(np.ones((3, 2)), Streams(0)))

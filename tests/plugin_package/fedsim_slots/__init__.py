@@ -6,6 +6,7 @@ import numpy as np
 
 from fedsim import Component, RoundView
 from fedsim.network import NETWORKS
+from fedsim.run_setup import RunSetup
 
 
 class Slots(Component):
@@ -15,11 +16,11 @@ class Slots(Component):
     slot_s: float = 0.5
     propagation_s: float = 0.25
 
-    def build(self, positions_m: Any, streams: Any) -> Any:
+    def build(self, run: RunSetup) -> Any:
         """Return the links of one run: a uniform wait and the way there."""
         waits_s = [self.propagation_s + self.slot_s * k / 10 for k in range(11)]
         law = {"kind": "empirical", "values_s": waits_s}
-        return NETWORKS.make({"kind": "latency", "downlink": law, "uplink": law}).build(positions_m, streams)
+        return NETWORKS.make({"kind": "latency", "downlink": law, "uplink": law}).build(run)
 
 
 class LongestWait:

@@ -145,8 +145,8 @@ class Odd(Component):
 
     requires: ClassVar[frozenset[str]] = frozenset()
 
-    def build(self, positions_m, streams):
-        return OddLinks(len(positions_m))
+    def build(self, run):
+        return OddLinks(run.clients)
 
 
 class OddLinks(Links):

@@ -18,6 +18,7 @@ from fedsim.rounds.effects.of_parts import of_dropout
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 from fedsim.rounds.workload import Workload
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.worlds import CountingLearner, FixedCompute, FixedDropout, FixedLinks
 
@@ -43,7 +44,8 @@ def sent(env, lines, on_end=None, effects=(), *, all_awaited=False):
     down_s, work_s, up_s, leaves_s = np.array([(*line, math.inf)[:4] for line in lines]).T
     size = len(lines)
     streams, links, work = Streams(0), FixedLinks(down_s, up_s), FixedCompute(work_s)
-    run = Run(env, streams, links, work, Always().build(size, streams), Workload(CountingLearner(np.full(size, 10))))
+    setup = RunSetup(size, streams)
+    run = Run(env, setup, links, work, Always().build(setup), Workload(CountingLearner(np.full(size, 10))))
     run.effects = Effects([*of_dropout(FixedDropout(leaves_s), run), *effects])
     plan = Plan(
         np.arange(size),

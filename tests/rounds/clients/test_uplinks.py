@@ -11,7 +11,7 @@ from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.network.medium.multicast import Multicast
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.clients.known_starts import KnownStarts
+from fedsim.rounds.clients.schedule import KnownStarts
 from tests.support.worlds import Pipe, serve
 
 

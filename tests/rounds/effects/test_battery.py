@@ -13,6 +13,7 @@ from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 from fedsim.rounds.workload import Workload
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.worlds import CountingLearner, FixedCompute, FixedLinks, batteries
 
@@ -23,8 +24,10 @@ def runs_empty(charge_j, costs_j):
     """Return the phase in which a battery runs empty and the share of it that is paid for, and the energy demand."""
     receive, sample, send = costs_j
     battery = Battery(batteries([charge_j], receive=receive, sample=sample, send=send, capacity=1e9))
-    online, work = Always().build(1, Streams(0)), Workload(CountingLearner(np.array([1])))
-    battery.begin(Run(Environment(), Streams(0), FixedLinks([1.0], [1.0]), FixedCompute([1.0]), online, work))
+    online, work = Always().build(RunSetup(1, Streams(0))), Workload(CountingLearner(np.array([1])))
+    battery.begin(
+        Run(Environment(), RunSetup(1, Streams(0)), FixedLinks([1.0], [1.0]), FixedCompute([1.0]), online, work)
+    )
     one = np.ones(1)
     plan = Plan(np.array([0]), 1, 1, looked_s=0.0, candidacy_draw=1, bits=(1.0, 1.0), samples=one, compute_s=one)
     plan.begin(0.0)

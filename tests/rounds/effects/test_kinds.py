@@ -13,6 +13,7 @@ from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.rounds import Deadline, Effect, EffectSettings, Limit, WaitForAll
 from fedsim.rounds.effects.background_traffic import BackgroundTraffic
 from fedsim.rounds.effects.duty_cycle import DutyCycle
+from fedsim.run_setup import RunSetup
 from fedsim.selectors import Cohort
 from fedsim.streams import Streams
 from fedsim.testing import check_effect
@@ -23,7 +24,9 @@ from tests.support.worlds import Pipe, batteries, serve
 def test_a_duty_cycle_of_a_quarter_is_followed_by_three_times_the_message():
     """Uploads of 2 s, due each 4 s after the end: silent for 6 s, so that each waits for 3 s, for 1 s of work."""
     settings = DutyCycle(share=0.25)
-    history, *_ = serve(WaitForAll(), [1.0], [2.0], [2.0], effects=[settings.build(1, Streams(0))], count=3, audit=True)
+    history, *_ = serve(
+        WaitForAll(), [1.0], [2.0], [2.0], effects=[settings.build(RunSetup(1, Streams(0)))], count=3, audit=True
+    )
     assert rows(history.participations, "start_s", "queue_s", "uplink_s", "end_s") == [
         (0.0, 0.0, 2.0, 5.0),
         (5.0, 3.0, 2.0, 13.0),
@@ -38,7 +41,7 @@ def test_a_duty_cycle_holds_on_shared_links_too(shared):
         WaitForAll(),
         *([1.0], [1.0], [1.0]),
         links=Pipe([1.0], [1.0], **shared),
-        effects=[DutyCycle(share=0.25).build(1, Streams(0))],
+        effects=[DutyCycle(share=0.25).build(RunSetup(1, Streams(0)))],
         count=2,
     )
     assert rows(history.participations, "queue_s", "uplink_s", "end_s") == [(0.0, 1.0, 3.0), (1.0, 1.0, 7.0)]
@@ -54,7 +57,7 @@ def test_background_traffic_takes_its_share_of_the_uplink_for_its_time():
         WaitForAll(),
         *([0.0], [1.0], [1.0]),
         links=Pipe([0.0], [1.0], up=EqualSharing),
-        effects=[traffic.build(1, Streams(0))],
+        effects=[traffic.build(RunSetup(1, Streams(0)))],
         count=2,
         audit=True,
     )
@@ -68,7 +71,7 @@ def test_background_traffic_has_its_turns_in_a_queue():
         WaitForAll(),
         *([0.0], [0.25], [1.0]),
         links=Pipe([0.0], [1.0], up=FirstCome),
-        effects=[traffic.build(1, Streams(0))],
+        effects=[traffic.build(RunSetup(1, Streams(0)))],
     )
     assert rows(history.participations, "queue_s", "uplink_s", "end_s") == [(0.25, 1.0, 1.5)]
 
@@ -146,7 +149,7 @@ class Ending(EffectSettings):
     may_end = True
     after_s: float = 0.5
 
-    def build(self, clients, streams):
+    def build(self, run):
         return Ends(self.after_s)
 
 
@@ -181,7 +184,7 @@ class Lying(EffectSettings):
 
     members: str = "wait"
 
-    def build(self, clients, streams):
+    def build(self, run):
         def wait(self, plan, phase, members):
             return -1.0, 0.0
 
@@ -249,7 +252,7 @@ def test_an_effect_of_a_file_of_ones_own_holds(tmp_path, monkeypatch):
         "from fedsim.rounds import Effect, EffectSettings\n"
         "class Slow(EffectSettings):\n"
         "    by_s: float = 1.0\n"
-        "    def build(self, clients, streams):\n"
+        "    def build(self, run):\n"
         "        return Slowed(self.by_s)\n"
         "class Slowed(Effect):\n"
         "    def __init__(self, by_s):\n"
@@ -289,8 +292,8 @@ def test_what_an_effect_has_made_of_a_cohort_is_sent_worked_and_paid_for():
 class Rest(EffectSettings):
     """A client is not selected for 7 s after each participation; it declares until when."""
 
-    def build(self, clients, streams):
-        return Rests(np.zeros(clients))
+    def build(self, run):
+        return Rests(np.zeros(run.clients))
 
 
 class Rests(Effect):

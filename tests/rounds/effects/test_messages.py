@@ -89,7 +89,7 @@ def test_steps_that_no_server_can_take_are_refused(name, member, complaint):
     own = type("Own", (Effect,), {name: member, "phases": frozenset(), "may_end": False, "__module__": __name__})
 
     class Settings(EffectSettings):
-        def build(self, clients, streams):
+        def build(self, run):
             return own()
 
     scenario = Scenario(

@@ -11,6 +11,7 @@ from fedsim.rounds import (
     WaitForAll,
 )
 from fedsim.rounds.policies.late import Stale
+from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.stories import rows
 from tests.support.worlds import (
@@ -142,7 +143,7 @@ def test_an_edge_waits_for_clients_in_flight_and_then_for_the_next_available_one
 def test_edges_wait_for_their_own_batteries(merging):
     """50 J are needed: client 0 has them at 5 s, client 1 at 20 s, and a participation empties neither below 50 J."""
     power = batteries([40.0, 10.0], gain_w=2.0, least=50.0, sample=0.0)
-    history = run(merging, Always().build(2, Streams(0)), batteries=power, count=2)
+    history = run(merging, Always().build(RunSetup(2, Streams(0))), batteries=power, count=2)
     starts_s = dict(reversed(rows(history.participations, "client", "start_s")))
     assert starts_s[0] == 5.0
     assert history.column("edge_rounds", "start_s").tolist() == (
@@ -153,7 +154,7 @@ def test_edges_wait_for_their_own_batteries(merging):
 @pytest.mark.parametrize("merging", ["synchronous", SKIP, "asynchronous"])
 def test_each_edge_draws_availability_until_a_client_is_available(merging):
     """Two clients of p = 0.1 each: most first draws have no available client, but every edge round has a candidate."""
-    presence = Bernoulli(probability=0.1, retry_s=3.0).build(4, Streams(5))
+    presence = Bernoulli(probability=0.1, retry_s=3.0).build(RunSetup(4, Streams(5)))
     history, _, _, _ = serve(
         WaitForAll(), [0] * 4, [1.0] * 4, [0] * 4, presence=presence, edges=edges(merging, (0, 1, 1, 0)), count=40
     )

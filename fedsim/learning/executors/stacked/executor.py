@@ -19,6 +19,7 @@ from fedsim.learning.executors.contracts import (
     TrainingSetup,
     check_cpu,
     check_mapped,
+    fingerprint_with,
 )
 from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Objective, tried
@@ -105,7 +106,8 @@ class StackedExecutor:
                 # Vectors of the processor then have no rest at any size of a batch, whose bits would be others.
                 self._few, self._most = max(self._few, _VECTOR), max(self._most, _VECTOR)
                 self._training(self._few)
-            self.fingerprint = f"stacked:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
+            named = f"stacked:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
+            self.fingerprint = fingerprint_with(replace(setup, precision="float32"), named)
             self._evaluation = SlotEvaluation(self._module(self._few), self._samples, setup.scores)
         if own_name(setup.model) is not None:
             self._check_numbers()
@@ -184,7 +186,7 @@ class StackedExecutor:
     @contextmanager
     def _computing(self) -> Iterator[None]:
         """Compute on one thread, so that every sum has one order."""
-        with one_thread(), torch.no_grad():
+        with one_thread(self._setup), torch.no_grad():
             yield
 
 

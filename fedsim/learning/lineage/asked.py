@@ -1,0 +1,153 @@
+"""What has been asked for: models and updates as handles, each with a digest of all that determines its numbers.
+
+To ask computes nothing. An update is made by a training from a model and from what its client remembers; a model is
+made of models and updates by a recipe. A model that has its numbers lets go of its recipe, and a state of its update,
+so that memory does not grow with the rounds. An update holds the model that it starts from as long as it lives itself,
+since a stale update may yet be combined with it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from fedsim.arrays import Vector
+from fedsim.learning.aggregation.combining import Incoming
+from fedsim.learning.drawn_samples import Draw
+from fedsim.learning.evaluation import PendingEvaluation
+from fedsim.learning.executors.contracts import OptimizerState
+from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.model_and_update import Release
+from fedsim.learning.server_optimizers.contracts import ServerState
+from fedsim.learning.store.contracts import Record
+
+STEPS: Final = "step."
+"""Prefix of the names of what steps remember of a client's messages, among the arrays of its state."""
+
+OWN: Final = "algorithm."
+"""Prefix of the names of a local algorithm's state, on a client and on a server."""
+
+Combined = tuple[Vector, ServerState | None]
+"""Numbers of a model, shape (d,), and the state of the server optimiser that made it, if any."""
+
+
+class Result(NamedTuple):
+    """What a training adds to its model, and what the server receives of it, each of shape (d,)."""
+
+    difference: Vector
+    sent: Vector
+
+
+class State:
+    """What a client remembers after a training, of its optimiser, its algorithm and its messages.
+
+    It holds the update only until its value is known.
+    """
+
+    __slots__ = ("__weakref__", "_after", "update", "value")
+
+    def __init__(self, update: "Update") -> None:
+        self._after = update.work_digest
+        self.update: Update | None = update
+        self.value: OptimizerState | None = None
+
+    @property
+    def digest(self) -> str:
+        """Hash of the training that leaves it; computed when it is read."""
+        return digest_of("state", self._after)
+
+    def take(self, value: OptimizerState) -> None:
+        self.value, self.update = value, None
+
+
+class Update:
+    """One client's training and what is sent of it; its result is in memory until a model has taken it."""
+
+    # Most updates keep these values; to write them into each would take as long as to digest it.
+    repeat: int = 0
+    before: State | None = None
+    state: State | None = None
+    release: Release | None = None
+    level: int = 0
+    draw: Draw | None = None
+    report: Record | None = None
+    result: Result | None = None
+    used: bool = False
+
+    def __init__(self, work_digest: str, base: "Model", client: int, work: float) -> None:
+        self.work_digest = self.digest = work_digest
+        self.base, self.client, self.work = base, client, work
+
+    @property
+    def known(self) -> bool:
+        return self.result is not None
+
+    @property
+    def memory(self) -> OptimizerState:
+        """What the client remembers when it begins."""
+        return {} if self.before is None or self.before.value is None else self.before.value
+
+    def memory_of(self, prefix: str) -> OptimizerState:
+        """Return the part of its memory with a prefix, by the names after that."""
+        return {name.removeprefix(prefix): one for name, one in self.memory.items() if name.startswith(prefix)}
+
+    def needs(self) -> "Sequence[Model | Update]":
+        """Return what must have its numbers before it can run."""
+        before = self.before
+        return (self.base,) if before is None or before.update is None else (self.base, before.update)
+
+
+class Recipe(NamedTuple):
+    """How a model is made of models, and of weighted updates, which are added in their order."""
+
+    models: "Sequence[Model]"
+    end: Callable[[Any], Combined]
+    """Gives the numbers, all models having theirs; of what `begin` gives, to which the updates have been added."""
+    updates: Sequence[Update] = ()
+    weights: Sequence[float] = ()
+    begin: Callable[[], Incoming] | None = None
+    moved: bool = False
+    """Whether models are combined: each update counts from the first of the models."""
+
+
+class Model:
+    """A server's model: how it is made until its numbers are needed, then the numbers."""
+
+    __slots__ = ("__weakref__", "_vector", "digest", "evaluation", "recipe", "server_state", "trainings", "version")
+
+    def __init__(self, digest: str, version: int, recipe: Recipe | None = None, vector: Vector | None = None) -> None:
+        self.digest: Final = digest
+        self.version: Final = version
+        self.recipe, self._vector = recipe, vector
+        self.server_state: ServerState | None = None
+        self.evaluation: PendingEvaluation | None = None
+        self.trainings: int = 0
+        """How many updates its longest line of models without numbers is made of."""
+        if recipe is not None:
+            self.trainings = len(recipe.updates) + max((model.trainings for model in recipe.models), default=0)
+
+    @property
+    def known(self) -> bool:
+        return self._vector is not None
+
+    @property
+    def vector(self) -> Vector:
+        """The numbers, shape (d,); they must be known."""
+        if self._vector is None:
+            raise RuntimeError(f"the numbers of model {self.digest} of version {self.version} are not known yet")
+        return self._vector
+
+    @property
+    def stale(self) -> bool:
+        """Whether it is yet to be made of an update that starts from another model than it."""
+        recipe = self.recipe
+        return recipe is not None and any(update.base is not recipe.models[0] for update in recipe.updates)
+
+    def needs(self) -> "Sequence[Model | Update]":
+        """Return what must have its numbers before it can be made."""
+        return () if self.recipe is None else [*self.recipe.models, *self.recipe.updates]
+
+    def take(self, vector: Vector, server_state: ServerState | None) -> None:
+        """Take the numbers, and let go of how they are made."""
+        self._vector, self.server_state, self.recipe, self.trainings = vector, server_state, None, 0
+
+
+Node = Model | Update

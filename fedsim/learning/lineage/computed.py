@@ -1,0 +1,331 @@
+"""What is computed: from what is wanted back to what is known, and forward again, in batches of the executor.
+
+The store is asked for a node's numbers before what it is made of is visited, so that the work begins at the nearest
+known models. Large batches serve executors that stack trainings or share them among processes, and early use of
+results saves memory. So updates that can run go together, from all branches of the lineage, those first that are needed
+first; and each is added to its model as soon as its turn has come, and let go of.
+"""
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import IntArray, Vector
+from fedsim.learning.aggregation.combining import Incoming, difference_from
+from fedsim.learning.drawn_samples import SampleDraws
+from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingResult
+from fedsim.learning.lineage.asked import OWN, STEPS, Model, Node, Result, State, Update
+from fedsim.learning.lineage.faults import of_model, of_training, of_trainings
+from fedsim.learning.lineage.known import Known
+from fedsim.learning.lineage.local_work import LocalWork
+from fedsim.learning.lineage.messages import Messages
+from fedsim.learning.lineage.verification import PRINT, print_of
+from fedsim.learning.store.contracts import Record
+from fedsim.learning.torch_modes import own_modes
+from fedsim.streams import Streams
+
+_FEW: Final = 512
+"""Trainings on a line of models without numbers before the store is asked for each further model."""
+
+_MOST: Final = 2**18
+"""Trainings that a line may be made of, in about 130 MB; beyond that they are run."""
+
+WithResult = Callable[[Update], None]
+"""Called with an update whose result is in memory, before any model has taken it."""
+
+
+class Computation:
+    """Gives handles their numbers.
+
+    ``when_known`` is called with each model that has been computed, and ``afterwards`` when all that was wanted is.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        rows: Sequence[IntArray],
+        streams: Streams,
+        messages: Messages,
+        local: LocalWork,
+        known: Known,
+    ) -> None:
+        self.executor, self.messages, self.known, self.trained = executor, messages, known, 0
+        self.when_known: Callable[[Model], None] = _nothing
+        self.afterwards: Callable[[], None] = lambda: None
+        self._rows, self._local = rows, local
+        self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
+        self._generators = streams.pool("training")
+
+    def vector(self, model: Model) -> Vector:
+        """Return the numbers of a model, parameters first and then buffers, shape (d,)."""
+        self.compute([model])
+        return model.vector
+
+    @own_modes()
+    def compute(self, wanted: Sequence[Node], with_result: WithResult | None = None) -> None:
+        """Give handles, and all that they are made of and that is not known, their numbers."""
+        use = with_result or _nothing
+        for node in wanted:
+            if isinstance(node, Update) and node.known:
+                use(node)
+        walk = _Walk(_unknown(wanted, self.known), wanted, self._made)
+        while batch := walk.next(self.executor.max_batch):
+            for update in self._run(batch):
+                use(update)
+                walk.done(update)
+                del update  # nothing here has results in memory while others are computed
+            del batch
+        self.afterwards()
+
+    def train_again(self, update: Update) -> Record:
+        """Return the report of a training that has run before, computed once more."""
+        with own_modes(), of_trainings([update]):
+            (result,) = self.executor.train(self._jobs([update]))
+        with of_training(update):
+            return self._report(self._left(update, result)[0])
+
+    def bound(self, model: Model, states: Mapping[int, State]) -> None:
+        """Keep a line of models without numbers from growing: end it at a stored model; run a very long one."""
+        if model.trainings <= _FEW:
+            return
+        if self.known.find(model):
+            for state in states.values():
+                self.known.find_state(state)
+        elif model.trainings > _MOST:
+            self.compute([model])
+
+    def _made(self, model: Model) -> None:
+        self.known.put_if_due(model)
+        self.when_known(model)
+
+    def _run(self, updates: Sequence[Update]) -> Iterator[Update]:
+        """Run trainings, those of one digest once, and yield each update when it has its result."""
+        alike: dict[str, list[Update]] = {}
+        for update in updates:
+            if update.draw is None or update.draw.taken:
+                alike.setdefault(update.work_digest, []).append(update)
+            else:
+                self._give(update, _without_samples(update), {})
+                yield update
+        first = [same[0] for same in alike.values()]
+        reports: dict[str, Record] = {}
+        with of_trainings(first):
+            results = self.executor.train(self._jobs(first)) if first else ()
+            for same, result in zip(alike.values(), results, strict=True):
+                self.trained += 1
+                with of_training(same[0]):
+                    left = self._left(same[0], result)
+                    for update in same:
+                        reports[update.work_digest] = self._give(update, *left)
+                del left, result
+                yield from same
+        self.known.put_records(reports)
+
+    def _give(self, update: Update, result: TrainingResult, own: OptimizerState) -> Record:
+        """Give an update its result, and the client what it remembers from now on; return its report."""
+        report = update.report = self._report(result)
+        sent, memory = self.messages.sent(update, result.difference)
+        update.result = Result(result.difference, sent)
+        if update.state is not None:
+            update.state.take({**result.state, **own, **memory})
+            self.known.note_state(update.client, update.state)
+        return report
+
+    def _left(self, update: Update, result: TrainingResult) -> tuple[TrainingResult, OptimizerState]:
+        """Return a result as the local algorithm and the draw of samples leave it, and the algorithm's state."""
+        own: OptimizerState = {}
+        if not self._local.plain:
+            difference, own = self._local.left(update, result.difference)
+            result = result._replace(difference=difference)
+        if update.draw is not None and update.draw.scale != 1.0:
+            difference = result.difference * np.float32(update.draw.scale)
+            difference.flags.writeable = False
+            result = result._replace(difference=difference)
+        return result, own
+
+    def _report(self, result: TrainingResult) -> Record:
+        report = {"loss": result.loss, "loss_rms": result.loss_rms}
+        return report if self.known.alone else {**report, PRINT: print_of(result.difference)}
+
+    def _jobs(self, updates: Sequence[Update]) -> list[TrainingJob]:
+        """Return the jobs of trainings, whose generators serve until the next call."""
+        generators = self._generators.generators(
+            [
+                (one.client, one.base.version, one.repeat) if one.repeat else (one.client, one.base.version)
+                for one in updates
+            ]
+        )
+        jobs, of_each = [], zip(updates, generators, self._rows_of(updates), strict=True)
+        if self._local.plain:
+            for one, rng, rows in of_each:
+                jobs.append(TrainingJob(one.base.vector, rows, one.work, rng, _optimizer_state(one)))
+            return jobs
+        for (one, rng, rows), start in zip(of_each, self._local.starts(updates), strict=True):
+            model, offset, anchors = start
+            state, rates = _optimizer_state(one), self._local.rates(one)
+            jobs.append(TrainingJob(model, rows, one.work, rng, state, offset, dict(anchors), rates))
+        return jobs
+
+    def _rows_of(self, updates: Sequence[Update]) -> list[IntArray]:
+        """Return the samples of each training: its client's, or those that the client has drawn among them."""
+        found = [self._rows[one.client] for one in updates]
+        together: dict[tuple[float, int], list[int]] = {}
+        for i, one in enumerate(updates):
+            if one.draw is not None:
+                together.setdefault((one.draw.probability, one.draw.number), []).append(i)
+        for (probability, number), places in together.items():
+            client = np.array([updates[i].client for i in places])
+            for i, drawn in zip(places, self._draws.places(client, probability, number), strict=True):
+                found[i] = found[i][drawn]
+        return found
+
+
+def _unknown(wanted: Sequence[Node], known: Known) -> dict[Node, None]:
+    """Return handles without numbers and what they are made of, each after what it needs, without recursion."""
+    order: dict[Node, None] = {}
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(wanted)]
+    while stack:
+        node, after = stack.pop()
+        if after:
+            order[node] = None
+        elif not node.known and node not in seen:
+            seen.add(node)
+            if isinstance(node, Update):
+                if node.before is None and (node.base.known or node.base in order):
+                    order[node] = None
+                    continue
+                known.find(node)
+            elif known.find(node):
+                continue
+            stack.append((node, True))
+            stack += [(one, False) for one in reversed(node.needs()) if not one.known]
+    return order
+
+
+class _Walk:
+    """Handles on their way to their numbers; one that has them is let go of, so that its memory can be freed."""
+
+    def __init__(self, order: dict[Node, None], wanted: Sequence[Node], made: Callable[[Model], None]) -> None:
+        self._made, self._wanted = made, {one for one in wanted if isinstance(one, Update)}
+        self._models: list[Model] = []  # all that they need is there
+        self._ready: list[tuple[int, Update]] = []  # a heap: what is needed first comes first
+        self._ranks: dict[Update, int] = {}
+        self._missing: dict[Node, int] = {}
+        self._users: dict[Node, list[Node]] = {}
+        self._takers: Counter[Update] = Counter()
+        """How often each update is yet to be added to a model."""
+        self._sums: dict[Model, _Sum] = {}
+        for rank, node in enumerate(order):
+            needs = {one: None for one in node.needs() if not one.known}
+            for one in needs:
+                if one in self._users:
+                    self._users[one].append(node)
+                else:
+                    self._users[one] = [node]
+            if isinstance(node, Update):
+                self._ranks[node] = rank
+            elif node.recipe is not None:
+                self._takers.update(node.recipe.updates)
+            self._missing[node] = len(needs)
+            if not needs:
+                self._release(node)
+
+    def next(self, most: int) -> list[Update]:
+        """Make the models that can be made; take out the next updates that can run."""
+        self._make()
+        if len(self._ready) > most:
+            return [heapq.heappop(self._ready)[1] for _ in range(most)]
+        ready, self._ready = sorted(self._ready), []
+        return [update for _, update in ready]
+
+    def done(self, update: Update) -> None:
+        """Use an update that has its result."""
+        self._tell_users(update)
+        if update.result is not None and not self._takers[update] and update not in self._wanted:
+            update.result = None
+        self._make()
+
+    def _make(self) -> None:
+        while self._models:
+            model = self._models.pop()
+            recipe = model.recipe
+            if recipe is None:
+                raise RuntimeError(f"model {model.digest} of version {model.version} is made of nothing")
+            self._add(model)
+            if recipe.begin is None:
+                model.take(*recipe.end(None))
+            else:
+                total = self._sums.pop(model)
+                if total.added < len(recipe.updates):
+                    raise RuntimeError("an update is to be combined, but its training has not run")
+                with of_model(model.version):
+                    model.take(*recipe.end(total.incoming))
+            self._made(model)
+            self._tell_users(model)
+
+    def _tell_users(self, node: Node) -> None:
+        for user in self._users.pop(node, ()):
+            if isinstance(user, Model):
+                self._add(user)
+            left = self._missing[user] = self._missing[user] - 1
+            if not left:
+                self._release(user)
+
+    def _release(self, node: Node) -> None:
+        del self._missing[node]
+        if isinstance(node, Update):
+            heapq.heappush(self._ready, (self._ranks.pop(node), node))
+        else:
+            self._models.append(node)
+
+    def _add(self, model: Model) -> None:
+        """Add the next updates of a model up to the first without a result, as the order counts."""
+        recipe = model.recipe
+        if recipe is None or recipe.begin is None or not recipe.models[0].known:
+            return
+        start, updates = recipe.models[0], recipe.updates
+        with of_model(model.version):
+            total = self._sums.get(model)
+            if total is None:
+                total = self._sums[model] = _Sum(recipe.begin())
+            while total.added < len(updates) and (result := updates[total.added].result) is not None:
+                update, weight, sent = updates[total.added], recipe.weights[total.added], result.sent
+                if recipe.moved:
+                    sent = difference_from(start.vector, update.base.vector, sent)
+                total.incoming.add(sent, weight)
+                total.added += 1
+                left = self._takers[update] = self._takers[update] - 1
+                if not left:
+                    del self._takers[update]
+                    update.result = None
+
+
+class _Sum:
+    """Updates that are added up, and how many have been."""
+
+    def __init__(self, incoming: Incoming) -> None:
+        self.incoming, self.added = incoming, 0
+
+
+def _nothing(_: Node) -> None:
+    return
+
+
+def _optimizer_state(update: Update) -> OptimizerState:
+    """Return the state that a client's optimiser goes on from; empty for a fresh one."""
+    if update.before is None:
+        return {}
+    return {name: values for name, values in update.memory.items() if not name.startswith((STEPS, OWN))}
+
+
+def _without_samples(update: Update) -> TrainingResult:
+    """Return the result of a training without samples, which leaves the client's state as it was."""
+    zero = np.zeros_like(update.base.vector)
+    zero.flags.writeable = False
+    before = {name: values for name, values in update.memory.items() if not name.startswith(STEPS)}
+    return TrainingResult(zero, math.nan, math.nan, before)

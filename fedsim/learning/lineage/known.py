@@ -1,0 +1,143 @@
+"""What is known: results in memory, then in the store, which takes at most a fiftieth of the run's time.
+
+Records wait together, and are found while they wait. A model is put when the store is due for one, with the newest
+states of clients, where these last from training to training. So a killed run loses the work of two seconds at most,
+beside the present one. A model that is exported, as a run's last one is, is put at once.
+
+With a rule other than "all" a model that this run has put there is removed once no reference to it is left and the rule
+does not want it.
+"""
+
+import time
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from fedsim.learning.lineage.asked import Model, Node, State, Update
+from fedsim.learning.lineage.keeping import Keeping
+from fedsim.learning.server_optimizers.contracts import ServerState
+from fedsim.learning.store.contracts import Arrays, Record, Store
+from fedsim.learning.store.memory import NoStore
+
+_SHARE_OF_TIME: Final = 0.02
+_LONGEST_S: Final = 2.0
+"""How long anything waits at most, whatever share of the time that takes."""
+
+_VECTOR: Final = "vector"
+_STEPPED: Final = "stepped"
+_SERVER: Final = "server."
+
+
+class Known:
+    """The results of one run."""
+
+    def __init__(self, store: Store, keeping: Keeping) -> None:
+        self._store, self._keeping = store, keeping
+        # Records stay where they wait then, and no model is ever asked for.
+        self.alone: Final = isinstance(store, NoStore)
+        self._records: dict[str, Record] = {}
+        self._states: dict[int, State] = {}
+        self._records_due, self._arrays_due = _Turn(), _Turn()
+        self._unwanted: deque[str] = deque()
+
+    def records(self, digests: Sequence[str]) -> dict[str, Record]:
+        """Return the records under some of these digests, also those that wait to be put."""
+        waiting = {digest: self._records[digest] for digest in digests if digest in self._records}
+        if len(waiting) < len(digests):
+            return self._store.records([digest for digest in digests if digest not in waiting]) | waiting
+        return waiting
+
+    def put_records(self, records: Mapping[str, Record]) -> None:
+        self._records.update(records)
+        if not self.alone and self._records_due.come:
+            self.flush()
+
+    def flush(self) -> None:
+        """Put the records into the store that wait."""
+        if self._records and not self.alone:
+            with self._records_due:
+                self._store.put_records(self._records)
+            self._records = {}
+
+    def find(self, node: Node) -> bool:
+        """Give a model its stored numbers, or an update what its client remembers before; return whether it has them.
+
+        Arrays stay in memory as long as what they belong to, so that nothing is lost when the store lets go of them.
+        """
+        if isinstance(node, Update):
+            return node.before is None or self.find_state(node.before)
+        if node.known:
+            return True
+        arrays = self._store.arrays(node.digest)
+        if arrays is None:
+            return False
+        state: ServerState | None = None
+        if _STEPPED in arrays:
+            state = {name.removeprefix(_SERVER): arrays[name] for name in arrays if name.startswith(_SERVER)}
+        node.take(arrays[_VECTOR], state)
+        return True
+
+    def find_state(self, state: State) -> bool:
+        """Give a state its stored value; return whether it has one."""
+        if state.value is None and (arrays := self._store.arrays(state.digest)) is not None:
+            state.take(arrays)
+        return state.value is not None
+
+    def put_if_due(self, model: Model) -> None:
+        """Put a computed model into the store, if the store is due for one or the rule names it."""
+        every = self._keeping.every
+        if self.alone:
+            return
+        if self._arrays_due.come or (every is not None and every > 1 and self._keeping.stays(model.version)):
+            self.put(model)
+
+    def put(self, model: Model) -> None:
+        """Put a model into the store, and the states that are newer than the last model there."""
+        arrays = {_VECTOR: model.vector}
+        if (state := model.server_state) is not None:
+            arrays |= {_STEPPED: np.zeros(0, dtype=np.float32), **{_SERVER + name: state[name] for name in state}}
+        states, self._states = self._states, {}
+        with self._arrays_due:
+            for each in states.values():
+                if each.value is not None:
+                    self._put(each.digest, each.value, each, stays=self._keeping.every == 1)
+            self._put(model.digest, arrays, model, stays=self._keeping.stays(model.version))
+            while self._unwanted:
+                self._store.remove_arrays(self._unwanted.popleft())
+
+    def note_state(self, client: int, state: State) -> None:
+        """Note a state that goes into the store with the next model."""
+        if not self.alone:
+            self._states[client] = state
+
+    def arrays(self, digest: str) -> Arrays | None:
+        return self._store.arrays(digest)
+
+    def put_arrays(self, digest: str, arrays: Arrays) -> None:
+        self._store.put_arrays(digest, arrays)
+
+    def _put(self, digest: str, arrays: Arrays, owner: Model | State, *, stays: bool) -> None:
+        self._store.put_arrays(digest, arrays)
+        if not stays:  # removed with the first model that is put after its end
+            weakref.finalize(owner, self._unwanted.append, digest).atexit = False
+
+
+class _Turn:
+    """When a store may be written again, so that writing takes a small share of the time."""
+
+    def __init__(self) -> None:
+        self._began = self._due = time.perf_counter()
+
+    @property
+    def come(self) -> bool:
+        return time.perf_counter() >= self._due
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        now = time.perf_counter()
+        self._due = now + min((now - self._began) / _SHARE_OF_TIME, _LONGEST_S)
