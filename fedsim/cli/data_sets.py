@@ -31,7 +31,7 @@ def data(
 ) -> None:
     """List the data sets that are found and how to get the others, download one, or tell how a scenario is divided."""
     from fedsim.learning import DATASETS, data_folder
-    from fedsim.learning.data.datasets import FETCHED, PUBLISHED, FetchedPart, PublishedPart
+    from fedsim.learning.data.datasets import FETCHED, PUBLISHED, PublishedPart
 
     if name is not None and name.endswith(".toml"):
         if download:
@@ -55,8 +55,7 @@ def data(
     if download and name is not None:
         if name not in FETCHED:
             raise FedsimError(f"data: {name} is not downloaded by fedsim; get it: {parts[name].source}")
-        fetched: FetchedPart = DATASETS.make(name)
-        fetched.download(folder)
+        DATASETS.make(name).download(folder)
     _tell(parts, folder, named=name is not None, option="" if data_dir is None else f" --data-dir {data_dir}")
 
 

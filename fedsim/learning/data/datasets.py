@@ -228,12 +228,6 @@ class PublishedPart(DatasetPart, Protocol):
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]: ...
 
 
-class FetchedPart(PublishedPart, Protocol):
-    def download(self, data_dir: Path | None = None) -> None:
-        """Download it, unless it is there already."""
-        ...
-
-
 DATASET_PART: Final = Contract("data set", DatasetPart, {"load": InstanceOf(Dataset)})
 
 
@@ -346,4 +340,4 @@ DATASETS: Final = Registry(
 PUBLISHED: Final = tuple(kind for kind in DATASETS.builtin if kind != "idx-files")
 """Kinds that ``fedsim data`` lists: each is a `PublishedPart` with its default options."""
 FETCHED: Final = ("mnist", "fashion-mnist", "cifar-10", "cifar-100")
-"""Kinds that are downloaded on request: each is a `FetchedPart`."""
+"""Kinds that are downloaded on request, by `fedsim.learning.data.in_files.InFiles.download`."""
