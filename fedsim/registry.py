@@ -122,6 +122,19 @@ class Component(Settings):
         """
         return ()
 
+    def update_steps(self, run: Any) -> Sequence[Any]:
+        """Return the steps that the part puts between a client's training and the server's sum; by default none.
+
+        Parameters
+        ----------
+        run : what a part may read of its run (`fedsim.learning.steps.contracts.StepRun`)
+
+        Returns
+        -------
+        steps : list of `fedsim.learning.steps.contracts.UpdateStep`
+        """
+        return ()
+
 
 def check_names(title: str, given: Mapping[str, Any], allowed: Iterable[str]) -> None:
     """Refuse names that a table does not have, each under its own path and with the closest allowed name."""

@@ -58,6 +58,7 @@ class Simulation:
         executor: str | MakeExecutor | None = None,
         device: str | None = None,
         precision: Precision = "float32",
+        fast: bool = False,
         recorder: Recorder | None = None,
         outside: Outside | None = None,
     ) -> None:
@@ -79,7 +80,7 @@ class Simulation:
         )
         if outside is not None and outside.evaluations is not None:
             plan = outside.evaluations
-        chosen = ExecutorChoice.of(executor, device, precision)
+        chosen = ExecutorChoice.of(executor, device, precision, fast)
         try:
             with watched(lambda: None), attributing(), reading() as read:
                 scenario = with_presence(scenario)
@@ -102,7 +103,6 @@ class Simulation:
                     build_hierarchy(scenario, self.context),
                     on_round,
                     plan,
-                    audit=results.audit,
                     decisions=None if outside is None else outside.decisions,
                 )
                 self.recorder.clients = described(of.links, of.compute, self.context.learner, of.shows(), flops)
@@ -223,6 +223,7 @@ def simulate(
     executor: str | MakeExecutor | None = None,
     device: str | None = None,
     precision: Precision = "float32",
+    fast: bool = False,
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
 
@@ -243,6 +244,8 @@ def simulate(
     device : where the executor computes, in torch's words; ``FEDSIM_DEVICE`` by default, else the CPU, or with
         the executor ``"auto"`` a GPU that saves more time than its start takes
     precision : of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``
+    fast : whether bits may differ from run to run where that saves time: kernels of a GPU that add in any order,
+        dropout on several threads; the store shares such results with no other run
 
     Returns
     -------
@@ -272,6 +275,7 @@ def simulate(
         executor=executor,
         device=device,
         precision=precision,
+        fast=fast,
     )
     chosen = Scenario.of(scenario)
     with ShortTraceback():

@@ -1,6 +1,7 @@
 """How the repository is laid out: tests beside what they test, no test inside another, files of one idea."""
 
 import ast
+import functools
 import re
 
 from tests.support.pages import ROOT
@@ -10,9 +11,14 @@ TESTS = ROOT / "tests"
 OTHERS = {"benchmarks", "contracts", "end_to_end", "fuzz", "golden", "laws", "studies", "support", "tools", "typing"}
 
 
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text())
+
+
 def imports(path):
     """Yield the modules that a file imports from, and each with the names it takes."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -33,7 +39,7 @@ def test_helpers_are_written_once():
     """What two tests need is in tests/support; two helpers with the same body are one."""
     written = {}
     for path in [*sorted(TESTS.rglob("test_*.py")), *sorted((TESTS / "support").glob("*.py"))]:
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("test_"):
                 body = ast.unparse(ast.Module(node.body, []))
                 written.setdefault((node.name, body), []).append(str(path.relative_to(ROOT)))

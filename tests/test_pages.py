@@ -1,6 +1,7 @@
 """Every page does what it says: its blocks run, its paths exist, its names resolve."""
 
 import ast
+import functools
 import importlib
 import re
 from pathlib import Path
@@ -12,7 +13,6 @@ from tests.support.families import by_default
 from tests.support.pages import LANGUAGES, PAGES, ROOT, Reader, blocks, prose
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-every_page = pytest.mark.parametrize("page", PAGES, ids=NAMES)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 TICKED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"(fedsim|scenarios|tests|\.ci)/[\w./*-]*|[\w./-]+\.(py|md)")
@@ -33,30 +33,39 @@ def test_blocks_run(page, beside_scenarios):
         Reader(page, beside_scenarios).follow()
 
 
-@every_page
-def test_blocks_name_their_language(page):
-    unknown = [block.place for block in blocks(page) if block.language not in LANGUAGES]
-    assert not unknown, f"allowed: {', '.join(sorted(LANGUAGES))}"
+def on_pages(wrong):
+    """Return what is wrong on which page, by a function of a page."""
+    return {name: found for name, page in zip(NAMES, PAGES, strict=True) if (found := wrong(page))}
 
 
-@every_page
-def test_links_lead_somewhere(page):
-    targets = [target.split("#")[0] for target in LINK.findall(prose(page)) if "://" not in target]
-    assert not [target for target in targets if target and not (page.parent / target).exists()]
+def test_blocks_name_their_language():
+    assert not on_pages(lambda page: [block.place for block in blocks(page) if block.language not in LANGUAGES])
 
 
-@every_page
-def test_paths_exist(page):
+def test_links_lead_somewhere():
+    def wrong(page):
+        targets = [target.split("#")[0] for target in LINK.findall(prose(page)) if "://" not in target]
+        return [target for target in targets if target and not (page.parent / target).exists()]
+
+    assert not on_pages(wrong)
+
+
+def test_paths_exist():
     """A path is written from the root of the repository or from the page; a file that the page shows counts too."""
-    shown = {block.file for block in blocks(page)}
-    paths = [word for text in TICKED.findall(prose(page)) for word in text.split() if PATH.fullmatch(word)]
-    assert not [path for path in paths if path not in shown and not (found(ROOT, path) or found(page.parent, path))]
+
+    def wrong(page):
+        shown = {block.file for block in blocks(page)}
+        paths = [word for text in TICKED.findall(prose(page)) for word in text.split() if PATH.fullmatch(word)]
+        return [path for path in paths if path not in shown and not (found(ROOT, path) or found(page.parent, path))]
+
+    assert not on_pages(wrong)
 
 
 def found(folder, path):
     return any(folder.glob(path)) if "*" in path else (folder / path).exists()
 
 
+@functools.cache
 def resolves(name):
     """Return whether a dotted name is a module or leads to an attribute of one."""
     *way, last = name.split(".")
@@ -85,9 +94,8 @@ def names_in(text):
     return {name for name in DOTTED.findall(GROUPS.sub("", text)) if not name.endswith((".toml", ".py", ".md"))}
 
 
-@every_page
-def test_names_on_pages_resolve(page):
-    assert not [name for name in sorted(names_in(page.read_text())) if not resolves(name)]
+def test_names_on_pages_resolve():
+    assert not on_pages(lambda page: [name for name in sorted(names_in(page.read_text())) if not resolves(name)])
 
 
 def test_names_in_docstrings_resolve():

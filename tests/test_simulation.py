@@ -60,14 +60,6 @@ def same(one, other):
     )
 
 
-def test_same_scenario_and_seed_give_identical_tables_and_another_seed_does_not():
-    first = simulate(scenario(privacy=PRIVACY, selector=PAUSE))
-    assert same(first, simulate(scenario(privacy=PRIVACY, selector=PAUSE)))
-    other = simulate(scenario(privacy=PRIVACY, selector=PAUSE, seed=1))
-    assert not first.rounds.equals(other.rounds)
-    assert not first.evaluations.equals(other.evaluations)
-
-
 def durations(history):
     """Return (round, client) -> phases of every delivered participation."""
     return {

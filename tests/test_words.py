@@ -17,6 +17,8 @@ STAYS = ("availability-toss", '"everybody"')
 def texts(path):
     """Yield every comment and string of a file with its first line."""
     source = path.read_text()
+    if not WORDS.search(source):
+        return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string

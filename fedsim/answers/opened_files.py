@@ -35,10 +35,7 @@ class OpenedFiles:
         self.outside: str = ""
 
     def contents(self) -> dict[str, str]:
-        """Return the SHA-256 of each file as it is now, by the path with which it was opened.
-
-        A file that has been written meanwhile is no input.
-        """
+        """Return the SHA-256 of each file as it is now, by the path with which it was opened."""
         return {path: content_of(path) for path in sorted(self.paths) if os.path.realpath(path) not in self.written}
 
 

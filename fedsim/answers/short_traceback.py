@@ -7,11 +7,7 @@ from fedsim.errors import FedsimError, tracebacks_wanted
 
 
 class ShortTraceback:
-    """A context that cuts the traceback of an error of fedsim down to the calls around the context.
-
-    What a part of the user's own has raised becomes the error's `failure`, and the whole traceback its `origin`. Other
-    errors stay as they are, and so do all where FEDSIM_TRACEBACK is set.
-    """
+    """A context that cuts the traceback of an error of fedsim down to the calls around the context."""
 
     def __enter__(self) -> None:
         """Do nothing."""

@@ -45,7 +45,6 @@ def calibrate(
     rounds: int = 500,
     name: str = "calibrated",
 ) -> Calibration:
-    """Fit laws to a log, and compare it with a simulation of them."""
     _check(log, by, clients, held_out)
     most = int(log.candidates.max(initial=0)) if log.candidates is not None else 0
     crowd = max(len(log.names), most) if clients is None else clients
@@ -119,7 +118,6 @@ def _rules(log: Log, there: Presence, crowd: int, base: Scenario | None) -> tupl
 
 
 def _overlap(log: Log) -> bool:
-    """Return whether most rounds begin before the round before them has ended."""
     if log.round is None or log.start_s is None or log.end_s is None or log.rounds < 2:
         return False
     number = np.unique(log.round, return_inverse=True)[1]

@@ -69,10 +69,7 @@ def left_s(took_s: FloatArray, phases_s: FloatArray) -> FloatArray:
 
 
 def check_phases(took_s: FloatArray, phases_s: FloatArray, names: str, where: str, *, all_known: bool) -> str:
-    """Refuse phases that take longer than from start to end, or if all are known a hundredth of it.
-
-    Return a note on other gaps.
-    """
+    """Refuse phases that take longer than from start to end, or if all are known a hundredth of it."""
     longer = np.flatnonzero(phases_s > took_s + np.maximum(_ROUNDED_S, _LITTLE * took_s))
     ratio = float(np.median(phases_s)) / max(float(np.median(took_s)), 1e-12)
     if longer.size or (all_known and 0 < ratio < 1 / _OTHER_UNIT):

@@ -47,7 +47,6 @@ class Log:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds; 0 if the log does not say."""
         return 0 if self.round is None else int(np.unique(self.round).size)
 
     @property
@@ -86,7 +85,6 @@ def round_times_s(number: IntArray, start_s: FloatArray, end_s: FloatArray) -> F
 
 
 def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
-    """Return the log of a file, or of a run folder."""
     place, beside = Path(path), dict[str, NDArray[Any]]()
     if place.is_dir():
         rounds = place / "rounds.parquet" if rounds is None else rounds

@@ -39,7 +39,6 @@ class Fitted(NamedTuple):
 
 
 def fitted_phases(log: Log, by: By, crowd: int, samples: int) -> Fitted:
-    """Return the laws of a log's phases."""
     down, up = (_phase(log, phase, by, np.ones(log.client.size)) for phase in (DOWNLINK, UPLINK))
     per_client = np.full(len(log.names), samples) if log.samples is None else log.samples
     work = _phase(log, COMPUTE, by, log.work * per_client[log.client])
@@ -55,7 +54,6 @@ def fitted_phases(log: Log, by: By, crowd: int, samples: int) -> Fitted:
 
 
 def _phase(log: Log, phase: int, by: By, per: FloatArray) -> PhaseFit:
-    """Return the law of the times of one phase over ``per``, shape (n,)."""
     times_s = log.spent_s[phase] / per
     cut: BoolArray = log.cut_in == phase
     reached = (log.cut_in == NOT_CUT) | (log.cut_in >= phase)
@@ -70,7 +68,6 @@ def _phase(log: Log, phase: int, by: By, per: FloatArray) -> PhaseFit:
 
 
 def _network(down: PhaseFit, up: PhaseFit, by: By, crowd: int) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the table of a latency network."""
     table: dict[str, Any] = {"kind": "latency"}
     both = [one for one in (down, up) if one.effects.spread_sigma > 0]
     moving = [one for one in (down, up) if one.fit.kind != "zero"]

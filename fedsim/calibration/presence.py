@@ -29,7 +29,6 @@ class Presence:
 
 
 def presence(log: Log, clients: int) -> Presence:
-    """Return availability and dropout of a log."""
     spent_s = np.nan_to_num(log.spent_s)
     lost = log.outcome == Outcome.DROPPED
     number, total_s = int(lost.sum()), float(spent_s.sum())

@@ -44,6 +44,9 @@ def run(
         str | None, typer.Option("--device", help="Where the executor computes (default: $FEDSIM_DEVICE, by executor).")
     ] = None,
     precision: Annotated[str | None, typer.Option("--precision", help="float32 (default) or bfloat16.")] = None,
+    fast: Annotated[
+        bool | None, typer.Option("--fast", help="Let bits differ from run to run where that saves time.")
+    ] = None,
     store: Annotated[
         Path | None,
         typer.Option(
@@ -101,6 +104,7 @@ def run(
                 executor=executor,
                 device=device,
                 precision=cast(Any, precision),
+                fast=fast,
                 store=False if no_store else store,
                 keeping=keep_models,
                 save_models=save_models,

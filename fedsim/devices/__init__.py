@@ -82,5 +82,4 @@ class Devices(Settings):
 
     @property
     def may_lose_clients(self) -> bool:
-        """Whether a client may be lost during a participation."""
         return self.dropout.possible or self.availability.may_leave or self.energy.may_run_empty

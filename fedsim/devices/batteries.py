@@ -1,8 +1,4 @@
-"""The batteries of one run: their charge, and the energy that a cohort takes from them.
-
-Between two participations a charge is arithmetic, ``charge + gain * elapsed`` within 0 and the capacity, evaluated on
-request; idle clients cost no event and no work.
-"""
+"""The batteries of one run: their charge, and the energy that a cohort takes from them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,12 +14,7 @@ _PHASES: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """Energy prices of transfers and work: each a number for all clients, or one for each, shape (K,).
-
-    The power of the radio on the air comes beside the energy of bits, and ``base_w`` is its power for as long as a
-    message lasts. ``sample_j`` is 0 where the cost of work follows from its
-    time, and ``compute_w`` is 0 where it follows from its operations.
-    """
+    """Energy prices of transfers and work: each a number for all clients, or one for each, shape (K,)."""
 
     receive_j_per_bit: Values
     transmit_j_per_bit: Values
@@ -73,7 +64,6 @@ class EnergyDemand:
     transmit_power_dbm: FloatArray | None = None
 
     def of(self, part: IntArray) -> "EnergyDemand":
-        """Return the demand of the members at some positions."""
         power_w = None if self.power_w is None else self.power_w[:, part]
         base_w = None if self.base_w is None else self.base_w[:, part]
         frequency = None if self.frequency is None else self.frequency[part]
@@ -105,10 +95,7 @@ class EnergyDemand:
 
 
 class Batteries:
-    """Charges of the K clients of one run.
-
-    ``idle_gain_w`` charges a battery, or discharges it if negative, while its client takes no part.
-    """
+    """Charges of the K clients of one run."""
 
     def __init__(
         self, prices: Prices, *, capacity_j: Values, idle_gain_w: Values, least_j: Values, charge_j: FloatArray
@@ -150,7 +137,6 @@ class Batteries:
         return charged, changes_s
 
     def charged(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client has at least the least charge and takes no part at an instant."""
         return (self._from_s[client] <= time_s) & (time_s <= self._until_s[client])
 
     def begin(

@@ -1,8 +1,4 @@
-"""Which clients are available now, updated by what has changed since the last look.
-
-A server of a large crowd looks at it again and again. `Availability.available` looks at each client anew; a tracker
-looks only at those clients again whose state may have changed.
-"""
+"""Which clients are available now, updated by what has changed since the last look."""
 
 import math
 from abc import ABC, abstractmethod

@@ -46,12 +46,10 @@ _DAMAGE: Final = (
 
 
 def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an NPZ file by name."""
     return arrays_of_npz(read_bytes(path, MAX_BYTES, DataError), str(path))
 
 
 def arrays_of_npz(content: bytes, path: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays of the content of an NPZ file by name; messages name the path."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return {info.filename.removesuffix(".npy"): _array(archive, info) for info in _members(archive)}

@@ -1,7 +1,4 @@
-"""What numbers of a scenario and of files are refused, because no device and no network has them.
-
-A field with a unit states its bound by its type (`fedsim.units`). Those of other numbers stand here.
-"""
+"""What numbers of a scenario and of files are refused, because no device and no network has them."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,4 @@
-"""Files that a user names: only regular ones are read, and only up to a size.
-
-A pipe, a device such as ``/dev/zero`` and a name that no file system takes are refused before anything is read.
-"""
+"""Files that a user names: only regular ones are read, and only up to a size."""
 
 import os
 import stat
@@ -45,7 +42,6 @@ def expanded(path: str | Path, error: type[FedsimError]) -> Path:
 
 
 def read_bytes(path: str | Path, max_bytes: int, error: type[FedsimError], where: str | None = None) -> bytes:
-    """Return the content of a regular file."""
     where = str(path) if where is None else where
     check_path(path, error)
     try:
@@ -67,7 +63,6 @@ def read_bytes(path: str | Path, max_bytes: int, error: type[FedsimError], where
 def read_text(
     path: str | Path, error: type[FedsimError], where: str | None = None, max_bytes: int = MAX_TEXT_BYTES
 ) -> str:
-    """Return the content of a regular file of UTF-8 text; the parameters are those of `read_bytes`."""
     content = read_bytes(path, max_bytes, error, where)
     try:
         return content.decode("utf-8")

@@ -1,7 +1,4 @@
-"""Long files of text, plain or packed by gzip: read line by line, so that a file may be larger than memory.
-
-Bounds are checked while a file is read: bytes of a line, and bytes of all of them when they are unpacked.
-"""
+"""Long files of text, plain or packed by gzip: read line by line, so that a file may be larger than memory."""
 
 import gzip
 import zlib

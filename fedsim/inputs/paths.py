@@ -20,10 +20,6 @@ InputPath = Annotated[str, Field(min_length=1), AfterValidator(absolute)]
 
 
 def located(value: Any, folder: str | Path = "") -> Any:
-    """Return tables of a scenario whose paths are absolute, from a folder on.
-
-    Paths are the fields ``path``, and options of a user's own class or function that name a file which is there.
-    """
     if isinstance(value, Mapping):
         own = ":" in str(value.get("kind", ""))
         return {name: _placed(str(name), inner, folder, own=own) for name, inner in value.items()}
@@ -40,7 +36,6 @@ def _placed(name: str, value: Any, folder: str | Path, *, own: bool) -> Any:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a text is the path of a regular file."""
     try:
         return path.is_file()
     except (OSError, ValueError):

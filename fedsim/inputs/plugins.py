@@ -35,7 +35,6 @@ class Registered:
 
 
 def registered(group: str) -> Mapping[str, Registered]:
-    """Return the entry points of a group, by name."""
     found: dict[str, dict[str, str]] = {}
     for point in entry_points(group=group):
         package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
@@ -84,7 +83,6 @@ def load_kind(group: str, kind: str) -> Any:
 
 
 def load_plugin(place: str) -> Any:
-    """Return what ``"module:Class"`` names, importing its module."""
     module, _, name = place.partition(":")
     if not all(step.isidentifier() for step in (*module.split("."), *name.split("."))):
         raise PluginError("it is not of the form 'module:Class' with the whole name of a module")

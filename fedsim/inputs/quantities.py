@@ -90,12 +90,7 @@ def plain(value: Any) -> Any:
 
 
 def in_unit(value: Any, unit: str, name: str) -> Any:
-    """Return texts that begin with a number in the unit of a field, and other values as they are.
-
-    The texts may stand in a list, or be the options of a law.
-
-    Raises `ValueError` with what is allowed instead.
-    """
+    """Return texts that begin with a number in the unit of a field, and other values as they are."""
     if isinstance(value, Mapping):
         return {key: one if key in _NAMES else in_unit(one, unit, name) for key, one in value.items()}
     if isinstance(value, list | tuple) and not set(map(type, value)) <= _NUMBERS:

@@ -25,16 +25,14 @@ if TYPE_CHECKING:
     from fedsim.learning.aggregation.combining import Of
     from fedsim.learning.aggregation.mean import Mean
     from fedsim.learning.algorithms.contracts import Batch, Gathered, LocalSteps, LocalTask, Start, Stepped
-    from fedsim.learning.algorithms.fedbn import FedBN
     from fedsim.learning.algorithms.feddyn import FedDyn
     from fedsim.learning.algorithms.fednova import FedNova
-    from fedsim.learning.algorithms.fedper import FedPer
     from fedsim.learning.algorithms.fedprox import FedProx
-    from fedsim.learning.algorithms.fedrolex import FedRolex
-    from fedsim.learning.algorithms.heterofl import HeteroFL
     from fedsim.learning.algorithms.moon import Moon
+    from fedsim.learning.algorithms.personal import FedBN, FedPer
     from fedsim.learning.algorithms.plain import Plain
     from fedsim.learning.algorithms.scaffold import Scaffold
+    from fedsim.learning.algorithms.widths import FedRolex, HeteroFL
     from fedsim.learning.compression.compressors import NoCompression
     from fedsim.learning.compression.quantization import QSGD
     from fedsim.learning.compression.sparsification import RandomK, TopK
@@ -46,8 +44,8 @@ if TYPE_CHECKING:
     from fedsim.learning.data.mnist import MNIST, FashionMNIST
     from fedsim.learning.data.own_files import IdxFiles
     from fedsim.learning.data.partitions.dirichlet import DirichletPartition
-    from fedsim.learning.data.partitions.equal import EqualPartition
     from fedsim.learning.data.partitions.quantity_skew import QuantitySkewPartition
+    from fedsim.learning.data.partitions.sizes import EqualPartition
     from fedsim.learning.data.rows import padded
     from fedsim.learning.drawn_samples import Drawn, SampleDraws
     from fedsim.learning.evaluation import ClientEvaluations, KnownEvaluation, PendingEvaluation
@@ -89,7 +87,7 @@ else:
             "Division": "fedsim.learning.data.division",
             "Drawn": "fedsim.learning.drawn_samples",
             "EXECUTORS": "fedsim.learning.executors.catalogue",
-            "EqualPartition": "fedsim.learning.data.partitions.equal",
+            "EqualPartition": "fedsim.learning.data.partitions.sizes",
             "EvaluationJob": "fedsim.learning.executors.contracts",
             "Executor": "fedsim.learning.executors.contracts",
             "ExecutorChoice": "fedsim.learning.executors.choice",
@@ -99,15 +97,15 @@ else:
             "FedAdam": "fedsim.learning.server_optimizers.adaptive",
             "FedAvg": "fedsim.learning.server_optimizers.averaging",
             "FedAvgM": "fedsim.learning.server_optimizers.averaging",
-            "FedBN": "fedsim.learning.algorithms.fedbn",
+            "FedBN": "fedsim.learning.algorithms.personal",
             "FedDyn": "fedsim.learning.algorithms.feddyn",
             "FedNova": "fedsim.learning.algorithms.fednova",
-            "FedPer": "fedsim.learning.algorithms.fedper",
+            "FedPer": "fedsim.learning.algorithms.personal",
             "FedProx": "fedsim.learning.algorithms.fedprox",
-            "FedRolex": "fedsim.learning.algorithms.fedrolex",
+            "FedRolex": "fedsim.learning.algorithms.widths",
             "FedYogi": "fedsim.learning.server_optimizers.adaptive",
             "Gathered": "fedsim.learning.algorithms.contracts",
-            "HeteroFL": "fedsim.learning.algorithms.heterofl",
+            "HeteroFL": "fedsim.learning.algorithms.widths",
             "IdxFiles": "fedsim.learning.data.own_files",
             "Keeping": "fedsim.learning.lineage.keeping",
             "KnownEvaluation": "fedsim.learning.evaluation",

@@ -179,7 +179,7 @@ def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> 
             setup.seed,
         ),
         setup.data.digest if own_name(setup.model) is not None else "",
-        *(choice.kind, choice.device, choice.precision, choice.cohort, choice.rounds),
+        *(choice.kind, choice.device, choice.precision, choice.fast, choice.cohort, choice.rounds),
         samples.tobytes(),
     )
 

@@ -1,8 +1,4 @@
-"""A model on the local test samples of each client, with the client's own layers where an algorithm leaves it some.
-
-Clients that use the server's model pass through it together, many in one batch; those with models of their own go to
-the executor as many in one call as memory allows.
-"""
+"""A model on the local test samples of each client, with the client's own layers where an algorithm leaves it some."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -15,16 +15,21 @@ class ExecutorUsed:
     device: str
     precision: str
     fingerprint: str
+    fast: bool = False
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, str | bool]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, table: object) -> Self:
-        names = [field.name for field in fields(cls)]
-        if not (isinstance(table, Mapping) and all(isinstance(table.get(name), str) for name in names)):
-            raise FedsimError(f"executor: {table!r} is not allowed; it must be a table of the texts {', '.join(names)}")
-        return cls(**{name: table[name] for name in names})
+        names = [field.name for field in fields(cls) if field.name != "fast"]
+        texts = isinstance(table, Mapping) and all(isinstance(table.get(name), str) for name in names)
+        if not (isinstance(table, Mapping) and texts and isinstance(table.get("fast"), bool)):
+            raise FedsimError(
+                f"executor: {table!r} is not allowed; it must be a table of the texts {', '.join(names)}, and of fast, "
+                "which is true or false"
+            )
+        return cls(**{name: table[name] for name in (*names, "fast")})
 
 
 @dataclass(frozen=True)

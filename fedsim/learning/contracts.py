@@ -29,7 +29,6 @@ from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import (
     PENDING_EVALUATION,
     ClientEvaluations,
-    Evaluation,
     EvaluationsOfClients,
     PendingEvaluation,
 )
@@ -152,7 +151,7 @@ class Lineage(Protocol):
         ...
 
 
-class Results(Protocol):
+class ModelNumbers(Protocol):
     """What is computed: measurements, evaluations, and the numbers of models."""
 
     @property
@@ -222,15 +221,6 @@ class Results(Protocol):
         """
         ...
 
-    def evaluate(self, model: Model) -> Evaluation | None:
-        """Return accuracy and loss on the whole test set, running the trainings needed; None without learning.
-
-        Parameters
-        ----------
-        model : any model of this run
-        """
-        ...
-
     def start_evaluation(self, model: Model) -> PendingEvaluation | None:
         """Run the trainings that a model needs, and begin its evaluation on the test set; None without learning.
 
@@ -276,7 +266,7 @@ class Results(Protocol):
         ...
 
 
-class Learner(Sizes, Lineage, Results, Protocol):
+class Learner(Sizes, Lineage, ModelNumbers, Protocol):
     """What is learned in one run.
 
     Examples

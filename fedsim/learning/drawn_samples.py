@@ -21,7 +21,6 @@ class Drawn(NamedTuple):
     divisor: float | None = None
 
     def part(self, kept: IntArray) -> "Drawn":
-        """Return those of the clients at these positions."""
         return self._replace(taken=self.taken[kept])
 
     @property

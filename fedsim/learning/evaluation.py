@@ -41,11 +41,7 @@ class Evaluation:
 
 
 class ClientEvaluations(NamedTuple):
-    """Loss, accuracy and metrics on each client's local test samples.
-
-    ``samples`` is their number; they are ``held_out`` of the client's samples, or a part of the test set. The models
-    are the clients' ``own``, or the server's.
-    """
+    """Loss, accuracy and metrics on each client's local test samples."""
 
     accuracy: FloatArray
     loss: FloatArray

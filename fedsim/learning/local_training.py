@@ -116,7 +116,6 @@ class LocalTraining(Settings):
         return np.asarray((done if up else np.maximum(below, 1)) / np.maximum(planned, 1), dtype=np.float64)
 
     def work_samples(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> FloatArray:
-        """Return how many samples each client passes through its model."""
         size = np.asarray(samples, dtype=np.int64)
         each = self.batches_per_epoch(size, smallest_batch)
         per_epoch = np.minimum(size, each * self.batch_size)

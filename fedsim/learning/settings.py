@@ -8,6 +8,7 @@ from pydantic import model_validator
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.errors import ScenarioError
+from fedsim.identity import parts_of
 from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.catalogue import LOCAL_ALGORITHMS
@@ -19,15 +20,17 @@ from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, D
 from fedsim.learning.data.division import Division
 from fedsim.learning.data.handed import HandedData
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition
-from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.local_tests import Divided
 from fedsim.learning.data.partitions.natural import NaturalPartition
+from fedsim.learning.data.partitions.sizes import EqualPartition
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.own.handed import HandedModel
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
 from fedsim.learning.notes import notes_of
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
+from fedsim.learning.steps.contracts import StepRun
+from fedsim.learning.steps.listed import Steps
 from fedsim.learning.tasks.contracts import TASK, TASKS, Task
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.learning.torch_modes import own_modes
@@ -167,7 +170,6 @@ class Supervised(Component):
         from fedsim.learning.blueprint import prepare
         from fedsim.learning.executors.choice import ExecutorChoice
         from fedsim.learning.executors.contracts import TrainingSetup
-        from fedsim.learning.steps.release import in_clear
         from fedsim.learning.store.choice import open_store
         from fedsim.learning.supervised import SupervisedLearner
 
@@ -194,22 +196,22 @@ class Supervised(Component):
         )
         samples = np.array([part.size for part in rows])
         blueprint, computing = prepare(setup, run.executor or ExecutorChoice(), samples, kept)
-        clear = in_clear(run.mechanism, blueprint.layout)
+        layout = blueprint.layout
+        steps = Steps({**run.parts, **dict(parts_of(self, "learning"))}, StepRun(clients, streams, layout=layout))
         untested = divided.tests.without if self.algorithm.personal else ""
         return SupervisedLearner(
             setup,
             rows=rows,
             tests=lambda: divided.tests,
-            layout=blueprint.layout,
+            layout=layout,
             executor=computing,
             executor_used=blueprint.used,
             server=self.server,
             aggregator=self.aggregation,
             allow_empty=self.allow_empty,
-            notes=(*notes, *filter(None, [clear, untested])),
+            notes=(*notes, *filter(None, [*(step.note for step in steps.listed), untested])),
             streams=streams,
-            mechanism=run.mechanism,
-            compressor=self.compression,
+            steps=steps,
             store=kept,
             keeping=run.keeping,
             numerics=blueprint.numerics,

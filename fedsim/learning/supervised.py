@@ -28,7 +28,6 @@ from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.client_evaluations import evaluate_clients, over_clients
-from fedsim.learning.compression.compressors import Compressor, NoCompression
 from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.data.partitions.local_tests import LocalTests
 from fedsim.learning.data.partitions.statistics import label_counts
@@ -99,9 +98,8 @@ class SupervisedLearner:
         executor: Executor,
         server: ServerOptimizer,
         streams: Streams,
-        mechanism: Any = None,
+        steps: Steps,
         aggregator: Aggregator | None = None,
-        compressor: Compressor | None = None,
         store: Store | None = None,
         keeping: Keeping | None = None,
         numerics: str = "",
@@ -118,8 +116,8 @@ class SupervisedLearner:
         self._find_tests = tests or (lambda: LocalTests(rows, held_out=False))
         self.store: Store = NoStore() if store is None else store
         self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
-        self.steps = Steps(layout, streams, mechanism, compressor or NoCompression())
-        of_steps = "".join(behaviour_of_rule(one).text for one in (mechanism, compressor) if is_own(one))
+        self.steps, made_of = steps, [step.made_of for step in steps.listed]
+        of_steps = "".join(behaviour_of_rule(one).text for one in made_of if is_own(one))
         self._messages = Messages(self.steps, local.part, of_steps)
         self._known = Known(self.store, keeping or Keeping())
         self._computation = Computation(executor, rows, streams, self._messages, local, self._known)
@@ -142,7 +140,7 @@ class SupervisedLearner:
         self._in_use = 0
         self._newest: asked.Model | None = None
         self._setup, self._flops_per_sample, self._smallest_batch = setup, flops_per_sample, layout.smallest_batch
-        self._local, self._server, self._mechanism = setup.local, server, mechanism
+        self._local, self._server = setup.local, server
         whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
         received, sent = local.bits(self.steps.bits)
         self.model_bits: float = received if model_bits is None else model_bits * (received / whole_bits)
@@ -155,7 +153,7 @@ class SupervisedLearner:
         rules = own if self._aggregator.adds_up else (*own, identity_of_rule(self._aggregator))
         rule = identity_of_rule(server)
         self._server_identity = digest_of(rule, *rules) if rules else rule
-        own_parts = [one for one in (server, self._aggregator, compressor, mechanism) if is_own(one)]
+        own_parts = [one for one in (server, self._aggregator, *reversed(made_of)) if is_own(one)]
         behaviours = [behaviour, *map(behaviour_of_rule, own_parts)]
         self.notes = (*notes, *(one.untold for one in behaviours if one.untold))
         done = [one.text for one in behaviours if one.text and not one.untold]
@@ -227,7 +225,7 @@ class SupervisedLearner:
     ) -> Sequence[Update]:
         """Return what each client of a cohort would send; refuse releases without a mechanism."""
         made = releases or {}
-        if made and self._mechanism is None:
+        if made and not self.steps.releases:
             raise ScenarioError("privacy: an update is to be released, but the learner has no mechanism")
         return self._updates.of(cast(asked.Model, model), client, made, work, repeat, level, drawn)
 

@@ -1,22 +1,15 @@
-"""Runs about time alone: models and updates without numbers."""
+"""Runs about time alone: of what is learned there are sizes, and nothing else."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
-from fedsim.learning.aggregation.combining import Of, check_of
-from fedsim.learning.computing import ExecutorUsed, Work
+from fedsim.learning.computing import ExecutorUsed
 from fedsim.learning.contracts import Learner
-from fedsim.learning.drawn_samples import Drawn
-from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.local_training import probe_samples
-from fedsim.learning.model_and_update import Model, Release, Update
-from fedsim.learning.server_optimizers.contracts import ServerOptimizer
-from fedsim.measurements import check_needs
+from fedsim.learning.without_numbers import NoNumbers, Versions
 from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component
 from fedsim.run_setup import RunSetup
@@ -43,7 +36,7 @@ class NoLearning(Component):
     >>> from fedsim.run_setup import RunSetup
     >>> from fedsim.streams import Streams
     >>> learner = NoLearning(model_bits=1e6, samples_per_client=50).build(RunSetup(3, Streams(0)))
-    >>> learner.samples.tolist(), learner.update_bits, learner.evaluate(learner.initial())
+    >>> learner.samples.tolist(), learner.update_bits, learner.start_evaluation(learner.initial())
     ([50, 50, 50], 1000000.0, None)
     >>> sorted(NoLearning(model_bits=1e6).provides)
     ['model-bits']
@@ -77,17 +70,8 @@ class NoLearning(Component):
         return self.model_bits if self.uplink_bits is None else self.uplink_bits
 
 
-class TimingModel(NamedTuple):
-    digest: str
-    version: int
-
-
-class TimingUpdate(NamedTuple):
-    digest: str
-
-
-class TimingLearner:
-    """Counts versions of a model that has no numbers; measurements are NaN, zero or empty."""
+class TimingSizes:
+    """Bits, samples and operations of a model that is not trained."""
 
     remembers: Final = False
     widths: Final = None
@@ -102,10 +86,6 @@ class TimingLearner:
         self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
         self.update_bits = model_bits if update_bits is None else update_bits
         self.executor_used: ExecutorUsed | None = None
-
-    @property
-    def work(self) -> Work:
-        return Work()
 
     @property
     def architecture(self) -> None:
@@ -132,72 +112,10 @@ class TimingLearner:
         """Return the wished shares, shape (n,): work without numbers has no steps."""
         return work
 
-    def initial(self) -> Model:
-        return TimingModel("timing-0", 0)
-
-    def updates(
-        self,
-        model: Model,
-        client: IntArray,
-        releases: Mapping[int, Release] | None = None,
-        work: FloatArray | None = None,
-        repeat: int = 0,
-        level: IntArray | None = None,
-        drawn: Drawn | None = None,
-    ) -> list[Update]:
-        """Return one handle n times, so that a cohort costs nothing per client."""
-        return [TimingUpdate(f"{model.digest}-update")] * len(client)
-
-    def aggregate(
-        self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
-    ) -> Model:
-        check_of(of)
-        return _version(model.version + 1)
-
-    def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
-        return _version(max(model.version for model in models) + 1 if version is None else version)
-
-    def trained(self, base: Model, update: Update) -> Model:
-        return _version(base.version + 1)
-
-    def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
-        return mean
-
-    def with_state_of(self, model: Model, previous: Model) -> Model:
-        return model
-
-    def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
-        check_needs(needs)
-        empty = np.empty((len(updates), 0), dtype=np.float32)
-        return {need: empty if need == "update" else np.full(len(updates), np.nan) for need in needs}
-
-    def deviations(
-        self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
-    ) -> FloatArray:
-        return np.zeros(len(stale))
-
-    def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
-        return np.full(len(client), np.nan)
-
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
         """Return a third of the samples of each client's probe, shape (n,)."""
         return probe_samples(self.samples[client], samples)
 
-    def evaluate(self, model: Model) -> Evaluation | None:
-        return None
 
-    def start_evaluation(self, model: Model) -> PendingEvaluation | None:
-        return None
-
-    def evaluate_clients(self, model: Model) -> ClientEvaluations | None:
-        return None
-
-    def flush(self) -> None:
-        return
-
-    def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
-        return None
-
-
-def _version(version: int) -> TimingModel:
-    return TimingModel(f"timing-{version}", version)
+class TimingLearner(TimingSizes, Versions, NoNumbers):
+    """Sizes, and versions of a model without numbers."""

@@ -19,10 +19,7 @@ _inside = 0
 
 @contextmanager
 def own_modes() -> Iterator[None]:
-    """Compute in float32 on the CPU with gradients, whatever the caller's modes; these are put back at the end.
-
-    Where torch has not been imported its modes are those of its start, which are the same.
-    """
+    """Compute in float32 on the CPU with gradients, whatever the caller's modes; these are put back at the end."""
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "inference_mode"):  # as long as it is being imported
         yield
@@ -39,6 +36,22 @@ def own_modes() -> Iterator[None]:
         if torch.get_default_device().type != "cpu":
             of_thread.enter_context(torch.device("cpu"))
         yield
+
+
+@contextmanager
+def fast_modes() -> Iterator[None]:
+    """Allow kernels that are chosen by a trial, add in any order or round inputs; within `own_modes`."""
+    import torch
+
+    cudnn, before = torch.backends.cudnn, torch.get_float32_matmul_precision()
+    now = cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32
+    cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32 = True, False, True
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+        cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32 = now
 
 
 @contextmanager

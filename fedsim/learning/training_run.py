@@ -1,9 +1,11 @@
 """What a learner may read of the run that it is built for."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fedsim.learning.steps.listed import BringsSteps
 from fedsim.run_setup import RunSetup
 
 if TYPE_CHECKING:
@@ -18,14 +20,14 @@ class TrainingRun(RunSetup):
 
     Attributes
     ----------
-    mechanism : object with ``release(update, epsilon, exempt, rng) -> update``, which makes updates private, or None
+    parts : the other parts of the scenario by path, for the steps that they bring to updates
     store : where results of training are stored and looked up; see `fedsim.learning.store.choice.open_store`
     data_dir : where data sets are looked for; see `fedsim.learning.data_folder`
     executor : what computes trainings; by default one client after the other
     keeping : which models stay in the store; all by default
     """
 
-    mechanism: Any = None
+    parts: Mapping[str, BringsSteps] = field(default_factory=dict)
     store: "StoreChoice" = None
     data_dir: Path | None = None
     executor: "ExecutorChoice | None" = None

@@ -121,7 +121,6 @@ class _Measured:
         self._running: list[tuple[list[str], Running]] = []
 
     def missing(self) -> list[Update]:
-        """Return the trainings that must run."""
         return [
             training
             for training, places in self._by_training.items()

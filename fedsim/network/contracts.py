@@ -1,8 +1,4 @@
-"""The contracts of a network: its settings, and the links of one run.
-
-Derive from `Links`: members that a network has nothing to say about have defaults. `fedsim.network.transfers` has the
-contracts of shared media.
-"""
+"""The contracts of a network: its settings, and the links of one run."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -43,10 +39,7 @@ class Directions(NamedTuple):
 
 
 class Connection(NamedTuple):
-    """Inactivity after which a client is released, and the seconds of its next set-up.
-
-    With `by_downlink` False a downlink needs no connection and counts as no activity, as a broadcast.
-    """
+    """Inactivity after which a client is released, and the seconds of its next set-up."""
 
     inactivity_s: float
     setup_s: float
@@ -55,11 +48,7 @@ class Connection(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkFacts:
-    """What is known of the clients' links before a run begins; None for what a network does not have.
-
-    Positions at time 0 have the shape (K, 2), and distances to the serving site (K,). Linear mean SNRs, interference
-    included, and mean rates of a client alone on the medium have the shape (2, K), the downlink first.
-    """
+    """What is known of the clients' links before a run begins; None for what a network does not have."""
 
     positions_m: FloatArray | None = None
     distance_m: FloatArray | None = None

@@ -1,7 +1,4 @@
-"""The contracts of a shared medium and of one transfer over it.
-
-Derive from `SharedMedium` and `Transfer`: members that a medium has nothing to say about have defaults.
-"""
+"""The contracts of a shared medium and of one transfer over it."""
 
 import math
 from abc import ABC, abstractmethod

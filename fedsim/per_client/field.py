@@ -55,7 +55,6 @@ class PerClient(Slot):
         return core_schema.no_info_plain_validator_function(make, serialization=plain)
 
     def allowed(self) -> str:
-        """Return in words which values are allowed."""
         words = {"above": self.gt, "at least": self.ge, "below": self.lt, "at most": self.le}
         told = [f"{word} {limit:g}" for word, limit in words.items() if limit is not None]
         kind = "whole numbers" if self.whole else "numbers"
@@ -155,12 +154,10 @@ def values_of(part: BaseModel, name: str, clients: int, streams: Streams, path: 
 
 
 def at(values: Values, client: IntArray) -> Values:
-    """Return the values of some clients: the number for all, or shape (n,)."""
     return values[client] if isinstance(values, np.ndarray) else values
 
 
 def of_one(values: Values, i: int) -> float:
-    """Return the value of one client."""
     return float(values[i]) if isinstance(values, np.ndarray) else values
 
 

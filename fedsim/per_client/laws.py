@@ -107,7 +107,6 @@ class Uniform(_Quantiles):
         return self
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return the quantile at each level, of the shape of u."""
         return np.asarray(self.least + (self.greatest - self.least) * u)
 
     def limits(self) -> Limits:
@@ -137,7 +136,6 @@ class LogNormal(_Quantiles):
         return self
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return the quantile at each level, of the shape of u."""
         low, high = (None if limit is None else math.log(limit) for limit in (self.least, self.greatest))
         drawn = np.exp(_cut_normal(u, math.log(self.median), self.sigma, low, high))
         return np.clip(drawn, *self.limits())
@@ -168,7 +166,6 @@ class Normal(_Quantiles):
         return self
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return the quantile at each level, of the shape of u."""
         drawn = _cut_normal(u, self.mean, self.std, self.least, self.greatest)
         return np.clip(drawn, *self.limits())
 
@@ -224,7 +221,6 @@ class Column(Component):
     path: InputPath
 
     def values(self, clients: int, streams: Streams, field: str) -> FloatArray:
-        """Return the number of each client, shape (clients,)."""
         table = Table.read(self.path, field)
         row = owned(table, clients, "one").row
         unit = Name.of(field.rpartition(".")[2]).unit

@@ -206,11 +206,7 @@ def _read_only(array: NDArray[T]) -> NDArray[T]:
 
 
 class SampledAccountant(PrivacyAccountant):
-    """The accounts of clients that take part in each release with one probability, drawn in secret by the server.
-
-    Each cohort is a release that concerns all clients, those that were not drawn too: what a client leaks depends on
-    the number of cohorts alone, and the ledger knows the probability. All accounts are equal and close together.
-    """
+    """The accounts of clients that take part in each release with one probability, drawn in secret by the server."""
 
     def __init__(
         self,

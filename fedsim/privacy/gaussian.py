@@ -58,7 +58,6 @@ class L2ClippedGaussian(Exempting):
         return 2.0 * self.clip
 
     def scale(self, epsilon: float) -> float:
-        """Return the standard deviation of the noise of a release."""
         return self.sensitivity * noise_multiplier(float(epsilon), self.delta)
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:

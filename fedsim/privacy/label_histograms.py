@@ -1,8 +1,4 @@
-"""Histograms of labels that clients declare once, before the first round: their noise and what it costs.
-
-Which labels a client has is as private as its samples. A selector with ``uses_labels = True`` asks each client for the
-shares of its labels; with privacy a randomiser of their own makes them private, for a part of the client's epsilon.
-"""
+"""Histograms of labels that clients declare once, before the first round: their noise and what it costs."""
 
 from collections.abc import Iterable
 from typing import Annotated, Final, Protocol
@@ -144,7 +140,6 @@ def released_histograms(
 
 
 def _shares(numbers: FloatArray | IntArray) -> FloatArray:
-    """Return numbers above 0 over their sum; equal shares if there are none."""
     kept = np.maximum(numbers, 0.0)
     largest = float(kept.max(initial=0.0))
     if largest == 0.0:

@@ -44,6 +44,7 @@ def run(
     executor: str | MakeExecutor | None = None,
     device: str | None = None,
     precision: Precision | None = None,
+    fast: bool | None = None,
     save_models: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> History:
@@ -57,8 +58,8 @@ def run(
     scenario : what is run: a scenario, the path of its TOML file, or its tables
     out : folder; ``runs/<name of the scenario>`` by default
     data_dir, store, keeping, on_round : as for `fedsim.simulate`
-    executor, device, precision : as for `fedsim.simulate`; a run that goes on has those that it began with, unless they
-        are given
+    executor, device, precision, fast : as for `fedsim.simulate`; a run that goes on has those that it began with,
+        unless they are given
     save_models : the model after each round whose number is a multiple of it is saved; with None the final one only
     replace : whether the run that the folder holds is thrown away, be it another scenario's or a finished one
     tell : called with each line of text for the user
@@ -100,6 +101,7 @@ def run(
         executor=executor,
         device=device,
         precision=precision,
+        fast=fast,
         save_models=save_models,
     )
     try:
@@ -122,12 +124,14 @@ def _record(
     executor: str | MakeExecutor | None,
     device: str | None,
     precision: Precision | None,
+    fast: bool | None,
     save_models: int | None,
 ) -> History:
     """Run a scenario in a folder, or read its finished run."""
     with ShortTraceback(), RunFolder(path, scenario, replace=replace) as folder, opened_files() as opened:
         if folder.finished:
-            by = _by_another_release(folder)
+            before = _executor_before(folder)
+            by = _by_another_release(folder) + (", with --fast" if before is not None and before.fast else "")
             say(f"{path}: was finished before{by}; nothing is computed, and --force runs it again")
             _check_own_parts(folder, data_dir)
             return _finished_before(folder)
@@ -149,6 +153,7 @@ def _record(
             executor=executor or (used.kind if used else None),
             device=device or (used.device if used else None),
             precision=precision or (cast(Precision, used.precision) if used else "float32"),
+            fast=used.fast if fast is None and used else bool(fast),
         )
         simulation = make(scenario, on_round=after_round, recorder=recorder)
         if folder.state is not None:

@@ -19,5 +19,6 @@ def evaluate_all(folder: Path, history: History) -> History:
     make = partial(Simulation)
     if state.executor is not None:
         used = ExecutorUsed.from_json(state.executor)
-        make = partial(make, executor=used.kind, device=used.device, precision=cast(Precision, used.precision))
+        precision = cast(Precision, used.precision)
+        make = partial(make, executor=used.kind, device=used.device, precision=precision, fast=used.fast)
     return EvaluatingAll(scenario, make)(history)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from fedsim.lazy import on_use
 from fedsim.rounds.effects.contract import Effect, Limit
+from fedsim.rounds.effects.faults.settings import Faults
 from fedsim.rounds.effects.kinds import EFFECTS, EffectSettings
-from fedsim.rounds.faults import Faults
 from fedsim.rounds.hierarchy.backhaul import BACKHAULS
 from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULES
 from fedsim.rounds.hierarchy.grouping import GROUPINGS

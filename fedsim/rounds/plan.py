@@ -33,6 +33,7 @@ class Plan:
     level : place of the part of the model that each trains, 0 for the whole, shape (n,); None where all train the whole
     releases, number_releases, spent : by position, what has been charged when a message up began
     update : whether the message up is an update, not a response to a question
+    ends_together : whether nothing depends on when a member ends but the whole cohort's delivery and the deadline
     waits_for_all, why_all : whether the server waits for all members, and what else is allowed
     links : of this cohort alone; None for those of the run
     cpu_frequency, transmit_power_dbm : share of the full clock frequency, and radiated power; None for the usual
@@ -54,6 +55,7 @@ class Plan:
     level: IntArray | None = None
     update: bool = True
     counts_air: bool = False
+    ends_together: bool = False
     waits_for_all: bool = False
     why_all: str = "the policy waits for every client; choose one with a deadline"
     links: Links | None = None

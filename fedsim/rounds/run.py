@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import numpy as np
 from simpy import Environment
@@ -137,16 +137,16 @@ class Run(RunSetup):
             air_s[sending] += by_value(sizes[sending], of)
         return air_s
 
-    def transfer(self, plan: Plan, phase: int, i: int, bits: float, setup_s: float = 0.0) -> Transfer:
-        """Start the transfer of a member over the shared medium, or the set-up before it."""
-        medium, client = cast(SharedMedium, self.medium), int(plan.client[i])
-        start = medium.downlink if phase == DOWNLINK else medium.uplink
+    def transfer(self, phase: int, client: int, bits: float, setup_s: float = 0.0) -> Transfer:
+        """Start the transfer of a client over the shared medium, or the set-up before it."""
+        medium: Any = self.medium
+        start: Callable[[int, float], Transfer] = medium.downlink if phase == DOWNLINK else medium.uplink
         if setup_s <= 0:
             return start(client, bits)
         if setup_s not in self._setups:
             self._setups[setup_s] = Delay(self.env, setup_s)
         setup = self._setups[setup_s]
-        transfer = medium.start_after(setup, phase // 2, client, bits)
+        transfer: Transfer | None = medium.start_after(setup, phase // 2, client, bits)
         if transfer is None:
             transfer = delayed = AfterSetUp(self.env, partial(start, client, bits))
             setup.hold(delayed.begin)

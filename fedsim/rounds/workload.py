@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.learning import Learner
+from fedsim.learning.sizes import Sizes
 from fedsim.measurements import forward_passes, numbers_up
 from fedsim.per_client import Values
 from fedsim.units import BITS_PER_FLOAT32
@@ -24,7 +24,7 @@ class Workload:
     """Bits and samples of one participation: a model down, training, an update up, and measurements beside these."""
 
     def __init__(
-        self, learner: Learner, needs: Collection[str] = (), masked: Callable[[float], float] | None = None
+        self, learner: Sizes, needs: Collection[str] = (), masked: Callable[[float], float] | None = None
     ) -> None:
         self.learner = learner
         self.down_bits = learner.model_bits or 0.0

@@ -17,6 +17,8 @@ from fedsim.identity import parts_of
 from fedsim.learning import ExecutorChoice, Keeping, Learner, TrainingRun
 from fedsim.learning.contracts import LEARNER
 from fedsim.learning.settings import LEARNER_SETTINGS
+from fedsim.learning.steps.listed import BringsSteps
+from fedsim.learning.steps.release import Releases
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.measurements import NUMBERS
 from fedsim.network.contracts import PLACEMENT, build_links
@@ -33,8 +35,8 @@ from fedsim.rounds import (
     Workload,
 )
 from fedsim.rounds.aggregation.weightings import WEIGHTING
-from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.clients import Clients
+from fedsim.rounds.effects.audit.audit import Audit
 from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.effects.of_parts import effects_of
 from fedsim.rounds.effects.privacy_budget import PrivacyBudget
@@ -64,21 +66,20 @@ def build_server(
     on_round: Callable[[Progress], None] | None = None,
     plan: EvaluationPlan | None = None,
     *,
-    audit: bool = False,
     decisions: Decisions | None = None,
 ) -> Server:
     """Return the server process of a run, on its clock."""
     clients = Clients(context.clients)
-    env, check = clients.env, None
-    if audit:
-        books = Audit(context.learner.samples.size, clients.run.medium, context.batteries, context.clients.links)
-        recorder.accounts, check = books.accounts, books.check
+    env = clients.env
+    for effect in clients.effects:
+        if isinstance(effect, Audit):
+            recorder.accounts = effect.accounts
     runner: RoundRunner
     if hierarchy is not None:
-        runner = Cloud(env, context, hierarchy, clients, recorder, check)
+        runner = Cloud(env, context, hierarchy, clients, recorder)
     else:
         make = server_of(context) if decisions is None else stepped_server_of(context, decisions)
-        runner = make(env, context, clients, Rows(recorder, context, check))
+        runner = make(env, context, clients, Rows(recorder, context))
     return Server(env, context, runner, stopping, recorder, plan or EvaluationPlan(), on_round)
 
 
@@ -104,10 +105,12 @@ def build_context(
     privacy = scenario.privacy
     selector = SelectorPort.of(scenario.selector.build())
     chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
+    others: dict[str, BringsSteps] = {} if privacy is None else {"privacy": Releases(privacy.applied())}
+    others |= {path: part for path, part in parts_of(scenario) if not f"{path}.".startswith("learning.")}
     training = TrainingRun(
         clients,
         streams,
-        mechanism=None if privacy is None else privacy.applied(),
+        parts=others,
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
@@ -128,6 +131,8 @@ def build_context(
     run = build_run(scenario, streams, workload)
     if accountant is not None:
         run.effects = Effects([*run.effects, PrivacyBudget(accountant, numbers=not NUMBERS.isdisjoint(selector.needs))])
+    if scenario.results.audit:
+        run.effects = Effects([*run.effects, Audit(clients)])
     free = run.effects.having("free_s")
     late = LATE_RULE.checked(scenario.rounds.late)
     shown = run.shows() | ({} if labels is None else labels.columns())

@@ -8,11 +8,7 @@ from fedsim.selectors import SelectorInfo, SelectorPort
 
 
 def side_information_of(scenario: Scenario) -> Literal["none", "private", "exact"]:
-    """Return what protects what clients tell beside updates; ``"none"`` if they tell nothing.
-
-    It is ``"exact"`` without privacy, and with privacy if the scenario says so. Answers about numbers of samples are
-    randomised by the selector, with or without privacy.
-    """
+    """Return what protects what clients tell beside updates; ``"none"`` if they tell nothing."""
     selector, privacy = SelectorPort.of(scenario.selector.build()), scenario.privacy
     if not selector.leaks:
         return "none"

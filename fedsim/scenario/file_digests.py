@@ -19,10 +19,7 @@ from fedsim.registry import Component, Recipe
 
 
 def contents(value: object) -> dict[str, str]:
-    """Return the SHA-256 of each file that a part or its parts read, by the dotted path of the field that names it.
-
-    A file that cannot be read counts as ``"unreadable"``; the part that reads it gives the reason.
-    """
+    """Return the SHA-256 of each file that a part or its parts read, by the dotted path of the field that names it."""
     return {where: _digest(Path(path)) for where, path in files_of(value)}
 
 

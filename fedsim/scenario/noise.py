@@ -15,10 +15,7 @@ _BITS: Final = 32.0
 
 
 def drowned(scenario: Scenario, model_bits: float | None) -> tuple[str, ...]:
-    """Return a sentence if the noise of the first release exceeds what is learned, even from equal updates.
-
-    An update has at most the energy that clipping leaves, and noise shrinks with the updates in a mean.
-    """
+    """Return a sentence if the noise of the first release exceeds what is learned, even from equal updates."""
     privacy, cohort = scenario.privacy, cohort_of(scenario.selector)
     if privacy is None or privacy.composition is not None or not model_bits:
         return ()

@@ -37,10 +37,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, value: Any) -> str:
-    """Set one value in the tables of a model; parts on the path become tables.
-
-    A field that does not exist is set too: the scenario refuses it with a message of its own.
-    """
+    """Set one value in the tables of a model; parts on the path become tables."""
     *way, last = path.split(".")
     table = tables
     slot: Slot | None = None

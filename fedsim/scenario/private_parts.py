@@ -150,5 +150,4 @@ def _rate(selector: Recipe) -> float | None:
 
 
 def _info(selector: Recipe) -> SelectorInfo:
-    """Return what a selector states about itself."""
     return SelectorPort.of(selector.build())

@@ -17,10 +17,7 @@ _ENOUGH: Final = 0.9
 
 
 def too_late(scenario: Scenario, run: Run) -> tuple[str, ...]:
-    """Return a sentence if the mean participation of each client is longer than the deadline; nothing otherwise.
-
-    Parts that are not fedsim's own, and late updates that count, are not looked at.
-    """
+    """Return a sentence if the mean participation of each client is longer than the deadline; nothing otherwise."""
     policy, parts = scenario.rounds.policy, (scenario.network, scenario.devices.compute, scenario.rounds.policy)
     if not isinstance(policy, Deadline) or not scenario.rounds.late.cancels or scenario.rounds.edges is not None:
         return ()

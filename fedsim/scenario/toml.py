@@ -22,7 +22,6 @@ class NoTomlError(ScenarioError):
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
-    """Return the tables that TOML text describes."""
     if len(text) > MAX_TEXT_BYTES:
         raise ScenarioError(f"{source}: has {len(text)} characters; allowed: at most {MAX_TEXT_BYTES}")
     try:

@@ -61,10 +61,7 @@ def cohort_of(selector: Recipe) -> object:
 
 
 def _most_updates(tables: ScenarioTables) -> tuple[tuple[str, ...], int]:
-    """Return the field that limits the updates of an aggregation, and the number.
-
-    A client sends one update in a round. Where late clients are cancelled, updates are those of one cohort.
-    """
+    """Return the field that limits the updates of an aggregation, and the number."""
     rounds, selector, traits = tables.rounds, tables.selector, tables.rounds.policy.traits
     if traits.buffer_size is not None:
         return ("rounds", "policy"), traits.buffer_size

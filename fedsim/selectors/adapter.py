@@ -1,8 +1,4 @@
-"""A selector as the server sees it: methods that give checked answers, and attributes that are declared and checked.
-
-Anything with ``select`` and ``observe`` is a selector. What such an object states about itself is read in this module
-only, once in a run; everything else in fedsim uses the fields of a `SelectorPort`.
-"""
+"""A selector as the server sees it: methods that give checked answers, and attributes that are declared and checked."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

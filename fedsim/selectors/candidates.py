@@ -21,9 +21,7 @@ class Candidates(Protocol):
     """The candidates of one instant, in the order of their ids."""
 
     @property
-    def count(self) -> int:
-        """Number of candidates."""
-        ...
+    def count(self) -> int: ...
 
     def everyone(self) -> IntArray:
         """Return the ids of all candidates in the whole crowd, ascending, shape (n,)."""
@@ -43,10 +41,7 @@ class Candidates(Protocol):
 
 
 class CandidateView(RoundView):
-    """A `RoundView` that takes a column when it is first read.
-
-    The server lets it take all columns before they change, if the selector holds the view after the selection (`ask`).
-    """
+    """A `RoundView` that takes a column when it is first read."""
 
     _candidates: Candidates | None = None
     _crowd: Mapping[str, NDArray[Any]] = {}

@@ -16,7 +16,6 @@ class Allocation:
     cpu_frequency: FloatArray | None = None
 
     def part(self, kept: IntArray) -> "Allocation":
-        """Return the resources of the members at these positions."""
         return Allocation(**{name: None if value is None else value[kept] for name, value in vars(self).items()})
 
 

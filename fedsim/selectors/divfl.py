@@ -1,8 +1,4 @@
-"""DivFL: the cohort whose updates represent the updates of all clients best.
-
-Balakrishnan, Li, Zhou, Himayat, Smith and Bilmes, "Diverse Client Selection for Federated Learning via Submodular
-Maximization", ICLR 2022.
-"""
+"""DivFL: the cohort whose updates represent the updates of all clients best."""
 
 from typing import Final, Literal
 

@@ -1,7 +1,4 @@
-"""FedCS: as many clients as can deliver before the deadline, by their answers to a resource request.
-
-Nishio and Yonetani, "Client Selection for Federated Learning with Heterogeneous Resources in Mobile Edge", ICC 2019.
-"""
+"""FedCS: as many clients as can deliver before the deadline, by their answers to a resource request."""
 
 import heapq
 import math

@@ -1,8 +1,4 @@
-"""Power-of-choice: the clients of largest loss among d candidates that are drawn in proportion to samples.
-
-Cho, Wang and Joshi, "Client selection in federated learning: convergence analysis and power-of-choice selection
-strategies", 2020; "Towards understanding biased client selection in federated learning", AISTATS 2022.
-"""
+"""Power-of-choice: the clients of largest loss among d candidates that are drawn in proportion to samples."""
 
 from typing import Literal
 

@@ -32,7 +32,6 @@ class CohortSelector(PublishedSelector):
         self.cohort = cohort
 
     def cohort_size(self, view: RoundView) -> int:
-        """Return the number of clients to select: the server's number, or else m; at most all candidates."""
         return min(self.cohort if view.wanted is None else view.wanted, view.count)
 
 

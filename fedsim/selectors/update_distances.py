@@ -79,10 +79,7 @@ class UpdateDistances:
         return distance
 
     def sorted(self, client: IntArray) -> IntArray:
-        """Return these clients in the order of their first updates, clients without an update last.
-
-        `between` needs no copy for all of them in this order.
-        """
+        """Return these clients in the order of their first updates, clients without an update last."""
         row = self._rows_of(client)
         return np.asarray(client[np.argsort(np.where(row < 0, self.heard.size, row), kind="stable")])
 

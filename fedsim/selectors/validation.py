@@ -71,14 +71,12 @@ def check_shares(*, inside: bool = False, **values: Any) -> None:
 
 
 def check_flags(**values: object) -> None:
-    """Refuse arguments that are neither True nor False."""
     for name, value in values.items():
         if not isinstance(value, bool):
             raise ValueError(f"{name}: {value!r} is not allowed; it must be True or False")
 
 
 def check_choice(name: str, value: object, *allowed: str) -> None:
-    """Refuse an argument that is none of the words allowed."""
     if value not in allowed:
         raise ValueError(f"{name}: {value!r} is not allowed; it must be {' or '.join(map(repr, allowed))}")
 

@@ -90,12 +90,10 @@ class _Crowd(Examination):
         return self._checked("duration_s", times, client.size)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return the mean durations of all clients, checked, shape (K,)."""
         self.place = f"{self.clients} clients"
         return self._checked("expected_s", self.ask("expected_s", self._times.expected_s, samples), self.clients)
 
     def check(self) -> None:
-        """Ask for the same durations in several ways, and for other numbers of samples."""
         ids, samples = np.arange(self.clients), self.samples
         first = {draw: self.duration_s(draw, ids, samples) for draw in (1, 2, _LATE_DRAW)}
         expected, some = self.expected_s(samples), ids[::-2]

@@ -54,7 +54,6 @@ class _Trial(Examination):
         self._part, self._provides, self._data_dir = part, part.provides, data_dir
 
     def check(self) -> None:
-        """Load it, and look at what is there."""
         data = self._loaded()
         self.law(data.digest == self._loaded().digest, "load: the content differs when it is loaded again")
         if data.labels is not None and data.classes is not None:

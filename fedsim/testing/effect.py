@@ -89,7 +89,6 @@ class _Trial(Examination):
         self._run = Clients(run)
 
     def ends(self) -> list[tuple[float, ...]]:
-        """Return when the participations of each cohort have ended."""
         found = []
         for number in range(1, _ROUNDS + 1):
             self.place = f"cohort {number}"

@@ -108,7 +108,6 @@ class _Trial(Examination):
         self._evaluations = [EvaluationJob(*pair) for pair in pairs]
 
     def check(self) -> None:
-        """Compare results of the same jobs, asked for in several ways."""
         first, scored = self._train(self._jobs()), self._evaluate(self._evaluations)
         self._train([]), self._evaluate([])
         further = self._train(self._jobs(first))
@@ -129,7 +128,6 @@ class _Trial(Examination):
         self._compare_scores(scored, reference.evaluate(self._evaluations), fault, tolerance)
 
     def _layout(self) -> ModelLayout:
-        """Return the layout of the model, with its initial numbers."""
         from fedsim.learning.models.flat_module import build_flat  # imports torch
 
         data = self._setup.data

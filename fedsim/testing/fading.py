@@ -60,7 +60,6 @@ class _Law(Examination):
         self._fading, self._rtol = FADING.checked(fading), rtol
 
     def check(self, u: FloatArray) -> None:
-        """Ask for gains and efficiencies, in one array and in others."""
         self.law(self.ask("coherence_s", lambda: self._fading.coherence_s) > 0, "coherence_s must be above 0, or inf")
         gains, snr = self._gains(u), np.array(_SNRS)
         self.law(np.all(np.diff(gains) >= 0), "gain_quantile returned a smaller gain for a larger probability")

@@ -96,7 +96,6 @@ class _Trial(Examination):
         self._layout = _layout(setup)
 
     def check(self, rounds: int) -> None:
-        """Let all clients train in each round."""
         layout, algorithm = self._layout, self._algorithm
         shared: Memory = {}
         memories: dict[int, Memory] = {}

@@ -16,7 +16,7 @@ from fedsim.errors import ContractError
 from fedsim.network import NETWORKS, Links, Network
 from fedsim.network.contracts import Directions, build_links
 from fedsim.network.transfers import SharedMedium, Transfer
-from fedsim.rounds.audit.audit import check_book
+from fedsim.rounds.effects.audit.audit import check_book
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, at_least_two, described, fits, locked

@@ -59,7 +59,6 @@ class _Law(Examination):
         self._law = PATH_LOSS.checked(path_loss)
 
     def check(self, distance_m: FloatArray, seed: int) -> None:
-        """Ask for losses in one array and in others, and for draws."""
         loss_db = self._loss_db(distance_m)
         more = loss_db[-1] > loss_db[0]
         fault = f"loss_db is {loss_db[-1]:.6g} dB at {distance_m[-1]:g} m and {loss_db[0]:.6g} dB at"

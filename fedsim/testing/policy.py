@@ -160,7 +160,7 @@ class _Play(Examination):
             knowledge=Knowledge(learner.samples, None),
             rules=RoundRules(policy=cast(RoundPolicy, self)),
         )
-        rows = Rows(Recorder("check"), context, None)
+        rows = Rows(Recorder("check"), context)
         self._server = server_of(context)(self.env, context, Clients(context.clients), rows)
 
     def ends(self) -> list[tuple[float, RoundEnd]]:

@@ -44,10 +44,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Outcome of each client in one round if it is selected; arrays have shape (K, ...).
-
-    ``away_s`` is the time after the start at which the client leaves, in seconds; ``gain`` that of its fading.
-    """
+    """Outcome of each client in one round if it is selected; arrays have shape (K, ...)."""
 
     delivers: BoolArray
     duration_s: FloatArray
@@ -77,11 +74,7 @@ class Answered:
 
 
 class Server(Examination):
-    """A synchronous server with one selector.
-
-    Outcomes are drawn for all clients, selected or not, so that two servers of one seed differ only by the answers of
-    their selectors.
-    """
+    """A synchronous server with one selector."""
 
     error = SelectorError
     read_only = "the arrays of a view are read-only, a selector must not change them"
@@ -106,7 +99,6 @@ class Server(Examination):
         self._busy = np.zeros(trial.clients, dtype=np.bool_)
 
     def run(self, rounds: int) -> list[Answered]:
-        """Return the selector's answers of this number of rounds."""
         return [self.run_round(number) for number in range(1, rounds + 1)]
 
     def run_round(self, number: int, tampered: bool = False) -> Answered:
@@ -291,10 +283,7 @@ class Server(Examination):
 
 
 class AsynchronousServer(Server):
-    """A server that selects while other clients are in flight, and reports ended participations from time to time.
-
-    A round is the time between two reports. A client may have ended two participations in it, and be in flight again.
-    """
+    """A server that selects while other clients are in flight, and reports ended participations from time to time."""
 
     def __init__(self, trial: Trial, seed: int, selector: Selector) -> None:
         super().__init__(trial, seed, selector)
@@ -320,7 +309,6 @@ class AsynchronousServer(Server):
 
 
 def _joined(parts: list[Reports], round_: int) -> Reports:
-    """Return several reports as one, in their order."""
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("client", "delivered", "duration_s", "loss")

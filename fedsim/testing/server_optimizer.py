@@ -70,7 +70,6 @@ class _Trial(Examination):
         self.optimizer, self.title, self.model, self.updates = optimizer, title, model, updates
 
     def check(self) -> None:
-        """Take all steps, and then again as they must repeat."""
         kept = self._walk(self.optimizer)
         self._compare(self._walk(self.optimizer), kept, "differ when they are repeated")
         self._compare(self._walk(copy.deepcopy(self.optimizer)), kept, "differ in a copy of the optimiser")

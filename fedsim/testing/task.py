@@ -63,7 +63,6 @@ class _Trial(Examination):
         self._rows = np.arange(min(20, len(data.train_y)))
 
     def check(self) -> None:
-        """Ask for losses, metrics and trainings."""
         outputs = self.ask("outputs", lambda: self._setup.outputs)
         self.law(outputs == self._task.outputs(self._data), "outputs differs when it is asked for again")
         from fedsim.learning.models.flat_module import build_flat  # imports torch

@@ -4,7 +4,7 @@
 
 runs centralised training of Fig. 3, of 600 rounds. From round 300 on, the last rounds of each fifty take a step that is
 2.54 times as long, which is 5,202 samples in place of 2,048. An evaluation after such rounds is printed beside the ones
-of ten rounds before and of ten rounds later.
+of ten rounds before and of ten rounds later. Five seeds take eight minutes of a processor.
 """
 
 import argparse
@@ -38,7 +38,7 @@ class LongerSteps(Schedule):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What a few longer steps do to centralised training.")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--data-dir", type=Path, default=None)
     arguments = parser.parse_args()

@@ -1,20 +1,18 @@
-"""The numbers of a run that stand in tables and figures, kept beside it, so that its long tables need not be."""
+"""The numbers of a run that stand in tables and figures, noted beside the runs, so that long tables need not stay."""
 
 import json
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 import numpy as np
-from paper_runs.runs import Ended, PaperRun
 
 from fedsim.history import History
+from fedsim.studies.running.records import INDEX
 from fedsim.whole_files import replace_file
 
 LAST: Final = 5
 """Evaluations whose mean is the accuracy at the end."""
 _FILE: Final = "numbers.json"
-_LONG: Final = ("participations.parquet", "probes.parquet")
-"""Tables with a row for each client and round: 28 million rows in a run of FedSampling with 23,622 clients."""
 
 
 class RunNumbers(NamedTuple):
@@ -25,10 +23,10 @@ class RunNumbers(NamedTuple):
     clients: float
     duration_s: float
     sent_mbit: float
-    wall_s: float
+    cpu_s: float
 
     @classmethod
-    def of(cls, history: History, target: float, wall_s: float) -> Self:
+    def of(cls, history: History, target: float, cpu_s: float) -> Self:
         rounds = history.column("rounds", "round").size
         work_s = history.column("participations", "compute_s")
         accuracy = history.column("evaluations", "accuracy")
@@ -41,34 +39,20 @@ class RunNumbers(NamedTuple):
             clients=float((work_s > 0).sum()) / rounds,
             duration_s=float(history.column("rounds", "duration_s").mean()),
             sent_mbit=float(history.column("participations", "uplink_bits").sum()) / rounds / 1e6,
-            wall_s=wall_s,
+            cpu_s=cpu_s,
         )
 
 
-class Measured(NamedTuple):
-    """A run that has ended, and its numbers."""
-
-    ended: Ended
-    numbers: RunNumbers
-
-
-def kept(asked: PaperRun, out: Path) -> Measured | None:
-    """Return a run whose long tables have been removed, or None if there is none."""
-    folder = asked.folder(out)
+def noted(folder: Path) -> dict[str, RunNumbers]:
+    """Return the numbers of runs whose tables have been removed, by the digests of their scenarios."""
     file = folder / _FILE
-    if not file.exists() or (folder / _LONG[0]).exists():
-        return None
-    numbers = RunNumbers(**json.loads(file.read_text(encoding="utf-8")))
-    return Measured(Ended(asked, folder, numbers.wall_s), numbers)
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {digest: RunNumbers(**numbers) for digest, numbers in found.items()}
 
 
-def measured(ended: Ended, *, thin: bool) -> Measured:
-    """Return the numbers of a run that has ended."""
-    target = float(ended.run.scenario.results.target_accuracy)
-    numbers = RunNumbers.of(ended.history(), target, ended.wall_s)
-    if thin:
-        text = json.dumps(numbers._asdict(), indent=1)
-        replace_file(ended.folder / _FILE, lambda part: part.write_text(text, encoding="utf-8"))
-        for name in _LONG:
-            (ended.folder / name).unlink(missing_ok=True)
-    return Measured(ended, numbers)
+def note(folder: Path, numbers: dict[str, RunNumbers]) -> None:
+    """Note numbers of runs, and remove the tables of the folder: 28 million rows in a run with 23,622 clients."""
+    text = json.dumps({digest: one._asdict() for digest, one in numbers.items()}, indent=1)
+    replace_file(folder / _FILE, lambda part: part.write_text(text, encoding="utf-8"))
+    for name in (INDEX, "tables.arrows"):
+        (folder / name).unlink(missing_ok=True)

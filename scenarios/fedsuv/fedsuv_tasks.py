@@ -73,32 +73,31 @@ def reported(method: str) -> int:
     return REPORTED.index(method.removesuffix("-rest"))
 
 
-def scenario_of(
-    task: str, method: str, aggregation: Aggregation, local: Local, seed: int, changes: Mapping[str, Any] | None = None
-) -> Scenario:
-    base = Scenario.load(HERE / f"{task}.toml")
+def values_of(
+    base: Scenario, method: str, aggregation: Aggregation, local: Local, changes: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what a method changes of a task's scenario: its selector, and what becomes of late updates."""
     work = base.describe()["learning"]["local"]
     batch, number = int(work["batch_size"]), int(work["steps"])
     epochs = {"learning.local.steps": None, "learning.local.epochs": number} if local == "epochs" else {}
     # What a client passes bounds the number of samples in the methods' utilities.
     passed = {"samples_per_round": batch * number} if local == "steps" else {}
-    return base.replace({"seed": seed, **epochs, **SERVERS[aggregation], **_method(method, passed), **(changes or {})})
-
-
-def _method(method: str, passed: dict[str, int]) -> dict[str, Any]:
-    """Return what a method changes: its selector, and what becomes of late updates."""
     stale = {"kind": "stale", "weight": "constant", "max_staleness": 5}
-    found: dict[str, dict[str, Any]] = {
-        "fedavg": {"selector": {"kind": "uniform", "cohort": COHORT}},
-        "safa": {"selector": {"kind": "least_involved:LeastInvolved", "cohort": COHORT}, "rounds.late": stale},
-        "oort": {"selector": {"kind": "oort-fedscale", "cohort": COHORT, **passed}},
-        "refl": {
-            "selector": {"kind": "refl", "cohort": COHORT, "slot_s": 100.0},
-            "rounds.late": {"kind": "stale", "weight": "deviation"},
-        },
-        "fedsuv": {"selector": {"kind": "fedsuv", "cohort": COHORT, "rho": 0.4, **passed}},
-        "fedsuv-rest": {
-            "selector": {"kind": "fedsuv", "cohort": COHORT, "rho": 0.4, "rest_rounds": REST_ROUNDS, **passed}
-        },
-    }
-    return found[method]
+    suv = {"kind": "fedsuv", "rho": 0.4, **passed}
+    selector, late = {
+        "fedavg": ({"kind": "uniform"}, None),
+        "safa": ({"kind": "least_involved:LeastInvolved"}, stale),
+        "oort": ({"kind": "oort-fedscale", **passed}, None),
+        "refl": ({"kind": "refl", "slot_s": 100.0}, {"kind": "stale", "weight": "deviation"}),
+        "fedsuv": (suv, None),
+        "fedsuv-rest": ({**suv, "rest_rounds": REST_ROUNDS}, None),
+    }[method]
+    own = {"selector": {"cohort": COHORT, **selector}, **({"rounds.late": late} if late else {})}
+    return {**epochs, **SERVERS[aggregation], **own, **(changes or {})}
+
+
+def scenario_of(
+    task: str, method: str, aggregation: Aggregation, local: Local, seed: int, changes: Mapping[str, Any] | None = None
+) -> Scenario:
+    base = Scenario.load(HERE / f"{task}.toml")
+    return base.replace({"seed": seed, **values_of(base, method, aggregation, local, changes)})

@@ -4,17 +4,18 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from fedsim.errors import FedsimError
 from fedsim.learning import EXECUTORS
 from fedsim.scenario import parse_assignment
-from paper_runs.runs import Ended, PaperRun, run_all
-from paper_runs.tables import write
+from fedsim.studies.running.engine import Engine
+from paper_runs.tables import recorded, repeated, tables_of, write
 
-_PLACES: Final = ("--data-dir", "--store", "--out")
-"""Options that name folders of this machine, which no result depends on."""
+_UNTOLD: Final = ("--data-dir", "--store", "--out", "--workers", "--executor")
+"""Options with a value that no result depends on."""
 
 
 def share(text: str) -> float:
@@ -33,13 +34,17 @@ def count(text: str) -> int:
     return value
 
 
-def options(about: str, out: str, methods: Sequence[str]) -> argparse.ArgumentParser:
+def options(about: str, out: str, methods: Mapping[str, str]) -> argparse.ArgumentParser:
     """Return a parser with the common options; a study adds its own."""
-    parser = argparse.ArgumentParser(description=about)
+    names = "; ".join(f"{name}: {label}" for name, label in methods.items())
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=share, default=1.0, help="share of the rounds that are run, for a quick look")
     parser.add_argument("--seeds", type=count, default=1, help="how many seeds, from the paper's own on")
-    parser.add_argument("--methods", nargs="+", choices=methods, default=list(methods), metavar="NAME")
+    parser.add_argument("--methods", nargs="+", choices=methods, default=list(methods), metavar="NAME", help=names)
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="of every scenario")
+    parser.add_argument(
+        "--repeat", action="store_true", help="print the page's table of this command beside the new one"
+    )
     parser.add_argument("--workers", type=count, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument("--executor", choices=EXECUTORS.kinds(), default="auto", help="of each run")
     parser.add_argument("--data-dir", type=Path, default=None, help="of data sets; FEDSIM_DATA by default")
@@ -48,36 +53,43 @@ def options(about: str, out: str, methods: Sequence[str]) -> argparse.ArgumentPa
     return parser
 
 
-def changes(arguments: argparse.Namespace) -> dict[str, Any]:
+def engine(asked: argparse.Namespace) -> Engine:
+    return Engine("processes", asked.workers, asked.store, asked.data_dir, asked.executor)
+
+
+def changes(asked: argparse.Namespace) -> dict[str, Any]:
     """Return what ``--set`` changes of every scenario, by dotted names."""
-    return dict(parse_assignment(text) for text in arguments.set)
+    return dict(parse_assignment(text) for text in asked.set)
 
 
 def command_line(script: str, arguments: Sequence[str]) -> str:
-    """Return the command that a table states: without the folders of this machine."""
+    """Return the command that a table states: without what says where, how, or beside what it runs."""
     kept, given = [], iter(arguments)
     for one in given:
-        if one in _PLACES:
+        if one in _UNTOLD:
             next(given, None)
-        elif not one.startswith(tuple(f"{place}=" for place in _PLACES)):
+        elif one != "--repeat" and not one.startswith(tuple(f"{name}=" for name in _UNTOLD)):
             kept.append(one)
     return shlex.join(["python", script, *kept])
 
 
-def run_asked(runs: Sequence[PaperRun], arguments: argparse.Namespace) -> list[Ended]:
-    """Run what has not ended so far, as the options say, and return all runs in their order."""
-    return run_all(
-        runs,
-        arguments.out / "runs",
-        workers=arguments.workers,
-        executor=arguments.executor,
-        data_dir=arguments.data_dir,
-        store=arguments.store,
-    )
+def publish(script: str, parts: Sequence[str], asked: argparse.Namespace) -> None:
+    """Write the parts of a table beneath the command that makes it, and print them; beside the page's if asked."""
+    command = command_line(script, sys.argv[1:])
+    text = "\n".join([f"`{command}`\n", *parts])
+    write(text, asked.out / "table.md")
+    print(f"\n{text}\n{asked.out / 'table.md'}")
+    if asked.repeat:
+        page = Path(script).parent / "README.md"
+        old = recorded((Path(__file__).parents[2] / page).read_text(encoding="utf-8"), command)
+        if old is None:
+            raise SystemExit(f"{page} has no table of this command: {command}")
+        print(f"\n{repeated(old, [row for table in tables_of(text) for row in table], asked.seeds)}")
 
 
-def publish(script: str, parts: Sequence[str], out: Path) -> None:
-    """Write the parts of a table beneath the command that makes it, and print them."""
-    text = "\n".join([f"`{command_line(script, sys.argv[1:])}`\n", *parts])
-    write(text, out / "table.md")
-    print(f"\n{text}\n{out / 'table.md'}")
+def in_words(main: Callable[[], None]) -> None:
+    """Run a command; what is not allowed ends it with a sentence."""
+    try:
+        main()
+    except (FedsimError, OSError) as error:
+        raise SystemExit(f"{Path(sys.argv[0]).name}: {error}") from None

@@ -1,12 +1,18 @@
-"""Tables of a paper's figures beside those of fedsim, in Markdown."""
+"""Tables of a paper's figures beside those of fedsim, in Markdown, and the recorded ones beside those of a new run."""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import numpy as np
+from scipy import stats
 
 from fedsim.whole_files import replace_file
+
+Table = Sequence[Mapping[str, str]]
+_NUMBER: Final = re.compile(r"(-?[\d,.]+(?:e[+-]?\d+)?)(?: \+- ([\d,.]+(?:e[+-]?\d+)?))?")
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -31,3 +37,47 @@ def write(text: str, file: Path) -> None:
     """Write a text in place of a file, as a whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def tables_of(text: str) -> list[Table]:
+    """Return the Markdown tables of a text, each row by its heads."""
+    found: list[Table] = []
+    for block in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
+        heads, _, *rows = ([cell.strip() for cell in line.strip("| ").split(" | ")] for line in block.splitlines())
+        found.append([dict(zip(heads, row, strict=False)) for row in rows])
+    return found
+
+
+def recorded(page: str, command: str) -> Table | None:
+    """Return the first table behind a command of a page, which may be broken; None if the page has no such command."""
+    where = re.search(r"\s+".join(map(re.escape, command.split())) + "`", page)
+    return next(iter(tables_of(page[where.end() :])), None) if where else None
+
+
+def repeated(old: Table, new: Table, seeds: int, label: str = "method") -> str:
+    """Return recorded values beside new ones, with how far two means of so many seeds may lie apart (95 %, Student)."""
+    of_label = {row[label]: row for row in old if label in row}
+    rows = []
+    for now in new:
+        for head, cell in now.items():
+            before = of_label.get(now[label], {}).get(head)
+            if head == label or before is None or not (pair := _numbers(before, cell)):
+                continue
+            (one, other), spread = pair
+            may = "one seed tells none"
+            if seeds > 1 and spread is not None:
+                reach = float(stats.t.ppf(0.975, 2 * seeds - 2)) * spread / math.sqrt(seeds)
+                may = f"{reach:.2g}, {'within' if abs(one - other) <= reach else 'OUTSIDE'}"
+            rows.append([now[label], head, before, cell, f"{other - one:+.3g}", may])
+    heads = (label, "column", "recorded", "new", "difference", f"tolerance of {seeds} seeds")
+    return markdown(heads, rows) if rows else "No row and column of the table are those of the page.\n"
+
+
+def _numbers(before: str, now: str) -> tuple[tuple[float, float], float | None] | None:
+    """Return the two numbers of two cells, and the root of the summed squares of their deviations."""
+    found = _NUMBER.match(before), _NUMBER.match(now)
+    if not all(found):
+        return None
+    (one, first), (other, second) = (match.groups() for match in found if match)
+    values = (float(one.replace(",", "")), float(other.replace(",", "")))
+    return values, math.hypot(float(first), float(second)) if first and second else None

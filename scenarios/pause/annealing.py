@@ -1,6 +1,6 @@
 """How good is PAUSE's simulated annealing? Its chance of the best set (Theorem 4), its energy gap, and its cost.
 
-    python scenarios/pause/annealing.py [--walks W] [--iterations J] [--rounds N] [--out FOLDER]
+    python scenarios/pause/annealing.py [--walks W] [--iterations J] [--rounds N]
 
 Tables 1 and 2 take the terms (UCB, g, p) that a run of exact PAUSE on the two-speed crowd has after some rounds.
 
@@ -11,6 +11,8 @@ Tables 1 and 2 take the terms (UCB, g, p) that a run of exact PAUSE on the two-s
    m = 60, as a share of the gap of a random set, with the time of a selection and that of the exact method (CPU time).
 3. The same gap of the sets that SA-PAUSE itself selects, on the states of its own run of 300 rounds.
 4. The cost of the gap: mean round time over 300 rounds that are selected by annealing, beside the published logs.
+
+All of it takes some minutes of a processor.
 """
 
 import argparse
@@ -18,10 +20,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-import annealing_figures
 import numpy as np
 from annealing_chain import Chain, chain_of
 from array_rounds import TAU_MIN_S, Crowd, FloatArray, IntArray, play, two_speed
@@ -80,24 +80,21 @@ def walks_to_best(
     return on / walks, seen / walks
 
 
-def study_best_set(walks: int, iterations: int, out: Path) -> None:
-    """Print and draw the chances of the best set."""
+def study_best_set(walks: int, iterations: int) -> None:
+    """Print the chances of the best set."""
     marks = sorted({round(10**power) for power in np.arange(0, np.log10(iterations) + 0.01, 0.25)})
     shown = [marks.index(10**power) for power in range(5) if 10**power in marks]
     print(f"Chance of the best of 220 sets, K = 12, m = 3, {walks} walks: exact (walks; seen by then)")
     print(f"{'':<44}" + "".join(f"{f'j = {marks[i]}':>22}" for i in shown) + "   equilibrium 1/2 at j")
-    curves = {}
     for state in states(two_speed(12), 3, WEIGHTS[30], [100, 300]):
         chain = chain_of(state.terms, np.random.default_rng(0).permutation(12))
         for kappa in KAPPAS:
             heat = energy_range(state.terms, OMEGA) / kappa
             exact = chain.chances(heat, marks)
             on, seen = walks_to_best(chain, state.terms, heat, marks, walks)
-            curves[state.after, kappa] = exact, on, seen
             cells = "".join(f"{f'{exact[i]:.3f} ({on[i]:.3f}; {seen[i]:.3f})':>22}" for i in shown)
             even = f"10^{chain.iterations_until_even(heat):.0f}"
             print(f"{f'after {state.after} rounds of PAUSE, kappa {kappa:g}':<44}{cells}{even:>16}")
-    annealing_figures.best_set(marks, curves, walks, out / "best_set.png")
 
 
 @dataclass(frozen=True)
@@ -156,7 +153,16 @@ def study_own_run(rounds: int) -> None:
                 print(f"K = {clients}, m = {m}, kappa {kappa:g}, start {start:<8}{found}")
 
 
-def quality(search: Search, met: list[State], marks: list[int], seeds: int) -> annealing_figures.Quality:
+class Quality(NamedTuple):
+    """Gap and time of one way to search, at growing numbers of iterations; means over states and seeds."""
+
+    gap: FloatArray
+    lost: FloatArray
+    hit: FloatArray
+    took_ms: FloatArray
+
+
+def quality(search: Search, met: list[State], marks: list[int], seeds: int) -> Quality:
     """Return how good one way to search is, from walks that are looked at on their way."""
     rows = []
     for state in met:
@@ -170,7 +176,7 @@ def quality(search: Search, met: list[State], marks: list[int], seeds: int) -> a
                 done = mark
                 lost = max(exact - walk.best_energy, 0.0)
                 rows.append((lost / scale, lost, lost < 1e-9, 1e3 * (time.process_time() - began)))
-    return annealing_figures.Quality(*np.array(rows).reshape(-1, len(marks), 4).mean(axis=0).T)
+    return Quality(*np.array(rows).reshape(-1, len(marks), 4).mean(axis=0).T)
 
 
 def exact_ms(met: list[State]) -> float:
@@ -185,28 +191,25 @@ def exact_ms(met: list[State]) -> float:
     return float(np.median(times))
 
 
-def study_gap(rounds: int, iterations: int, out: Path, seeds: int = 5) -> None:
+def study_gap(rounds: int, iterations: int, seeds: int = 5) -> None:
     marks = [mark for mark in (300, 1000, 3000, 10_000, 30_000) if mark <= 3 * iterations]
-    curves, exact = {}, {}
     for clients, m in ((300, 15), (3000, 60)):
         covered = clients // m
         last = max(rounds, covered + 10)
         after = [covered + round(part * (last - covered)) for part in (0.1, 0.4, 0.7, 1.0)]
         met = list(states(two_speed(clients), m, WEIGHTS[300], after))
-        exact[clients] = exact_ms(met)
         print(
             f"\nEnergy gap in % of a random set's (best found in %; ms), K = {clients}, m = {m}, after {after} rounds"
         )
         print(f"{'':<22}" + "".join(f"{f'{mark} iterations':>24}" for mark in marks))
         for search in SEARCHES:
-            found = curves[clients, search.name] = quality(search, met, marks, seeds)
+            found = quality(search, met, marks, seeds)
             cells = [
                 f"{100 * g:.2f} ({100 * h:.0f}; {ms:.1f})"
                 for g, h, ms in zip(found.gap, found.hit, found.took_ms, strict=True)
             ]
             print(f"{search.name:<22}" + "".join(f"{cell:>24}" for cell in cells))
-        print(f"{'exact arg max':<22}{f'0 (100; {exact[clients]:.2f})':>24}")
-    annealing_figures.gap(curves, exact, out / "gap.png")
+        print(f"{'exact arg max':<22}{f'0 (100; {exact_ms(met):.2f})':>24}")
 
 
 def study_rounds(rounds: int, seeds: int = 3) -> None:
@@ -234,18 +237,17 @@ def study_rounds(rounds: int, seeds: int = 3) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Simulated annealing against the exact arg max.")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--walks", type=int, default=400)
     parser.add_argument("--iterations", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=300)
-    parser.add_argument("--out", type=Path, default=Path("runs/annealing"))
     arguments = parser.parse_args()
     began = time.perf_counter()
-    study_best_set(arguments.walks, arguments.iterations, arguments.out)
-    study_gap(arguments.rounds, arguments.iterations, arguments.out)
+    study_best_set(arguments.walks, arguments.iterations)
+    study_gap(arguments.rounds, arguments.iterations)
     study_own_run(arguments.rounds)
     study_rounds(arguments.rounds)
-    print(f"\n{arguments.out}, after {time.perf_counter() - began:.0f} s")
+    print(f"\nafter {time.perf_counter() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,8 @@ def lines_of(folder: Path, executor: str, **variables: str) -> list[str]:
     return ended.stderr.splitlines()
 
 
-@pytest.mark.parametrize("executor", ["sequential", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["sequential", "processes"])
 def test_a_script_that_fails_prints_a_few_lines(executor: str, tmp_path: Path) -> None:
     lines = lines_of(tmp_path, executor)
     assert len(lines) <= 12, "\n".join(lines)

@@ -3,7 +3,7 @@
     python tests/benchmarks/arrivals_per_second.py [--availability flash] [--selector uniform] [--arrivals 5000]
 
 prints, for FedBuff and FedAsync with 100 clients at work, how many updates a second the server takes in, by the size of
-the crowd that it selects from, and the shares of the simulator's parts (`shares.py`). Each arrival is one look at the
+the crowd that it selects from. Each arrival is one look at the
 crowd, one selection, one cohort of one sent, and its share of an aggregation. The time to build the crowd does not
 count. Not a test: it asserts nothing.
 """
@@ -12,7 +12,6 @@ import argparse
 import time
 
 from crowds import AVAILABILITY, LAW, timing_only
-from shares import Shares
 
 from fedsim import Scenario
 from fedsim.simulation import Simulation
@@ -45,16 +44,15 @@ def main() -> None:
     parser.add_argument("--arrivals", type=int, default=5_000)
     parser.add_argument("--most", type=int, default=SIZES[-1], help="largest crowd")
     given = parser.parse_args()
-    print(f"{'policy':>20} {'clients':>8} {'arrivals/s':>11}  shares")
+    print(f"{'policy':>20} {'clients':>8} {'arrivals/s':>11}")
     for name, (policy, buffer) in POLICIES.items():
         for clients in (size for size in SIZES if size <= given.most):
             rounds = given.arrivals // buffer
             run = Simulation(scenario(policy, rounds, clients, given.availability, given.selector))
             began = time.process_time()
-            with Shares() as shares:
-                run.run()
+            run.run()
             took_s = time.process_time() - began
-            print(f"{name:>20} {clients:>8} {given.arrivals / took_s:>11,.0f}  {shares}", flush=True)
+            print(f"{name:>20} {clients:>8} {given.arrivals / took_s:>11,.0f}", flush=True)
 
 
 if __name__ == "__main__":

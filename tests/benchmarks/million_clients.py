@@ -3,7 +3,7 @@
     python tests/benchmarks/million_clients.py [--network cell] [--availability flash] [--rounds 1000] [--no-rows]
 
 prints every tenth of the run seconds a round and the memory of the process; at the end seconds, the largest memory,
-client-rounds per second, the rows' share of the memory, and the shares of the simulator's parts (`shares.py`). With
+client-rounds per second and the rows' share of the memory. With
 ``--no-rows`` participations are not recorded, so that growth of memory is that of everything else. Not a test: it
 asserts nothing.
 
@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 
 from crowds import AVAILABILITY, cell, timing_only
-from shares import Shares
 
 from fedsim import Scenario
 from fedsim.history import Recorder
@@ -79,14 +78,12 @@ def main() -> None:
             )
             last_s = now_s
 
-    shares = Shares()
     recorder = (NoRows if given.no_rows else Recorder)("million")
-    with shares:
-        server = build_server(
-            build_context(scenario(given)), StoppingCriteria(count=given.rounds), recorder, on_round=report
-        )
-        built_s = time.process_time() - began_s
-        server.run()
+    server = build_server(
+        build_context(scenario(given)), StoppingCriteria(count=given.rounds), recorder, on_round=report
+    )
+    built_s = time.process_time() - began_s
+    server.run()
     took_s = time.process_time() - began_s
     history = recorder.history()
     rows_mb = history.participations.nbytes / 1e6
@@ -94,7 +91,6 @@ def main() -> None:
     done = int(history.column("rounds", "selected").sum())
     print(f"{took_s:.1f} s, of which {built_s:.1f} s to build; largest memory {peak_mb:.0f} MB, rows {rows_mb:.0f} MB")
     print(f"{done / took_s:,.0f} client-rounds per second")
-    print(f"shares: {shares}")
 
 
 if __name__ == "__main__":

@@ -3,11 +3,9 @@
     python tests/benchmarks/rounds_per_second.py [NETWORK ...] [--cohort N ...] [--client-rounds N] [--pairs N]
         [--without-build]
 
-prints, for all networks or those named, and for each cohort, client-rounds per second, the ratio to the skeleton, and
-the shares of SimPy, network, selection and records in the run. Speed and ratio are medians of some pairs run in turn,
-in processor time, so that a noisy machine touches both alike. The time to build a run counts, unless
-`--without-build` says otherwise. The shares are of one further run whose stack is sampled (`shares.py` beside this
-file says which files belong to which part). Not a test: it asserts nothing.
+prints, for all networks or those named, and for each cohort, client-rounds per second, and the ratio to the skeleton.
+Speed and ratio are medians of some pairs run in turn, in processor time, so that a noisy machine touches both alike.
+The time to build a run counts, unless `--without-build` says otherwise. Not a test: it asserts nothing.
 """
 
 import argparse
@@ -15,7 +13,6 @@ import statistics
 
 import simpy
 from crowds import LAW, cell, seconds, timing_only
-from shares import Shares
 
 from fedsim import simulate
 from fedsim.simulation import Simulation
@@ -50,17 +47,15 @@ def skeleton(cohort: int, rounds: int) -> None:
     env.run(until=env.process(server()))
 
 
-def row(network: dict, cohort: int, client_rounds: int, pairs: int, *, build: bool) -> tuple[float, float, Shares]:
+def row(network: dict, cohort: int, client_rounds: int, pairs: int, *, build: bool) -> tuple[float, float]:
     rounds = client_rounds // cohort
     chosen = timing_only(100_000, network, {"count": rounds}, {"kind": "uniform", "cohort": cohort})
-    with Shares() as shares:
-        simulate(chosen)
     ours, ratios = [], []
     for _ in range(pairs):
         bare_s = seconds(skeleton, cohort, rounds)
         ours.append(seconds(simulate, chosen) if build else seconds(Simulation(chosen).run))
         ratios.append(bare_s / ours[-1])
-    return cohort * rounds / statistics.median(ours), statistics.median(ratios), shares
+    return cohort * rounds / statistics.median(ours), statistics.median(ratios)
 
 
 def main() -> None:
@@ -71,13 +66,13 @@ def main() -> None:
     parser.add_argument("--without-build", action="store_true", help="count what a run takes once it is built")
     parser.add_argument("--pairs", type=int, default=PAIRS, help="runs of each kind")
     chosen = parser.parse_args()
-    print(f"{'network':>24} {'cohort':>7} {'client-rounds/s':>16} {'of the skeleton':>16}  shares")
+    print(f"{'network':>24} {'cohort':>7} {'client-rounds/s':>16} {'of the skeleton':>16}")
     for name in chosen.network:
         for cohort in chosen.cohort:
-            speed, ratio, shares = row(
+            speed, ratio = row(
                 NETWORKS[name], cohort, chosen.client_rounds, chosen.pairs, build=not chosen.without_build
             )
-            print(f"{name:>24} {cohort:>7} {speed:>16,.0f} {ratio:>16.2f}  {shares}", flush=True)
+            print(f"{name:>24} {cohort:>7} {speed:>16,.0f} {ratio:>16.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Whole runs by default beside a plain eager PyTorch loop that does the same work, start-up included.
 
-    python tests/benchmarks/whole_runs.py [--job J1 ...] [--seconds 3] [--turns 3] [--executor auto]
+    python tests/benchmarks/whole_runs.py [--job J1 ...] [--seconds 3] [--turns 3] [--executor auto] [--fast]
 
 Loop and run take turns, each in a process of its own in which torch and fedsim are imported already; the rounds are as
 many as the loop does in the seconds asked for. Ratios are medians over the turns, of wall time and of processor time,
@@ -54,19 +54,19 @@ def processor_s() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
-def measured(name: str, what: str, rounds: int) -> None:
+def measured(name: str, what: str, rounds: int, *, fast: bool) -> None:
     """Print wall and processor seconds of one run in this process."""
     torch.zeros(1).sum()
     began, used = time.perf_counter(), processor_s()
     if what == "loop":
         loop(JOBS[name], rounds)
     else:
-        simulate(scenario(JOBS[name], rounds), store=False, executor=what)
+        simulate(scenario(JOBS[name], rounds), store=False, executor=what, fast=fast)
     print(json.dumps([time.perf_counter() - began, processor_s() - used]))
 
 
-def seconds(name: str, what: str, rounds: int) -> list[float]:
-    command = [sys.executable, __file__, "--measure", name, what, str(rounds)]
+def seconds(name: str, what: str, rounds: int, *, fast: bool = False) -> list[float]:
+    command = [sys.executable, __file__, "--measure", name, what, str(rounds), *["--fast"] * fast]
     found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if found.returncode:
         raise SystemExit(found.stderr)
@@ -79,15 +79,19 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="of the loop, about")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--executor", default="auto")
+    parser.add_argument("--fast", action="store_true", help="let bits differ from run to run")
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.measure:
-        measured(chosen.measure[0], chosen.measure[1], int(chosen.measure[2]))
+        measured(chosen.measure[0], chosen.measure[1], int(chosen.measure[2]), fast=chosen.fast)
         return
     for name in chosen.job or GOALS:
         once, more = seconds(name, "loop", 1)[0], seconds(name, "loop", 3)[0]
         rounds = 1 + max(0, round((chosen.seconds - once) / max((more - once) / 2, 1e-3)))
-        pairs = [(seconds(name, "loop", rounds), seconds(name, chosen.executor, rounds)) for _ in range(chosen.turns)]
+        pairs = [
+            (seconds(name, "loop", rounds), seconds(name, chosen.executor, rounds, fast=chosen.fast))
+            for _ in range(chosen.turns)
+        ]
         ratios = [[one[i] / other[i] for one, other in pairs] for i in (0, 1)]
         print(
             f"{name} {rounds} rounds: loop {statistics.median(one[0] for one, _ in pairs):.2f} s, "

@@ -22,6 +22,8 @@ KNOWN = {
     "clients": 3,
     **dict.fromkeys(("client", "sites_m"), THREE),
     "layout": SimpleNamespace(initial=THREE),
+    "run": SimpleNamespace(clients=3, sites_m=THREE, layout=SimpleNamespace(initial=THREE)),
+    "message": SimpleNamespace(numbers=THREE),
     "updates": np.zeros((3, 3)),
     "done": SimpleNamespace(weight=THREE),
 }

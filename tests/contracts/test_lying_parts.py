@@ -14,7 +14,7 @@ from fedsim.devices.compute import ZeroTimes
 from fedsim.devices.heterogeneity import Fixed
 from fedsim.learning import QSGD, FedAvgM, Start
 from fedsim.learning.data.datasets import Digits
-from fedsim.learning.data.partitions.equal import EqualPartition
+from fedsim.learning.data.partitions.sizes import EqualPartition
 from fedsim.learning.timing_only import NoLearning
 from fedsim.network.distributions import Constant as ConstantLatency
 from fedsim.network.graph.access import ConstantAccess

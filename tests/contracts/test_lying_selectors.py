@@ -1,11 +1,10 @@
-"""Lying selectors: cohorts, questions and failures that are refused at the selection, and arrays that are used again."""
-# ruff: noqa: ARG005, E501 (lies take what their contract gives, and a line is a lie)
+"""Lying selectors: cohorts, questions and failures that are refused at the selection."""
+# ruff: noqa: ARG005 (lies take what their contract gives, and a line is a lie)
 
 import numpy as np
 import pytest
 
 from fedsim.selectors import Cohort, Probe
-from fedsim.testing import check_selector
 from tests.support import lies
 from tests.support.lies import CLIENTS, HUGE, lying, raised, refused, returning
 
@@ -87,56 +86,3 @@ LIES = [
 @pytest.mark.parametrize(("tables", "said"), [lie[1:] for lie in LIES], ids=[lie[0] for lie in LIES])
 def test_a_lie_of_a_selector_is_refused_by_name(tables, said):
     refused(tables, said)
-
-
-class FreshArrays:
-    """Prescribes weights and draws of its own for three clients of each round, in arrays of their own."""
-
-    def __init__(self):
-        self.round = 0
-
-    def select(self, view, rng):
-        self.round += 1
-        chosen = np.sort(rng.choice(view.client, min(3, view.count), replace=False))
-        weights = 1.0 + np.arange(chosen.size) * self.round
-        return Cohort(chosen, draws=1 + (chosen + self.round) % 3, weights=weights, work=1.0 / (1 + chosen % 2))
-
-    def observe(self, reports):
-        return
-
-
-class SameArrays(FreshArrays):
-    """The same selector with one set of arrays for all rounds."""
-
-    columns = ("client", "draws", "weights", "work")
-
-    def __init__(self):
-        super().__init__()
-        self.kept = {}
-
-    def select(self, view, rng):
-        cohort = super().select(view, rng)
-        for name in self.columns:
-            values = getattr(cohort, name)
-            kept = self.kept.setdefault(name, np.zeros(3, values.dtype))
-            kept[: values.size] = values
-        return Cohort(**{name: self.kept[name][: cohort.client.size] for name in self.columns})
-
-
-STALE = {
-    "crowd": {"clients": 12},
-    "rounds": {"count": 16, "policy": {"kind": "deadline", "deadline_s": 0.5}, "late": {"kind": "stale"}},
-}
-
-
-def test_a_selector_may_use_its_arrays_again():
-    """Late clients of earlier rounds are in flight while the arrays change: rows and weights are those of copies."""
-    fresh, same = (lies.run({**STALE, "selector": kind()}) for kind in (FreshArrays, SameArrays))
-    assert fresh.participations.equals(same.participations)
-    stale = fresh.column("participations", "staleness")
-    assert np.nansum(stale > 0) > 5, "there are stale updates, whose weights were at stake"
-
-
-@pytest.mark.parametrize("kind", [FreshArrays, SameArrays])
-def test_the_check_of_selectors_sees_the_copies_too(kind):
-    check_selector(kind, clients=12, rounds=8)

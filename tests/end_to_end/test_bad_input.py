@@ -264,17 +264,6 @@ def test_wrong_command_lines(case, fedsim, folder):
     assert not (folder / "runs").exists(), "nothing is written before everything is checked"
 
 
-def test_a_pipe_is_refused_without_waiting(fedsim, folder):
-    os.mkfifo(folder / "pipe.csv")
-    is_refused(fedsim("check", "pipe.csv"), "a pipe or a device")
-    where = {
-        "crowd.placement": "{kind = 'file', path = 'pipe.csv'}",
-        "devices.availability": "{kind = 'traces', path = 'pipe.csv'}",
-    }
-    for path, value in where.items():
-        is_refused(fedsim("run", "tiny.toml", "--set", f"{path}={value}"), "pipe")
-
-
 def test_traces_beyond_the_clock_are_refused(fedsim, folder):
     np.savez(folder / "late.npz", offset=[0, 1], start_s=[1e17], end_s=[1e17 + 64], period_s=[1e18])
     value = "{kind = 'traces', path = 'late.npz'}"

@@ -6,6 +6,7 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.learning import MemoryStore
 from fedsim.simulation import Simulation
+from tests.support.families import by_default
 from tests.support.worlds import CountingLearner, FirstWanted, serve
 
 SCENARIO = """
@@ -66,7 +67,7 @@ def test_bits_in_the_records_and_times_follow_the_compression(compression: objec
     np.testing.assert_allclose(up_s / down_s, up_bits / (32 * NUMBERS))
 
 
-@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("rule", by_default(sorted(RULES), ["stale", "fedbuff", "edges"]))
 def test_with_every_rule_a_run_repeats_and_a_shorter_one_is_resumed(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Every model is kept, however long the machine takes to put one into the store.
     monkeypatch.setattr("fedsim.learning.lineage.known._LONGEST_S", 0.0)

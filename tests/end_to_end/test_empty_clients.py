@@ -9,6 +9,8 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
 from fedsim.learning import MLP, FedAvg, LocalTraining, TrainingSetup
+from fedsim.learning.steps.contracts import StepRun
+from fedsim.learning.steps.listed import Steps
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.streams import Streams
 from tests.support.plain_learner import LAYOUT, HalfWay
@@ -92,6 +94,7 @@ def test_with_batch_normalisation_one_sample_is_none() -> None:
             setup,
             rows=rows,
             layout=layout,
+            steps=Steps({}, StepRun(3, Streams(0), layout=layout)),
             executor=HalfWay([[0]]),
             server=FedAvg(),
             allow_empty=allow_empty,

@@ -11,7 +11,7 @@ from fedsim.history import Recorder
 from fedsim.network.medium.disciplines import FirstCome
 from fedsim.results import report
 from fedsim.rounds import Deadline, Edges, WaitForAll
-from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Drop, Stale
@@ -336,7 +336,7 @@ tenths = st.integers(1, 60).map(lambda tenth: tenth / 10)
 
 
 @given(st.lists(st.tuples(tenths, tenths, tenths), min_size=1, max_size=5), tenths, st.integers(1, 3))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=60)
 def test_where_rounds_are_alike_the_prediction_is_what_a_run_with_that_deadline_does(lines, deadline_s, count):
     """Times of their own and everybody in every round: later rounds are not changed by a deadline in earlier ones."""
     world = [list(one) for one in zip(*lines, strict=True)]

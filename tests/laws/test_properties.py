@@ -133,7 +133,7 @@ def impatience():
 
 
 @given(worlds())
-@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 def test_laws_of_all_rounds(world):
     history, selector, learner, ledger = run(world)
     rows = history.participations.to_pylist()
@@ -276,6 +276,7 @@ for text in json.load(sys.stdin):
 """
 
 
+@pytest.mark.slow
 def test_equal_scenarios_give_equal_histories_in_another_process_and_under_another_hash_seed():
     chosen = list(scenarios())
     here = [str(tables(simulate(scenario))) for scenario in chosen]

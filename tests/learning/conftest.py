@@ -6,6 +6,7 @@ import torch
 from fedsim.learning import Supervised, TrainingRun
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.streams import Streams
+from tests.support.plain_learner import releasing
 from tests.support.tiny_images import Tiny
 
 
@@ -19,7 +20,7 @@ def make_learner():
     def make(clients=6, seed=3, mechanism=None, store=None, **settings):
         table = {"data": Tiny(), "model": {"hidden": [5]}, **settings}
         learner = Supervised.model_validate(table).build(
-            TrainingRun(clients, Streams(seed), mechanism=mechanism, store=store)
+            TrainingRun(clients, Streams(seed), parts=releasing(mechanism), store=store)
         )
         assert isinstance(learner, SupervisedLearner)
         return learner

@@ -36,6 +36,7 @@ def scenario(**changes):
     return Scenario(**{**TABLES, **changes})
 
 
+@pytest.mark.slow
 def test_a_what_if_in_another_process_imports_neither_torch_nor_scikit_learn(tmp_path):
     slow = {"compute": {"kind": "rate", "samples_per_s": 5.0}}
     first = Simulation(scenario(), store=tmp_path)

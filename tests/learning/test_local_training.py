@@ -37,7 +37,7 @@ def walk(local, samples, work, smallest):
     return (epoch * (3 * local.epochs))[: max(1, wanted)]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(local=LOCALS, samples=st.integers(2, 40), work=st.floats(0.01, 3.0), smallest=st.sampled_from([1, 2]))
 def test_arithmetic_of_work_agrees_with_walking_through_it(local, samples, work, smallest):
     sizes = walk(local, samples, work, smallest)

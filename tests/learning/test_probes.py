@@ -9,6 +9,8 @@ from fedsim.learning import MLP, FedAvg, LocalTraining, MemoryStore
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.models.flat_module import build_flat
+from fedsim.learning.steps.contracts import StepRun
+from fedsim.learning.steps.listed import Steps
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -28,10 +30,12 @@ class Dropped(Component):
 
 def make(data, model=None, store=None, rows=None):
     setup = TrainingSetup(model or MLP(hidden=()), data, LocalTraining(learning_rate=0.3), seed=1)
+    layout = build_flat(setup.model, data.shape, data.classes, 1).layout
     return SupervisedLearner(
         setup,
         rows=rows or ROWS,
-        layout=build_flat(setup.model, data.shape, data.classes, 1).layout,
+        layout=layout,
+        steps=Steps({}, StepRun(len(rows or ROWS), Streams(3), layout=layout)),
         executor=SequentialExecutor(setup),
         server=FedAvg(),
         streams=Streams(3),

@@ -17,7 +17,7 @@ def test_learning_nothing_counts_versions_only():
     update = one_update(learner, model, 1, Release(0.1, 1))
     following = learner.aggregate(model, [update], np.ones(1))
     assert (model.version, following.version) == (0, 1)
-    assert learner.evaluate(following) is None
+    assert learner.start_evaluation(following) is None
     assert np.isnan(losses(learner, [update])).tolist() == [True]
     assert learner.work_samples(np.array([2, 0]), np.array([0.5, 1.0])).tolist() == [20, 40]
     unknown = LEARNERS.make("none")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,6 +11,7 @@ from fedsim import Scenario, read_run, run
 from fedsim.errors import RunError
 from fedsim.history.schema import FORMAT_VERSION
 from fedsim.history.schema import TABLES as SCHEMAS
+from fedsim.results import recording
 from fedsim.results.folder import RunFolder
 from tests.support.run_folders import LEARNING, rewrite
 from tests.support.short_runs import TIMING
@@ -24,6 +26,23 @@ SCENARIO = TIMING.replace(
         "rounds.count": 4,
     }
 )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return the folder of a finished run without figures, which no test changes."""
+    folder = tmp_path_factory.mktemp("made") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("draw", "draw_durations"):
+            patch.setattr(recording, name, lambda *_, **__: None)
+        run(SCENARIO, folder)
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, no_figures):
+    """Return a copy of it."""
+    return shutil.copytree(made, tmp_path / "run")
 
 
 def test_a_finished_run_holds_everything(tmp_path):
@@ -59,15 +78,14 @@ def test_a_finished_run_holds_everything(tmp_path):
     assert summary["simulated_s"] == pytest.approx(history.column("rounds", "duration_s").sum())
 
 
-def test_the_same_scenario_may_be_run_again_and_another_may_not(tmp_path):
-    run(SCENARIO, tmp_path / "run")
-    run(SCENARIO, tmp_path / "run")
+def test_the_same_scenario_may_be_run_again_and_another_may_not(folder):
+    run(SCENARIO, folder)
     other = SCENARIO.replace({"selector.cohort": 2})
     with pytest.raises(RunError, match="holds a run of another scenario"):
-        run(other, tmp_path / "run")
-    assert read_run(tmp_path / "run").column("rounds", "selected").tolist() == [3] * 4, "nothing was touched"
-    run(other, tmp_path / "run", replace=True)
-    assert read_run(tmp_path / "run").column("rounds", "selected").tolist() == [2] * 4
+        run(other, folder)
+    assert read_run(folder).column("rounds", "selected").tolist() == [3] * 4, "nothing was touched"
+    run(other, folder, replace=True)
+    assert read_run(folder).column("rounds", "selected").tolist() == [2] * 4
 
 
 class Secretive:
@@ -83,10 +101,11 @@ class Secretive:
         pass
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_runs_of_objects_that_cannot_be_told_apart_do_not_replace_each_other(tmp_path):
-    run(SCENARIO.replace({"selector": Secretive(2)}), tmp_path / "run")
+    run(TIMING.replace({"selector": Secretive(2), "rounds.count": 4}), tmp_path / "run")
     with pytest.raises(RunError, match="replace that run with --force"):
-        run(SCENARIO.replace({"selector": Secretive(3)}), tmp_path / "run")
+        run(TIMING.replace({"selector": Secretive(3), "rounds.count": 4}), tmp_path / "run")
     assert read_run(tmp_path / "run").column("rounds", "selected").tolist() == [3] * 4
 
 
@@ -99,35 +118,32 @@ def test_runs_of_objects_that_cannot_be_told_apart_do_not_replace_each_other(tmp
         ("participations.parquet", None),
     ],
 )
-def test_a_damaged_folder_is_refused_with_the_file_named(file, content, tmp_path):
-    run(SCENARIO, tmp_path / "run")
+def test_a_damaged_folder_is_refused_with_the_file_named(file, content, folder):
     if content is None:
-        (tmp_path / "run" / file).unlink()
+        (folder / file).unlink()
     else:
-        (tmp_path / "run" / file).write_bytes(content)
+        (folder / file).write_bytes(content)
     with pytest.raises(RunError, match="run"):
-        read_run(tmp_path / "run")
+        read_run(folder)
 
 
-def test_parquet_of_another_shape_is_refused(tmp_path):
-    run(SCENARIO, tmp_path / "run")
-    (tmp_path / "run" / "rounds.parquet").write_bytes((tmp_path / "run" / "evaluations.parquet").read_bytes())
+def test_parquet_of_another_shape_is_refused(folder):
+    (folder / "rounds.parquet").write_bytes((folder / "evaluations.parquet").read_bytes())
     with pytest.raises(RunError, match=r"rounds\.parquet: cannot be read"):
-        read_run(tmp_path / "run")
+        read_run(folder)
 
 
 @pytest.mark.parametrize(
     ("change", "problem"), [("late", "it lacks the column late"), (None, "there is no column own")]
 )
-def test_a_table_with_other_columns_is_refused(change, problem, tmp_path):
-    run(SCENARIO, tmp_path / "run")
-    file = tmp_path / "run" / "rounds.parquet"
+def test_a_table_with_other_columns_is_refused(change, problem, folder):
+    file = folder / "rounds.parquet"
     table = pq.read_table(file)
     table = table.append_column("own", table.column("round")) if change is None else table.drop_columns(change)
     pq.write_table(table, file)
-    rewrite(tmp_path / "run", written={})
+    rewrite(folder, written={})
     with pytest.raises(RunError, match=rf"rounds\.parquet: .* {problem}"):
-        read_run(tmp_path / "run")
+        read_run(folder)
 
 
 @pytest.mark.parametrize("unfinished", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -139,25 +155,23 @@ def test_a_table_with_other_columns_is_refused(change, problem, tmp_path):
         (FORMAT_VERSION + 1, "by a newer version of fedsim: its format is 9, and"),
     ],
 )
-def test_a_folder_of_another_format_is_refused_and_may_be_replaced(version, words, unfinished, tmp_path):
+def test_a_folder_of_another_format_is_refused_and_may_be_replaced(version, words, unfinished, folder):
     """The sentence comes before the checksum, which the first formats did not have."""
-    run(SCENARIO, tmp_path / "run")
     changes = {"status": "running"} if unfinished else {}
-    rewrite(tmp_path / "run", *(["format"] if version is None else []), **changes, format=version)
+    rewrite(folder, *(["format"] if version is None else []), **changes, format=version)
     expected = rf"run/run\.json: the folder was written {words} this version reads {FORMAT_VERSION}$"
     for use in (read_run, lambda folder: run(SCENARIO, folder)):
         with pytest.raises(RunError, match=expected):
-            use(tmp_path / "run")
-    run(SCENARIO, tmp_path / "run", replace=True)
-    assert read_run(tmp_path / "run").rounds.num_rows == SCENARIO.rounds.count
+            use(folder)
+    run(TIMING, folder, replace=True)
+    assert read_run(folder).rounds.num_rows == TIMING.rounds.count
 
 
 @pytest.mark.parametrize("version", ["7", 7.0, True, None])
-def test_a_format_that_is_no_whole_number_is_damage(version, tmp_path):
-    run(SCENARIO, tmp_path / "run")
-    rewrite(tmp_path / "run", format=version)
+def test_a_format_that_is_no_whole_number_is_damage(version, folder):
+    rewrite(folder, format=version)
     with pytest.raises(RunError, match=r"run\.json: is damaged: format"):
-        read_run(tmp_path / "run")
+        read_run(folder)
 
 
 def test_a_run_records_what_was_in_the_files_it_read(tmp_path):

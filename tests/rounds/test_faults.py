@@ -18,8 +18,8 @@ from fedsim.rounds import Deadline, Edges, Run, WaitForAll, Workload
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.contract import Effects
-from fedsim.rounds.effects.outages import Outages
-from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.effects.faults.outages import Outages
+from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
@@ -451,7 +451,7 @@ def down_in(intervals, start_s, end_s):
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(times, times, times, ups, ups), min_size=1, max_size=4), st.floats(2.0, 12.0))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_each_client_follows_its_own_faults(lines, deadline_s):
     """An oracle that walks through the phases of each client by itself; the audit checks the run."""
     down, work, up, crashes, outages = map(list, zip(*lines, strict=True))

@@ -11,8 +11,7 @@ FEATURES = re.compile(
 ROOMS = {"effects", "hierarchy", "secure"}
 # Files about one feature or several, which the list of effects is to take over; the aim is none.
 ABOUT_FEATURES = {
-    *("faults.py", "workload.py"),
-    *(f"audit/{name}.py" for name in ("audit", "carried", "energy", "refusal")),
+    "workload.py",
     *(f"server/{name}.py" for name in ("charges", "context", "declared", "loads", "nobody", "oracle", "questions")),
 }
 

@@ -9,6 +9,7 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import DataError
+from fedsim.learning.data.datasets import Dataset
 from tests.support.study_commands import SCENARIOS, command
 
 
@@ -59,14 +60,26 @@ def test_the_method_has_the_papers_numbers(experiments):
 
 
 def test_lines_of_settings_by_hand(experiments):
-    results, numbers = import_module("results"), import_module("run_numbers")
+    lines_of = import_module("results").lines_of
+    found = {"1-m10": {"fedsampling": [70.0, 72.0]}, "3-m10": {"fedsampling": [75.0]}}
+    assert lines_of(found) == {"M = 10": {1.0: [70.0, 72.0], 3.0: [75.0]}}
+    assert lines_of({"4": {"fedavg": [60.0]}}) == {"FedAvg": {4.0: [60.0]}}
 
-    def ended(accuracy):
-        return numbers.Measured(None, numbers.RunNumbers(accuracy, 0.0, None, 0.0, 0.0, 0.0, 0.0, 0.0))
 
-    found = {"1-m10": {"fedsampling": [ended(70.0), ended(72.0)]}, "3-m10": {"fedsampling": [ended(75.0)]}}
-    assert results.lines_of(found) == {"M = 10": {1.0: [70.0, 72.0], 3.0: [75.0]}}
-    assert results.lines_of({"4": {"fedavg": [ended(60.0)]}}) == {"FedAvg": {4.0: [60.0]}}
+def test_bars_begin_at_nothing(experiments):
+    results = import_module("results")
+    figure = results.figure_of(experiments.EXPERIMENTS["fig3"], {"all": {"fedavg": [82.0, 84.0]}})
+    assert figure.axes[0].get_ylim() == (0.0, 100.0)
+
+
+def test_the_validation_set_is_the_end_of_the_training_set(experiments, monkeypatch):
+    rates = import_module("rates")
+    whole = Dataset(
+        np.zeros((10_003, 2), np.float32), np.arange(10_003) % 2, np.ones((1, 2), np.float32), np.zeros(1, int)
+    )
+    monkeypatch.setattr(rates.FashionMNIST, "load", lambda *_: whole)
+    found = rates.WithValidation().load()
+    assert (len(found.train_x), found.test_y.tolist()) == (3, whole.train_y[3:].tolist())
 
 
 def test_ag_news_is_read_as_mind(experiments, tmp_path):
@@ -105,8 +118,9 @@ def test_the_command_runs_and_finds_its_runs_again(tmp_path):
     )
     again = command("fedsampling/results.py", tmp_path, *options, "--thin")
     assert (tmp_path / "out" / "table.md").read_text() == table.replace("--seeds 2", "--seeds 2 --thin")
-    assert "fig5-here-all fedsampling" in again, "its curves need its tables"
-    assert "fig6-here-1-m10" not in again, "its numbers are known"
+    assert again
+    tables = {path.parent.name for path in (tmp_path / "out" / "runs").rglob("tables.arrows")}
+    assert tables == {f"fig5-here-seed-{seed}" for seed in (0, 1)}, "its curves need its tables"
     assert str(tmp_path) not in table
 
 

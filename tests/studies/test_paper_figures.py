@@ -39,10 +39,14 @@ SETTINGS = {
 }
 
 
+def scenario(experiment, method, seed=0):
+    return experiment.base.replace({"seed": experiment.base.seed + seed, **experiment.methods[method].changes})
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings_of_pause_are_those_of_the_authors_runs(name, pause):
     (experiment,) = (one for one in pause.EXPERIMENTS if one.name == name)
-    found = experiment.scenario("sa-pause", 0).describe()
+    found = scenario(experiment, "sa-pause").describe()
     selector, privacy = found["selector"], found["privacy"]
     assert SETTINGS[name] == (
         *(found["crowd"]["clients"], selector["cohort"], privacy["budget"]["epsilon"]),
@@ -51,21 +55,26 @@ def test_settings_of_pause_are_those_of_the_authors_runs(name, pause):
         found["seed"],
     )
     assert (privacy["budget"]["eta"], found["rounds"]["until_s"], selector["tau_min_s"]) == (0.04, 600.0, 0.05)
-    kappas = [experiment.scenario(method, 0).describe()["selector"]["kappa"] for method in ("sa-pause", "sa-pause-30")]
+    kappas = [scenario(experiment, method).describe()["selector"]["kappa"] for method in ("sa-pause", "sa-pause-30")]
     assert kappas == [70.0, 30.0]
 
 
 def test_every_figure_of_pause_has_its_baselines(pause):
     assert sorted(pause.FIGURES) == [2, 3, 4, 5, 6, 7, 8, 9]
     for experiment in pause.EXPERIMENTS:
-        kinds = {name: experiment.scenario(name, 2).describe()["selector"]["kind"] for name in experiment.methods}
+        kinds = {name: scenario(experiment, name).describe()["selector"]["kind"] for name in experiment.methods}
         assert kinds["clustered"] == "clustered-size"
         assert (kinds["all"], kinds["all-open"], kinds["fastest"]) == ("all", "all", "fastest")
-        assert experiment.scenario("all-open", 0).privacy is None
-        assert experiment.scenario("all", 2).seed == experiment.scenario("pause", 0).seed + 2
-        equal = experiment.scenario("all", 0).describe()["learning"]["split"]["kind"] == "equal"
+        assert scenario(experiment, "all-open").privacy is None
+        equal = scenario(experiment, "all").describe()["learning"]["split"]["kind"] == "equal"
         assert experiment.methods["random"].in_paper is equal  # section V-A
         assert experiment.methods["pause"].in_paper is (experiment.name in {"fig2", "fig4"})
+
+
+def test_the_network_of_section_v_for_mnist(pause):
+    """Convolutions 80 + 1,168 + 4,640, their normalisations 16 + 32 + 64, dense layers 1,056 + 528 + 170."""
+    module = import_module("paper_models").PaperMnist().build((1, 28, 28), 10)
+    assert sum(part.numel() for part in module.parameters()) == 7754
 
 
 # Learning rate, local epochs, batch size and clients of Table 1.
@@ -141,6 +150,7 @@ def test_the_least_involved_are_taken_first(fedsuv):
     assert cohorts == {(2, 4, 8), (4, 8, 9)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name"), [("least_involved", "LeastInvolved"), ("other_features", "EachAnArm")])
 def test_selectors_of_the_study_fulfil_the_contract(fedsuv, module, name):
     check_selector(lambda: getattr(import_module(module), name)(3))
@@ -189,8 +199,8 @@ def test_figures_of_pause_run_and_are_found_again(tmp_path):
     table = (tmp_path / "out" / "table.md").read_text()
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"runs", "table.md", "fig6.png", "fig7.png"}
     assert table.count("\n| ") == 4  # heads, rule, two methods
-    seeds = {method: len(list((tmp_path / "out/runs/fig6" / method).iterdir())) for method in ("all-open", "sa-pause")}
-    assert seeds == {"all-open": 1, "sa-pause": 2}
+    seeds = {row["method"]: row["seeds"] for row in import_module("paper_runs.tables").tables_of(table)[0]}
+    assert seeds == {"all users, no privacy": "1", "SA-PAUSE": "2"}
     assert table in first
     again = command("pause/figures.py", tmp_path, *options)
     assert again == first
@@ -211,7 +221,6 @@ def test_tables_of_fedsuv_run(tmp_path):
 def test_a_task_without_data_stands_in_the_table_with_the_reason(tmp_path, fedsuv):
     tables, runs = import_module("tables"), import_module("paper_runs.runs")
     setting = tables.Setting("femnist_resnet18", "yogi", "steps")
-    asked = runs.PaperRun(setting.name, "fedavg", setting.scenario("fedavg", 0, {}))
-    text = tables.part_of(setting, [runs.Ended(asked, tmp_path, 0.0, "femnist is not in x")] * 2, tmp_path)
+    text = tables.part_of(setting, runs.Ended(None, {}, {}, ["DataError: femnist is not in x"]), tmp_path)
     assert "ResNet-18 on FEMNIST" in text
-    assert text.count("Skipped (`fedsim data` tells more): femnist is not in x") == 1
+    assert text.count("DataError: femnist is not in x") == 1

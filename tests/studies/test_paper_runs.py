@@ -1,62 +1,42 @@
-"""Runs of papers: a folder for each, found again, skipped where data are absent; curves and tables by hand."""
+"""Runs of papers: studies that are found again, told where data are absent; curves and tables by hand."""
 
 import math
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from paper_runs import command, curves, runs, tables
 
+from fedsim.errors import FedsimError
+from fedsim.studies.running.engine import Engine
 from tests.support.short_runs import TIMING
 
 
-def timing(seed=0, **changes):
-    return TIMING.replace({"seed": seed, "rounds.count": 10, "selector.cohort": 2, **changes})
+def timing(**changes):
+    return TIMING.replace({"rounds.count": 10, "selector.cohort": 2, **changes})
 
 
 def test_runs_that_have_ended_are_found_again(tmp_path):
-    asked = [runs.PaperRun("fig", "uniform", timing(seed)) for seed in (0, 1)]
-    lines = []
-    first = runs.run_all(asked, tmp_path, tell=lines.append)
-    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("run.json")}
-    again = runs.run_all(asked, tmp_path, tell=lines.append)
-    assert again == first
-    assert len(written) == 2
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("run.json")} == written
-    assert lines[0].startswith("[1/2] fig uniform seed 0: ")
-    assert len(lines) == 4
-    assert [one.history().rounds.num_rows for one in again] == [10, 10]
+    methods = {"uniform": {}, "fastest": {"selector.kind": "fastest"}}
+    first = runs.run_methods(timing(), methods, [3, 4], tmp_path / "fig", Engine(jobs=1))
+    written = (tmp_path / "fig" / "index.jsonl").stat().st_mtime_ns
+    again = runs.run_methods(timing(), methods, [3, 4], tmp_path / "fig", Engine(jobs=1))
+    assert (tmp_path / "fig" / "index.jsonl").stat().st_mtime_ns == written
+    assert list(again.runs) == ["uniform", "fastest"]
+    assert [one.seed for one in again.runs["fastest"]] == [3, 4]
+    assert all(
+        one.rounds.equals(other.rounds) for one, other in zip(first.runs["fastest"], again.runs["fastest"], strict=True)
+    )
+    assert set(again.cpu_s) == {"uniform", "fastest"}
+    assert again.told() == []
 
 
-def test_another_scenario_has_another_folder(tmp_path):
-    one = runs.PaperRun("fig", "uniform", timing())
-    other = runs.PaperRun("fig", "uniform", runs.scaled(timing(), 0.25))
-    assert other.scenario.rounds.count == 2
-    assert one.folder(tmp_path) != other.folder(tmp_path)
-    assert one.folder(tmp_path).parent == other.folder(tmp_path).parent == tmp_path / "fig" / "uniform"
-
-
-@pytest.mark.slow
-def test_workers_give_the_same_runs_in_the_same_order(tmp_path):
-    asked = [runs.PaperRun("fig", "uniform", timing(seed)) for seed in range(3)]
-    here = runs.run_all(asked, tmp_path / "here", tell=lambda _: None)
-    there = runs.run_all(asked, tmp_path / "there", workers=2, tell=lambda _: None)
-    for one, other in zip(here, there, strict=True):
-        assert one.run == other.run
-        assert one.history().rounds.equals(other.history().rounds)
-
-
-def test_absent_data_skip_a_run_with_the_command_that_fetches_them(tmp_path):
-    asked = runs.PaperRun("fig", "uniform", timing(learning={"kind": "supervised", "data": {"kind": "cifar-100"}}))
-    (skipped,) = runs.run_all([asked], tmp_path / "out", data_dir=tmp_path, store=tmp_path / "s", tell=lambda _: None)
-    assert "fedsim data cifar-100 --download" in skipped.skipped
-    assert skipped.wall_s == 0.0
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "..", "Fig", "-x"])
-def test_names_that_are_no_folders_are_refused(name):
-    with pytest.raises(ValueError, match="not allowed as a name"):
-        runs.PaperRun(name, "uniform", timing()).folder(Path("out"))
+def test_absent_data_are_told_with_the_command_that_fetches_them(tmp_path):
+    base = timing(learning={"kind": "supervised", "data": {"kind": "cifar-100"}})
+    engine = Engine(jobs=1, data_dir=tmp_path, store=tmp_path / "s")
+    ended = runs.run_methods(base, {"uniform": {}}, [0], tmp_path / "out", engine)
+    assert ended.runs == {}
+    assert "fedsim data cifar-100 --download" in ended.told()[0]
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, 1.5, math.nan])
@@ -76,28 +56,13 @@ class Curve:
         return self.found
 
 
-def test_mean_curves_by_hand(monkeypatch):
-    monkeypatch.setattr(curves, "POINTS", 5)
-    panel = curves.Panel("time", "accuracy")
-    at, mean, deviation = curves.mean_curve(
-        [Curve([0, 2, 4], [0.1, 0.5, 0.9]), Curve([1, 3, 9], [0.2, 0.4, 0.8])], panel
-    )
-    assert at.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
-    assert mean[1:] == pytest.approx([0.15, 0.35, 0.45, 0.65])
-    assert math.isnan(mean[0])  # the second run knows nothing before 1
-    assert deviation[2] == pytest.approx(np.std([0.5, 0.2], ddof=1))
-    at, mean, deviation = curves.mean_curve([Curve([1, 3], [0.2, 0.4])], panel)
-    assert (at.tolist(), mean.tolist()) == ([1.0, 3.0], [0.2, 0.4])
-    assert np.isnan(deviation).all()
-
-
 def test_figures_have_a_curve_for_each_method_with_runs():
-    panel = curves.Panel("time", "leakage", labels=("s", "epsilon"), until=7.0)
+    panel = curves.Panel("time", "accuracy", labels=("s", "accuracy"), target=0.5)
     figure = curves.draw({"a": [Curve([1, 2], [3, 4])], "b": [], "c": [Curve([1, 2], [1, 1])] * 2}, panel)
     (axes,) = figure.axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "c"]
-    assert axes.get_xlim() == (0.0, 7.0)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("s", "epsilon")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "c", "target 50 %"]
+    assert axes.get_xlim()[0] == axes.get_ylim()[0] == 0.0
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("s", "accuracy")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +86,7 @@ def test_tables_are_written_whole(tmp_path):
 
 
 def test_common_options(capsys):
-    parser = command.options("About.", "runs/x", ["one", "two"])
+    parser = command.options("About.", "runs/x", {"one": "One", "two": "Two"})
     found = parser.parse_args(["--scale", "0.1", "--seeds", "3", "--workers", "1", "--set", "a.b=2", "--set", "c=x"])
     assert (found.scale, found.seeds, found.workers, found.executor) == (0.1, 3, 1, "auto")
     assert found.methods == ["one", "two"]
@@ -133,5 +98,44 @@ def test_common_options(capsys):
 
 
 def test_the_command_of_a_table_names_no_folder_of_the_machine():
-    given = ["--store", "/a", "--scale", "0.1", "--out=/b", "--data-dir", "/c", "--set", "a.b=[1, 2]"]
+    given = ["--store", "/a", "--scale", "0.1", "--out=/b", "--workers", "2", "--repeat", "--set", "a.b=[1, 2]"]
     assert command.command_line("x.py", given) == "python x.py --scale 0.1 --set 'a.b=[1, 2]'"
+
+
+def test_what_is_not_allowed_ends_in_a_sentence(monkeypatch):
+    def main():
+        command.changes(SimpleNamespace(set=["a.b"]))
+
+    monkeypatch.setattr("sys.argv", ["x.py"])
+    with pytest.raises(FedsimError):
+        main()
+    with pytest.raises(SystemExit, match=r"x\.py: .*a\.b"):
+        command.in_words(main)
+
+
+PAGE = """
+Text: `python x.py --seeds
+3`.
+
+| method | a % | b |
+|---|---|---|
+| one | 5.0 +- 1.0 | 1,000 |
+| two | never | 3 |
+
+`python x.py --seeds 5`
+"""
+
+
+def test_recorded_values_beside_new_ones_by_hand():
+    """Student with 4 degrees of freedom: 2.776 times the root of (1 + 1) / 3 is 2.27."""
+    old = tables.recorded(PAGE, "python x.py --seeds 3")
+    assert [row["method"] for row in old] == ["one", "two"]
+    assert tables.recorded(PAGE, "python x.py") is None
+    new = [{"method": "one", "a %": "7.2 +- 1.0", "b": "1001"}, {"method": "three", "a %": "1.0"}]
+    first, second = tables.tables_of(tables.repeated(old, new, 3))[0]
+    assert (first["difference"], first["tolerance of 3 seeds"]) == ("+2.2", "2.3, within")
+    assert (second["recorded"], second["difference"]) == ("1,000", "+1")
+    assert second["tolerance of 3 seeds"] == "one seed tells none"
+    new[0]["a %"] = "7.3 +- 1.0"
+    assert "OUTSIDE" in tables.repeated(old, new, 3)
+    assert "No row" in tables.repeated(old, [{"method": "x", "a %": "1"}], 3)

@@ -17,8 +17,7 @@ from tests.support.study_commands import SCENARIOS, printed
 
 STUDIES = {
     "fig1.py": ([], {"fig1.png"}),
-    "annealing.py": (["--walks", "2", "--iterations", "100", "--rounds", "5"], {"best_set.png", "gap.png"}),
-    "regret.py": (["--rounds", "30", "--seeds", "2"], {"regret.png", "regret_paper_weights.png"}),
+    "regret.py": (["--rounds", "30", "--seeds", "2"], {"regret.png", "regret_paper.png"}),
 }
 
 
@@ -35,6 +34,14 @@ def test_study_runs_and_draws(name, tmp_path):
     options, figures = STUDIES[name]
     assert "PAUSE" in printed(f"pause/{name}", tmp_path, *options, "--out", tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == figures
+
+
+@pytest.mark.slow
+def test_annealing_prints_its_tables(tmp_path):
+    told = printed("pause/annealing.py", tmp_path, "--walks", "2", "--iterations", "100", "--rounds", "5")
+    assert all(
+        title in told for title in ("Chance of the best", "Energy gap in %", "in its own run", "Mean round time")
+    )
 
 
 @pytest.mark.slow
@@ -77,12 +84,14 @@ def test_expected_smallest_reward_against_a_sample(modules):
 
 def test_regret_is_nothing_for_the_genie_and_never_falls_by_its_measure(modules):
     regret = modules("regret")
-    for setting in regret.settings():
-        genie = regret.follow(setting, "Genie", 60, seed=0)
-        uniform = regret.follow(setting, "uniform", 60, seed=0)
+    for name, setting in regret.settings().items():
+        genie = regret.follow(name, "Genie", 60, seed=0)
+        uniform = regret.follow(name, "uniform", 60, seed=0)
         assert genie.agreed[-1] == 60
         assert np.all(genie.by_measure == 0)
         assert np.all(np.diff(uniform.by_measure) >= -1e-12)
+        assert np.all(np.diff(uniform.short) >= -1e-12)  # of the policy's set, to the best of all sets
+        assert np.all(np.diff(uniform.short - uniform.regret) >= -1e-12)  # of the Genie's set
         assert uniform.by_measure[-1] > 5
         assert np.all(uniform.regret < next(iter(setting.bounds(np.arange(1.0, 61.0)).values())))
 
@@ -90,14 +99,15 @@ def test_regret_is_nothing_for_the_genie_and_never_falls_by_its_measure(modules)
 @pytest.mark.slow
 def test_regret_of_uniform_selection_worked_out_again(modules):
     """By enumeration and quadrature, from the cohorts alone; where sets tie by (10) the Genie may take any of them."""
-    rounds, setting = modules("array_rounds"), modules("regret").settings()[1]
+    rounds, setting = modules("array_rounds"), modules("regret").settings()["paper"]
     crowd, n, m = setting.crowd, 12, 3
-    run = modules("regret").follow(setting, "uniform", n, seed=4)
+    run = modules("regret").follow("paper", "uniform", n, seed=4)
     mu = [expected_by_quadrature(centre_s, 0.05, 0.05) for centre_s in crowd.centre_s]
+    smallest = {s: expected_smallest(crowd.centre_s[list(s)]) for s in itertools.combinations(range(12), m)}
     times = [0] * 12
     played = rounds.play(setting.policies()["uniform"](), crowd, n, seed=4)
-    gained = (np.diff(column, prepend=0.0) for column in (run.by_measure, run.regret, run.reward))
-    for t, (one, lost, regret, reward) in enumerate(zip(played, *gained, strict=True), start=1):
+    gained = (np.diff(column, prepend=0.0) for column in (run.by_measure, run.regret, run.reward, run.short))
+    for t, (one, lost, regret, reward, short) in enumerate(zip(played, *gained, strict=True), start=1):
         missing = [m / 12 - count / max(t - 1, 1) for count in times]
         g = [math.copysign(short**2, short) for short in missing]
         # (6) and (7): of a budget of 1 the i-th time costs (e^0.04 - 1) e^(-0.04 i).
@@ -105,15 +115,13 @@ def test_regret_of_uniform_selection_worked_out_again(modules):
         bonus = [(100 * g[k] + 5 * p[k]) / m for k in range(12)]
         measure = {s: min(mu[k] for k in s) + sum(bonus[k] for k in s) for s in itertools.combinations(range(12), m)}
         own, best = tuple(one.members.tolist()), max(measure.values())
-        earned = sum(bonus[k] for k in own) + expected_smallest(crowd.centre_s[list(own)])
-        could = [
-            sum(bonus[k] for k in s) + expected_smallest(crowd.centre_s[list(s)])
-            for s, value in measure.items()
-            if value > best - 1e-3
-        ]
+        earned = sum(bonus[k] for k in own) + smallest[own]
+        could = [sum(bonus[k] for k in s) + smallest[s] for s, value in measure.items() if value > best - 1e-3]
         assert lost == pytest.approx(best - measure[own], abs=1e-3)
         assert min(could) - earned - 2e-3 < regret < max(could) - earned + 2e-3
         assert reward == pytest.approx(earned, abs=1e-3)
+        most = max(sum(bonus[k] for k in s) + smallest[s] for s in measure)
+        assert short == pytest.approx(most - earned, abs=1e-3)
         for k in own:
             times[k] += 1
 
@@ -130,7 +138,7 @@ def expected_smallest(centre_s, std_s=0.05, floor_s=0.05):
 
 
 def test_means_errors_and_fits_by_hand(modules):
-    curves = modules("regret_curves")
+    curves = modules("regret")
     mean, error = curves.mean_and_error([np.array([1.0, 2.0]), np.array([3.0, 2.0])])
     assert (mean.tolist(), error.tolist()) == ([2.0, 2.0], [pytest.approx(1.0), 0.0])
     n = np.arange(1.0, 1001)

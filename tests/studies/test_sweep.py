@@ -23,12 +23,14 @@ GRID = {"selector.cohort": [1, 3]}
 
 
 def quiet(base=BASE, grid=GRID, **what):
-    return sweep(base, grid, **{"seeds": 2, "jobs": 2, "quiet": True, **what})
+    return sweep(base, grid, **{"seeds": 2, "jobs": 1, "quiet": True, **what})
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    return quiet(out=tmp_path_factory.mktemp("study"), horizon=60.0, metrics=["time_to_9updates", "mean_round_s"])
+    return quiet(
+        jobs=2, out=tmp_path_factory.mktemp("study"), horizon=60.0, metrics=["time_to_9updates", "mean_round_s"]
+    )
 
 
 def test_runs_are_those_by_themselves(study):
@@ -111,7 +113,7 @@ def test_a_torn_index_loses_its_last_line_alone(study, tmp_path):
     left = Records(tmp_path)
     lost = [point for point in study.study.points if left.done(point.digest) is None]
     assert len(lost) <= 1
-    again = sweep(study.study, out=tmp_path, quiet=True)
+    again = sweep(study.study, out=tmp_path, quiet=True, jobs=1)
     assert again.table().num_rows == study.table().num_rows
 
 
@@ -146,7 +148,8 @@ def test_a_script_needs_no_main_guard_and_its_own_parts_are_found(tmp_path):
     assert done.stdout == "4 {} 3\n", done.stderr
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
 def test_a_study_that_is_stopped_goes_on_and_leaves_no_process(sent, tmp_path):
     base = BASE.replace({"rounds.count": 150})
     (tmp_path / "base.toml").write_text(base.to_toml())

@@ -6,9 +6,6 @@ For each point of ``die`` a fork runs the scenario in the folder and kills itsel
 upon a file: opening, moving or removing one, or writing rows. A last fork runs to the end. After each a line tells
 how it ended, and the rounds that `read_run` finds. With ``replace`` the first fork replaces the run that the folder
 holds; the others go on with it.
-
-``command`` runs the command line in a fork, which another process may kill; it draws no figures. A line tells its pid,
-and one how it has ended.
 """
 
 import contextlib
@@ -19,13 +16,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
-from fedsim import Scenario, cli, read_run
+from fedsim import Scenario, read_run
 from fedsim.errors import RunError
 from fedsim.history import growing, spool
 from fedsim.results import recording, saver
@@ -57,15 +54,8 @@ class Warmed:
     ) -> list[Any]:
         toml = folder.with_suffix(".toml")
         toml.write_text(of.to_toml())
-        self._ask("die", str(toml), str(folder), None if store is None else str(store), [*points], replace)
+        self._ask(str(toml), str(folder), None if store is None else str(store), [*points], replace)
         return [self._answer() for _ in [*points, 0]]
-
-    @contextlib.contextmanager
-    def command(self, place: Path, *arguments: str) -> Iterator["Started"]:
-        self._ask("command", str(place / "scenario.toml"), str(place), arguments)
-        started = Started(self._answer())
-        yield started
-        started.returncode = self._answer()
 
     def _ask(self, *task: Any) -> None:
         assert self._process.stdin is not None
@@ -77,38 +67,18 @@ class Warmed:
         return json.loads(self._process.stdout.readline())
 
 
-class Started:
-    """A command in a fork, with what tests use of `subprocess.Popen`."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid, self.returncode = pid, None
-
-    def poll(self) -> bool | None:
-        """Return None as long as the process is there."""
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        return None
-
-    def send_signal(self, sent: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, sent)
-
-
 def main() -> None:
     # Loaded once, and not in every fork.
     import matplotlib.backends.backend_agg  # noqa: F401
 
-    acts: dict[str, Callable[..., None]] = {"die": die, "command": command}
     known: set[str] = set()
     for line in sys.stdin:
-        act, toml, *task = json.loads(line)
+        toml, *task = json.loads(line)
         scenario = Scenario.load(toml)
         if (text := scenario.to_toml()) not in known:
             known.add(text)
             import_what_needs(scenario)
-        acts[act](scenario, *task)
+        die(scenario, *task)
 
 
 def import_what_needs(scenario: Scenario) -> None:
@@ -137,24 +107,6 @@ def die(scenario: Scenario, folder: str, store: str | None, points: list[int], r
         how = ended(fork(partial(run_and_die, scenario, Path(folder), store, point, replace=again)))
         if ended(fork(partial(tell_what_is_left, Path(folder), how))):
             sys.exit("the folder could not be read")
-
-
-def command(scenario: Scenario, place: str, arguments: list[str]) -> None:
-    child = fork(partial(run_command, place, arguments))
-    tell(child)
-    tell(ended(child))
-
-
-def run_command(place: str, arguments: list[str]) -> NoReturn:
-    """Run the command line as a process does that `fedsim` starts, with its output to a file."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.chdir(place)
-    said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
-    sys.argv = ["fedsim", *arguments]
-    recording.draw = recording.draw_durations = lambda *_, **__: None  # type: ignore[assignment]
-    cli.main()
 
 
 def run_and_die(scenario: Scenario, folder: Path, store: Any, point: int, *, replace: bool) -> None:

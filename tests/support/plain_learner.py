@@ -6,14 +6,32 @@ from typing import Any
 import numpy as np
 
 from fedsim.arrays import Vector
-from fedsim.learning import MLP, Evaluation, FedAvg, LocalAlgorithm, LocalTraining, MemoryStore, Model, Plain
+from fedsim.learning import (
+    MLP,
+    Compressor,
+    Evaluation,
+    FedAvg,
+    LocalAlgorithm,
+    LocalTraining,
+    MemoryStore,
+    Model,
+    Plain,
+)
+from fedsim.learning.compression.compressors import NoCompression
 from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer, ServerState
+from fedsim.learning.steps.contracts import StepRun
+from fedsim.learning.steps.listed import Steps
+from fedsim.learning.steps.release import Releases
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from tests.support.tiny_images import Tiny
+
+
+def releasing(mechanism: Any) -> dict[str, Any]:
+    return {} if mechanism is None else {"privacy": Releases(mechanism)}
 
 
 class Doubling(Component):
@@ -78,9 +96,12 @@ def half_way_learner(
     algorithm: LocalAlgorithm | None = None,
     executor: HalfWay | None = None,
     layout: ModelLayout = LAYOUT,
+    compressor: Compressor | None = None,
+    mechanism: Any = None,
     **options: Any,
 ) -> tuple[SupervisedLearner, HalfWay]:
     """Return a learner over a HalfWay executor; options are those of the learner."""
+    parts = {**releasing(mechanism), "learning.compression": compressor or NoCompression()}
     executor = executor or HalfWay(targets)
     learner = SupervisedLearner(
         TrainingSetup(MLP(), Tiny().load(), local or LocalTraining(), seed=0, algorithm=algorithm or Plain()),
@@ -88,6 +109,7 @@ def half_way_learner(
         layout=layout,
         executor=executor,
         streams=Streams(0),
+        steps=Steps(parts, StepRun(len(targets), Streams(0), layout=layout)),
         **{"store": MemoryStore(), "server": FedAvg(), **options},
     )
     return learner, executor

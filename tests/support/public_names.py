@@ -20,6 +20,7 @@ import fedsim
 from fedsim.answers import Contract
 from fedsim.cli.kinds import catalogues
 from fedsim.learning import TrainingRun
+from fedsim.learning.steps.contracts import Message, Sender, StepRun
 from fedsim.network.graph.access import AccessRun
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
@@ -27,7 +28,7 @@ from fedsim.run_setup import RunSetup
 from fedsim.scenario import Scenario
 
 DOORS = ("fedsim", "fedsim.testing", "fedsim.bridges")
-HANDED_TO_PARTS = (Plan, Run, RunSetup, TrainingRun, AccessRun)
+HANDED_TO_PARTS = (Plan, Run, RunSetup, TrainingRun, AccessRun, StepRun, Sender, Message)
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 _LISTED = ("Parameters", "Attributes")
 

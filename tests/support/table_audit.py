@@ -191,11 +191,11 @@ def _narrow(work):
     return ((), ()) if widths is None else (widths.down_bits[1:], widths.up_bits[1:] + work.beside_bits)
 
 
-def check_tables(tables: Mapping[str, pa.Table], promised: Promised, rules=None):
+def check_tables(tables: Mapping[str, pa.Table], promised: Promised):
     """Fail at the first row that breaks a rule, naming table, rows, round, client and rule."""
     rows = {name: TableRows(name, table) for name, table in tables.items()}
     for name, each in rows.items():
-        for broken, wrong in (ROW_RULES if rules is None else rules).get(name, {}).items():
+        for broken, wrong in ROW_RULES.get(name, {}).items():
             each.read = []
             _refuse(each, wrong(each), broken, each.read)
         if each.size and name in _MORE:

@@ -27,12 +27,13 @@ from fedsim.rounds import (
     Workload,
 )
 from fedsim.rounds.effects.allocation import Allocation
+from fedsim.rounds.effects.audit.audit import Audit
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.connections import Connections
 from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.faults.outages import Outages
 from fedsim.rounds.effects.leaving import Crashes, Offline
 from fedsim.rounds.effects.of_parts import of_dropout
-from fedsim.rounds.effects.outages import Outages
 from fedsim.rounds.effects.privacy_budget import PrivacyBudget
 from fedsim.rounds.server.context import Protection, RoundRules
 from fedsim.run_setup import RunSetup
@@ -323,7 +324,7 @@ def serve(
     connections = [] if run.links.connection is None else [Connections(run.links.connection)]
     own = [*faults, *connections, Offline(presence), *leaving, *effects, *power, *accounts]
     found = [Allocation(), *(late or Cancel()).effects(run), *own]
-    run.effects = Effects(found)
+    run.effects = Effects([*found, Audit(clients)] if audit else found)
     conditions = [*faults, *power]
     presence = EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence
     context = ServerContext(
@@ -350,5 +351,5 @@ def serve(
     told = {name: ending.pop(f"evaluate_{name}") for name in names if f"evaluate_{name}" in ending}
     plan = EvaluationPlan(**{"start": False, **told})
     stopping = StoppingCriteria(**{"count": 1, **ending})
-    build_server(context, stopping, recorder, hierarchy, plan=plan, audit=audit).run()
+    build_server(context, stopping, recorder, hierarchy, plan=plan).run()
     return recorder.history(), selector, learner, ledger

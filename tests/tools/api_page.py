@@ -22,10 +22,9 @@ HEAD = """# Public names
 
 Written from signatures and docstrings by `python tests/tools/api_page.py --write`. What stands here, and the kinds that
 `fedsim list` prints, follows the versions of fedsim (`fedsim/README.md`, Versions); all else may change at any time.
-`help(fedsim.simulate)` prints a whole docstring with results and errors, and each name leads to its file. Contracts of
-parts with their members stand in `fedsim/answers/README.md`. Units end names: `_s`, `_bits`, `_bps`, `_hz`, `_m`,
-`_db`, `_dbm`, `_j`, `_w`.
-Shapes are those of NumPy's arrays; K is the number of clients.
+`help(fedsim.simulate)` prints a whole docstring with results and errors, and each name leads to its file. Contracts
+of parts with their members stand in `fedsim/answers/README.md`. Units end names: `_s`, `_bits`, `_bps`, `_hz`, `_m`,
+`_db`, `_dbm`, `_j`, `_w`. Shapes are those of NumPy's arrays; K is the number of clients.
 """
 LONGEST_DEFAULT = 24
 TITLES = ("Parameters", "Attributes")

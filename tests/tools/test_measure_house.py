@@ -47,6 +47,7 @@ def house(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_figures_are_those_counted_by_hand(house):
     found = measure(house, with_cases=True, with_seconds=False)
     assert found == {

@@ -3,6 +3,8 @@
 import ast
 import tomllib
 
+import pytest
+
 import fedsim
 from tests.support.pages import ROOT
 from tests.typing.example import main
@@ -23,6 +25,7 @@ def test_mypy_checks_it_in_strict_mode():
     assert (ROOT / "fedsim" / "py.typed").is_file()
 
 
+@pytest.mark.slow
 def test_it_runs(tmp_path):
     history = main(tmp_path)
     # Two rounds of three clients, who are those that took part least: six different ones.

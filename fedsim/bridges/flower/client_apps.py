@@ -39,7 +39,6 @@ class ClientApps:
         self.runs: dict[int, int] = {}
 
     def node_id(self, client: int) -> int:
-        """Return the id by which Flower knows a client."""
         return _FIRST_NODE_ID + client
 
     def client(self, node_id: int) -> int:
@@ -51,7 +50,6 @@ class ClientApps:
         raise ScenarioError(f"dst_node_id: {node_id} is no node; allowed: {_FIRST_NODE_ID} to {last}")
 
     def context(self, client: int) -> Context:
-        """Return the context of a node, whose state persists from message to message."""
         if client not in self._contexts:
             self._contexts[client] = Context(
                 run_id=self._run_id,

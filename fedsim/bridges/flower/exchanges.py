@@ -71,7 +71,6 @@ class Replies:
             self.in_vain += 1
 
     def reply(self, exchange: Exchange, now_s: float) -> Message | None:
-        """Return what a server receives for a message now; None if nothing is decided yet."""
         if exchange.stage is Stage.ARRIVED:
             return self._of_app(exchange)
         if exchange.stage is Stage.NODE_LOST or exchange.known_lost_s <= now_s:

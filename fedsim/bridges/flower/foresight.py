@@ -44,10 +44,7 @@ class Foresight(Protocol):
 
 
 class FromReplies:
-    """Expects of a node's reply what its last reply to a message of the same type was.
-
-    So each ClientApp runs at once for the first message of a type, and afterwards only where its reply arrives.
-    """
+    """Expects of a node's reply what its last reply to a message of the same type was."""
 
     def __init__(self, work: str | Callable[[Message, Message], float] | None = None, *, remember: bool = True) -> None:
         self._work, self._remember = work, remember

@@ -96,7 +96,6 @@ class SimulatedGrid(Grid):
 
     @property
     def now_s(self) -> float:
-        """The present simulated second."""
         return self._testbed.now_s
 
     @property
@@ -139,19 +138,16 @@ class SimulatedGrid(Grid):
         return history
 
     def set_run(self, run: Run) -> None:
-        """Set the run, whose id the messages bear."""
         self._run = run
         TaskIdentity.run_id, TaskIdentity.task_id, TaskIdentity.node_id = run.run_id, 1, SERVER_NODE_ID
 
     @property
     def run(self) -> Run:
-        """Run information."""
         return Run(**vars(self._run))
 
     def create_message(
         self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
     ) -> Message:
-        """Return a new message to a node."""
         return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
 
     def get_node_ids(self) -> Iterable[int]:
@@ -178,10 +174,7 @@ class SimulatedGrid(Grid):
         return [one.instruction.id for one in pushed]
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Let messages that were pushed be answered, and return the replies that are there, in the order of messages.
-
-        What was pushed is played as one round to its end, which takes time.
-        """
+        """Let messages that were pushed be answered, and return the replies that are there, in their order."""
         self._look()
         wanted = set(message_ids)
         self._playing.play(self._exchanges.values())

@@ -24,7 +24,6 @@ _BITS: Final = 8
 
 
 def message_bits(message: Message) -> int:
-    """Return the size of a message: its metadata and its records or error, each serialised as Flower does it."""
     body = error_to_proto(message.error) if message.has_error() else recorddict_to_proto(message.content)
     return _BITS * (int(metadata_to_proto(message.metadata).ByteSize()) + int(body.ByteSize()))
 

@@ -41,7 +41,6 @@ class Actions:
             raise ScenarioError(f"bandwidth_hz: {self.bandwidth_hz!r} is not allowed; it must be a number above 0")
 
     def space(self) -> "spaces.Space[Any]":
-        """Return the space of the actions."""
         numbers = spaces.Box(-1.0, 1.0, (self.clients,), np.float32)
         chosen: spaces.Space[Any] = spaces.MultiBinary(self.clients) if self.choice == "members" else numbers
         if self.bandwidth_hz is None:

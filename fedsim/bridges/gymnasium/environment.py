@@ -14,13 +14,47 @@ from fedsim.bridges.gymnasium.actions import Actions, Choice
 from fedsim.bridges.gymnasium.episode import Episode
 from fedsim.bridges.gymnasium.observations import Column, Observation, Observations
 from fedsim.bridges.gymnasium.rewards import Reward, Step, Weights
-from fedsim.bridges.gymnasium.views import selector_of
 from fedsim.errors import ScenarioError
 from fedsim.history import History
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.scenario import Scenario
 from fedsim.selectors import SelectorPort
+from fedsim.selectors.baselines import Uniform
+
+
+class Plain(Uniform):
+    """A view with the columns that every selector has."""
+
+
+class WithLosses(Uniform):
+    """A view with the training losses of last updates too; each is a number up per update."""
+
+    needs = ("loss",)
+    communication = "a number up per update"
+
+
+class WithFeatures(Uniform):
+    """A view with the expected seconds of downlink, work and uplink too, which clients declare once."""
+
+    uses_features = True
+    communication = "three numbers up per client once"
+
+
+class WithBoth(Uniform):
+    """A view with losses and with expected seconds."""
+
+    needs = ("loss",)
+    uses_features = True
+    communication = "a number up per update, and three numbers up per client once"
+
+
+def selector_of(losses: bool, features: bool) -> str:
+    """Return the name by which a scenario finds the selector of a view."""
+    found = {(False, False): Plain, (True, False): WithLosses, (False, True): WithFeatures, (True, True): WithBoth}
+    chosen = found[losses, features]
+    return f"{chosen.__module__}:{chosen.__name__}"
+
 
 SHOWN: tuple[Column, ...] = ("samples", "participations", "last_duration_s")
 _SEEDS = 2**31
@@ -101,13 +135,11 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
         return self._seen(episode), float(self._reward(step)), terminated, truncated, self._info(episode)
 
     def history(self) -> History:
-        """Return the history of the present or last episode, for figures, reports and comparisons."""
         if self._episode is None:
             raise gymnasium.error.ResetNeeded("history: there is no run yet; allowed: a call of reset first")
         return self._episode.history()
 
     def close(self) -> None:
-        """Give back what an episode has opened; the history of the last one stays."""
         if self._episode is not None:
             self._episode.close()
 

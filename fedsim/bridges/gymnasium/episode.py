@@ -86,11 +86,9 @@ class Episode:
         return self._step(None, self.accuracy, 0)
 
     def history(self) -> History:
-        """Return what has happened so far; of a run that is over, with its notes."""
         return self._simulation.ended() if self._stepping.over else self._simulation.history()
 
     def close(self) -> None:
-        """Give back what computes."""
         self._simulation.context.learner.flush()
 
     def _step(self, played: RoundResult | None, accuracy: float, selected: int) -> Step:

@@ -76,7 +76,6 @@ class Observations:
         return spaces.Dict(found)
 
     def of(self, view: RoundView | None, number: int, time_s: float) -> Observation:
-        """Return what is seen of a view."""
         scalars = {"round": float(number), "time_s": time_s}
         if self.normalised:
             scalars["round"] /= self.count

@@ -39,7 +39,6 @@ class Weights:
     empty: float = -1.0
 
     def __call__(self, step: Step) -> float:
-        """Return the reward of a step."""
         if step.played is None:
             return self.empty
         return (

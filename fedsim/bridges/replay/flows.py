@@ -28,15 +28,11 @@ class Flows:
     whole: BoolArray
 
     def taken(self, chosen: NDArray[Any]) -> "Flows":
-        """Return the flows at some positions, or where a mask of shape (n,) is true."""
         return Flows(**{name: column[chosen] for name, column in vars(self).items()})
 
 
 def flows_of(history: History, rounds: tuple[int, int] | None = None) -> Flows:
-    """Return the transfers of a run: models, updates, and questions to clients with their answers.
-
-    Transfers without bits are left out.
-    """
+    """Return the transfers of a run: models, updates, and questions to clients with their answers."""
     parts = [_of_table(history, table) for table in _TABLES if table in history.tables()]
     flows = Flows(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])})
     flows = flows.taken(np.lexsort((flows.client, flows.up, flows.start_s)))

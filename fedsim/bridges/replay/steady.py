@@ -1,7 +1,4 @@
-"""The graph of a scenario as another simulator needs it: capacities, and the route of each client.
-
-Only graphs whose capacities and routes stay as they are during a run have one such description.
-"""
+"""The graph of a scenario as another simulator needs it: capacities, and the route of each client."""
 
 from dataclasses import dataclass
 

@@ -25,7 +25,6 @@ class Arrivals:
         return bool(self._queue)
 
     def take(self) -> Arrival:
-        """Return the next arrival that was not handed over."""
         return self._queue.popleft()
 
     def collect(self) -> bool:

@@ -65,7 +65,6 @@ def checked_values(call: str, name: str, given: ArrayLike, size: int, *, above: 
 
 
 def checked_wait(call: str, name: str, given: float, least: float) -> float:
-    """Return a number of seconds that is at least some, which may be infinite."""
     if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating):
         raise StepError(f"{call}: {name}: {given!r} is not allowed; it must be a number of seconds")
     if math.isnan(given) or given < least:
@@ -74,7 +73,6 @@ def checked_wait(call: str, name: str, given: float, least: float) -> float:
 
 
 def checked_weights(call: str, given: Numbers, client: IntArray) -> dict[int, float]:
-    """Return the weights of updates by client."""
     found = {one: float(value) for one, value in _by_client(call, "weights", given, client).items()}
     for one, weight in found.items():
         if not 0 <= weight < math.inf:
@@ -85,7 +83,6 @@ def checked_weights(call: str, given: Numbers, client: IntArray) -> dict[int, fl
 
 
 def checked_report(call: str, name: str, given: Numbers, client: IntArray) -> dict[int, NDArray[Any]]:
-    """Return a measurement by client."""
     if name not in MEASUREMENTS:
         raise StepError(f"{call}: measured: {name!r} is not allowed; it must be some of {', '.join(MEASUREMENTS)}")
     return _by_client(call, name, given, client, vectors=name == "update")
@@ -118,7 +115,6 @@ def _by_client(
 def checked_evaluation(
     call: str, accuracy: float | None, loss: float | None, metrics: Mapping[str, float] | None
 ) -> Evaluation | None:
-    """Return an evaluation of a model; None if nothing is known."""
     if accuracy is None and loss is None and not metrics:
         return None
     values = {"accuracy": accuracy, "loss": loss, **(metrics or {})}

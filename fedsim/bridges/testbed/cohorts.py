@@ -13,7 +13,6 @@ from fedsim.selectors.validation import as_cohort
 
 
 def checked_cohort(call: str, cohort: Cohort | ArrayLike, view: RoundView | None, clients: int) -> Cohort:
-    """Return a cohort of candidates, with arrays of its own."""
     if not isinstance(cohort, Cohort):
         return Cohort(checked_ids(call, cohort, view, clients))
     ids = checked_ids(call, cohort.client, view, clients)

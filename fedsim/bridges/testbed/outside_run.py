@@ -1,31 +1,92 @@
 """One run that is stepped from outside."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray
 from fedsim.bridges.testbed.cohorts import Statement, checked_cohort
-from fedsim.bridges.testbed.recording import Recording
 from fedsim.bridges.testbed.reported import Key, ReportedLearner
-from fedsim.bridges.testbed.snapshots import no_candidates, snapshot
 from fedsim.bridges.testbed.stated import Stated, StatedComputeTimes, StatedWorkload
 from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.errors import StepError
-from fedsim.history import History
+from fedsim.history import History, Recorder
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Evaluation
-from fedsim.rounds import EvaluationPlan, Progress, ServerContext
+from fedsim.results.folder import RunFolder
+from fedsim.results.models import with_model
+from fedsim.results.recording import write_results
+from fedsim.results.saver import Saver
+from fedsim.rounds import EvaluationPlan, Knowledge, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.outside import Asked, Decisions, Wish
 from fedsim.scenario import Scenario
 from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
 from fedsim.simulation import Outside, Simulation
+
+
+def snapshot(view: RoundView, features: FloatArray) -> RoundView:
+    """Return copies of the columns of a view, those made at request included."""
+    columns: dict[str, Any] = {field.name: getattr(view, field.name) for field in fields(RoundView)}
+    copied = {name: _copy(value) for name, value in columns.items() if isinstance(value, np.ndarray)}
+    made = {name: _copy(make()) for name, make in view.at_request.items()}
+    at_request = {name: (lambda column=column: column.copy()) for name, column in made.items()}
+    whole = {**columns, **copied, "features": _copy(features[view.client]), "at_request": at_request}
+    return RoundView(**whole)
+
+
+def no_candidates(knowledge: Knowledge, number: int, time_s: float) -> RoundView:
+    return replace(knowledge.view(number, time_s, np.zeros(0, dtype=np.int64)), at_request={})
+
+
+def _copy(column: Any) -> Any:
+    copied = np.array(column)
+    copied.flags.writeable = False
+    return copied
+
+
+class Recording:
+    """The folder of one run whose cohorts come from outside."""
+
+    def __init__(self, path: str | Path, scenario: Scenario, *, replace: bool) -> None:
+        self._scenario = scenario
+        self._folder = RunFolder(path, scenario, replace=replace, cohorts="outside")
+        self._folder.__enter__()
+        self.recorder = Recorder(scenario.name, self._folder.spool)
+        self._saver = Saver(self._folder, None, _say_nothing)
+        self._saver.recorder = self.recorder
+
+    def begin(self, data_digest: str | None) -> None:
+        self._folder.begin(None, data_digest)
+
+    def after_round(self, progress: Progress) -> None:
+        self._saver.after_round(progress)
+
+    def finish(self, history: History) -> History:
+        """Write tables, summary and figures of a run that is over, and close the folder."""
+        self._saver.finish()
+        self._folder.write_tables(self.recorder)
+        write_results(self._folder.place, self._scenario, history, self.recorder.batches("participations"))
+        self._folder.finish()
+        self.close()
+        return with_model(history, self._folder.path)
+
+    def fail(self, error: BaseException) -> None:
+        self._saver.end(error)
+        self.close()
+
+    def close(self) -> None:
+        self._folder.__exit__(None, None, None)
+
+
+def _say_nothing(text: str) -> None:
+    """Take a line for a user who wants none."""
+
 
 OPEN_END: Final = 10**6
 """Number of rounds of a scenario whose end the caller alone decides."""
@@ -92,10 +153,7 @@ class OutsideRun:
         return self.context
 
     def weigh(self, weight: Mapping[int, float]) -> None:
-        """Take the weights with which the code outside has used the updates of the round just played.
-
-        Those of a weight of 0 were not used.
-        """
+        """Take the weights with which the code outside has used the updates of the round just played."""
         closed = self.decisions.closed
         for run, places in [] if closed is None else closed.served:
             for i in places.tolist():

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.learning import Drawn, Evaluation, KnownEvaluation, Learner, Model, PendingEvaluation, Release, Update
+from fedsim.learning import Drawn, Evaluation, KnownEvaluation, Model, PendingEvaluation, Release, Update
+from fedsim.learning.sizes import Sizes
 from fedsim.learning.timing_only import TimingLearner
 from fedsim.measurements import check_needs
 
@@ -29,7 +30,7 @@ class OutsideUpdate(NamedTuple):
 class ReportedLearner(TimingLearner):
     """Counts versions, and knows of updates and models what is reported."""
 
-    def __init__(self, sizes: Learner) -> None:
+    def __init__(self, sizes: Sizes) -> None:
         super().__init__(sizes.model_bits, sizes.samples, sizes.flops_per_sample, sizes.update_bits)
         self._sizes, self._label_counts = sizes, sizes.label_counts
         self._reported: dict[Key, dict[str, NDArray[Any]]] = {}

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import ComputeTimes
-from fedsim.learning import Learner
+from fedsim.learning.sizes import Sizes
 from fedsim.per_client import Values, at, is_one
 from fedsim.rounds import Workload
 from fedsim.rounds.workload import Narrow
@@ -43,7 +43,7 @@ class StatedWorkload(Workload):
 
     def __init__(
         self,
-        learner: Learner,
+        learner: Sizes,
         needs: Collection[str],
         masked: Callable[[float], float] | None,
         stated: Stated,
@@ -91,7 +91,6 @@ class StatedComputeTimes:
         self._law, self._stated = law, stated
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return the duration of each client's work in seconds, shape (n,)."""
         stated_s = self._stated.of("compute_s", client)
         if stated_s is None:
             return self._law.duration_s(client, draw, samples)

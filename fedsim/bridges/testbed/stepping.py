@@ -37,7 +37,6 @@ class Stepping:
 
     @property
     def over(self) -> bool:
-        """Whether the run is over."""
         return self._ended
 
     def go_on(self, until_s: float = math.inf) -> Asked | None:

@@ -101,7 +101,6 @@ class Testbed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Finish the run; after an error keep what has happened so far."""
         if error is None:
             self.finish()
         else:

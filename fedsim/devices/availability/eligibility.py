@@ -24,12 +24,7 @@ class Freedom(Protocol):
 
 
 class EligibleClients(Availability):
-    """The run's availability: online, and free by all that has a say.
-
-    Where no online client is free, `next_s` searches for the first instant at which one does. Clients that
-    come and go with time are looked up from change to change. A draw without an eligible client is repeated every
-    `retry_s`, with random numbers of its own, unless only some clients count.
-    """
+    """The run's availability: online, and free by all that has a say."""
 
     def __init__(self, online: Availability, freedoms: Sequence[Freedom], client: IntArray) -> None:
         self.kind, self.retry_s = online.kind, online.retry_s

@@ -105,10 +105,7 @@ class Bernoulli(Component):
 
 
 class BernoulliAvailability(Availability):
-    """The availability of a `Bernoulli` law.
-
-    A draw without an available client is repeated: the repeated draw shows one, and has a key of its own.
-    """
+    """The availability of a `Bernoulli` law."""
 
     kind: Kind = "per-draw"
 

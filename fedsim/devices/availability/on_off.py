@@ -46,11 +46,7 @@ def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float 
 
 
 class OnOffProcess(Availability):
-    """An availability that follows from a state, on or off, and the instant at which it changes.
-
-    A state that was looked up is stored until it changes, so that a round looks up only those clients that have changed
-    since the round before; results do not depend on that.
-    """
+    """An availability that follows from a state, on or off, and the instant at which it changes."""
 
     kind: Kind = "timed"
 
@@ -147,10 +143,7 @@ class Renewal(OnOffProcess):
         return self._has(client, self._first[client] + place), self._ends_s[client, place]
 
     def sessions(self, client: IntArray, from_s: FloatArray, until_s: FloatArray) -> Sessions:
-        """Return the sessions of each client between two instants of its own, cut at both.
-
-        They are ordered by position in `client` and by time.
-        """
+        """Return the sessions of each client between two instants of its own, cut at both."""
         row, now_s = np.arange(client.size), np.full(client.size, self._begins_s)
         on, number = self._starts_on[client], 0
         owner, start_s, end_s = [row[:0]], [now_s[:0]], [now_s[:0]]

@@ -31,12 +31,10 @@ _UNEQUAL: Final = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.
 
 
 def suffix_of(path: str | Path) -> str:
-    """Return the suffix of a path in small letters, without ``.gz``."""
     return Path(str(path).lower().removesuffix(".gz")).suffix
 
 
 def unpacked(path: str | Path, where: str | None = None) -> bytes:
-    """Return the content of a file, which gzip may have packed."""
     content = read_bytes(path, MAX_BYTES, DataError, where)
     if not content.startswith(_GZIP):
         return content

@@ -46,7 +46,6 @@ def published(content: bytes, contact_with: str | None, where: str) -> "dict[str
 
 
 def of_csv(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.ChunkedArray]":
-    """Return the columns that a CSV of SUMO or FLASH stands for; other columns as they are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

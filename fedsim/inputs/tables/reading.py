@@ -1,7 +1,4 @@
-"""What the tables of one run have in common: names of clients, the date of its beginning, and notes.
-
-Tables are read deep inside the parts that they are for, so that these facts are a context of the run.
-"""
+"""What the tables of one run have in common: names of clients, the date of its beginning, and notes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

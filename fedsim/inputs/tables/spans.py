@@ -17,10 +17,7 @@ from fedsim.units import SECONDS
 
 @dataclass(frozen=True)
 class Intervals:
-    """The online intervals of n devices in one row, sorted and disjoint within each device.
-
-    Those of device d are the elements from ``offset[d]`` to ``offset[d + 1]``, in seconds of its period.
-    """
+    """The online intervals of n devices in one row, sorted and disjoint within each device."""
 
     offset: IntArray
     start_s: FloatArray
@@ -31,11 +28,7 @@ class Intervals:
     def of(
         cls, device: ArrayLike, start_s: ArrayLike, end_s: ArrayLike, period_s: ArrayLike, where: str = ""
     ) -> "Intervals":
-        """Return intervals given in any order, sorted; those that overlap or touch become one.
-
-        One that ends before it starts lasts over the end of the period, and one that ends after the period is cut
-        there. A period may be infinite: nothing is repeated then.
-        """
+        """Return intervals given in any order, sorted; those that overlap or touch become one."""
         period = np.asarray(period_s, dtype=np.float64)
         owner, start, end = np.asarray(device, dtype=np.int64), np.asarray(start_s, float), np.asarray(end_s, float)
         if not period.size or not np.all(period > 0):
@@ -136,11 +129,7 @@ def read_spans(
 def _seen(
     table: Table, row: IntArray, device: IntArray, time_s: FloatArray, after: After, begins: float
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Return row, device, start and end of each span without a gap in which a device has rows, of places for instance.
-
-    A gap is longer than two and a half steps; a span ends a step after its last row, or never where the last row holds
-    and is that of the table.
-    """
+    """Return row, device, start and end of each span without a gap in which a device has rows."""
     known = np.isfinite(time_s)
     table.note(int((~known).sum()), "rows not used: a value is missing")
     row, device, time_s = picked(known, row, device, time_s)

@@ -34,18 +34,15 @@ class Table:
 
     @classmethod
     def read(cls, path: str | Path, field: str = "", contact_with: str | None = None) -> Self:
-        """Return the table of a file that a field names; of contact events, of those with one node."""
         where = f"{field}: {path}" if field else str(path)
         columns, decimal_comma = read_content(path, where, contact_with)
         return cls(columns, where, decimal_comma=decimal_comma)
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
         return max((_length(values) for values in self.columns.values()), default=0)
 
     def refuse(self, why: str) -> Never:
-        """Refuse the table."""
         raise DataError(f"{self.where}: {why}")
 
     def refuse_cell(self, name: str, row: int, allowed: str) -> Never:
@@ -53,7 +50,6 @@ class Table:
         self.refuse(f"{self.called(name)}, row {row + 1}: {self.cell(name, row)} is not allowed; allowed: {allowed}")
 
     def note(self, count: int, what: str) -> None:
-        """Note how many rows were read in another way than they stand there, if any were."""
         counted(self.where, count, what)
 
     def find(self, *names: str) -> str | None:
@@ -74,11 +70,9 @@ class Table:
         return found
 
     def unit(self, name: str) -> Unit | None:
-        """Return the unit that a column states in its name."""
         return Name.of(self.called(name)).unit
 
     def values(self, name: str) -> "NDArray[Any] | pa.StringArray":
-        """Return a column as `as_numbers` does."""
         found = self.called(name)
         if found not in self._read:
             try:
@@ -91,7 +85,6 @@ class Table:
         return self._read[found]
 
     def cell(self, name: str, row: int) -> str:
-        """Return in words what stands in a cell."""
         value = self.columns[self.called(name)][row]
         value = value.as_py() if hasattr(value, "as_py") else value.item()
         return "nothing" if value is None or value in ("", "nan") else repr(value)
@@ -107,10 +100,7 @@ class Table:
         missing: Missing = "refused",
         rows: IntArray | None = None,
     ) -> FloatArray:
-        """Return the numbers of a column in a unit, of some rows, with NaN where there is nothing, if that may be.
-
-        The unit of the numbers is that of the column's name, or else a given one, or that of the name asked for.
-        """
+        """Return the numbers of a column in a unit, of some rows, with NaN where there is nothing, if that may be."""
         values = self._floats(name)
         self._check_twins(self.called(name), values)
         asked = Name.of(name).unit
@@ -179,7 +169,6 @@ class Table:
         return np.asarray(values.to_numpy(zero_copy_only=False))
 
     def is_numeric(self, name: str) -> bool:
-        """Return whether a column holds numbers, or nothing, in all rows."""
         values = self.values(name)
         return values.dtype.kind == "f" if isinstance(values, np.ndarray) else bool(self._looks_like(values).all())
 

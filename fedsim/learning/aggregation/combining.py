@@ -111,17 +111,13 @@ def stepped(
 
 
 def difference_from(current: Vector, base: Vector, sent: Vector) -> Vector:
-    """Return ``base + sent - current``, in float64 and rounded to float32 once.
-
-    Where base and current are the same model it is ``sent``, bit by bit.
-    """
+    """Return ``base + sent - current``, in float64 and rounded to float32 once."""
     if np.array_equal(base, current):
         return sent
     return (sent.astype(np.float64) + base - current).astype(np.float32)
 
 
 def weighted_mean(vectors: Sequence[Vector], weights: FloatArray) -> Vector:
-    """Return the weighted mean of models: sums in float64, in their order, rounded to float32 once."""
     total = np.zeros(vectors[0].size)
     for vector, weight in zip(vectors, weights.tolist(), strict=True):
         total += weight * vector.astype(np.float64)

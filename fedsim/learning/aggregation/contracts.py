@@ -1,8 +1,4 @@
-"""The contract of an aggregation: how the updates of a cohort become one.
-
-Its result takes the place of the weighted mean: it is multiplied by the sum of the weights, and the server optimiser
-steps with that.
-"""
+"""The contract of an aggregation: how the updates of a cohort become one."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -13,14 +13,14 @@ LOCAL_ALGORITHMS: Final = Registry(
     {
         "plain": f"{_HERE}.plain:Plain",
         "fedprox": f"{_HERE}.fedprox:FedProx",
-        "fedbn": f"{_HERE}.fedbn:FedBN",
+        "fedbn": f"{_HERE}.personal:FedBN",
         "fednova": f"{_HERE}.fednova:FedNova",
-        "heterofl": f"{_HERE}.heterofl:HeteroFL",
-        "fedrolex": f"{_HERE}.fedrolex:FedRolex",
+        "heterofl": f"{_HERE}.widths:HeteroFL",
+        "fedrolex": f"{_HERE}.widths:FedRolex",
         "scaffold": f"{_HERE}.scaffold:Scaffold",
         "feddyn": f"{_HERE}.feddyn:FedDyn",
         "moon": f"{_HERE}.moon:Moon",
-        "fedper": f"{_HERE}.fedper:FedPer",
+        "fedper": f"{_HERE}.personal:FedPer",
     },
     default="plain",
 )

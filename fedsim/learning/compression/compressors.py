@@ -13,6 +13,8 @@ import numpy as np
 
 from fedsim.answers import Contract, Flag, Free, Number, Numbers, same_shape
 from fedsim.arrays import Vector
+from fedsim.learning.steps.compress import Compress
+from fedsim.learning.steps.contracts import StepRun, UpdateStep
 from fedsim.registry import Component, Registry
 from fedsim.units import BITS_PER_FLOAT32
 
@@ -53,6 +55,15 @@ class Compressor(Component, ABC):
     def same_numbers(self) -> "Compressor":
         """A compressor of the same messages that differs at most in their bits, which stands for it in digests."""
         return self
+
+    def update_steps(self, run: StepRun) -> Sequence[UpdateStep]:
+        """Return the step that compresses.
+
+        Parameters
+        ----------
+        run : what a part may read of its run
+        """
+        return [Compress(COMPRESSOR.checked(self), run.layout, run.streams)]
 
     @abstractmethod
     def bits(self, tensors: Sequence[int]) -> float:
@@ -100,6 +111,9 @@ class NoCompression(Compressor):
     """
 
     lossless: ClassVar[bool] = True
+
+    def update_steps(self, run: StepRun) -> Sequence[UpdateStep]:
+        return ()
 
     def bits(self, tensors: Sequence[int]) -> float:
         return float(BITS_PER_FLOAT32 * sum(tensors))

@@ -106,7 +106,6 @@ class QSGD(Compressor):
         return np.asarray(np.copysign(level, values) * (float(norm) / self.levels), dtype=np.float32)
 
     def _deviation(self, size: int) -> float:
-        """Return the standard deviation of the numbers of a bucket, in levels, if they are normal."""
         if self.norm == "l2" or size < 3:
             return self.levels / math.sqrt(size)
         from scipy.special import ndtri

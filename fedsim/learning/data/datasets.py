@@ -225,9 +225,7 @@ class PublishedPart(DatasetPart, Protocol):
         """Return its file or folder in the data folder, or the library that it is a part of."""
         ...
 
-    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return which parts of it are there, with the options that name them."""
-        ...
+    def found(self, data_dir: Path | None = None) -> tuple[str, ...]: ...
 
 
 class FetchedPart(PublishedPart, Protocol):

@@ -54,7 +54,6 @@ class Division(Settings):
         return test
 
     def in_words(self, labels: IntArray | None, users: IntArray | None) -> str:
-        """Return in words which rows are for testing."""
         if self.rows != "drawn":
             return _IN_WORDS[self.rows]
         if users is not None and self.whole_users:

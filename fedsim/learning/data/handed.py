@@ -23,10 +23,7 @@ class HandedData(Foreign):
 
     @classmethod
     def of_object(cls, value: Any) -> Self:
-        """Return the part of an object, which is read now and identified by the digest of its content.
-
-        A class or function that a file can name is the part that the file would name; any other one is called now.
-        """
+        """Return the part of an object, which is read now and identified by the digest of its content."""
         if isinstance(value, str | bytes | Mapping | int | float) or value is None:
             raise ValueError(f"{value!r} is no data set; {ALLOWED}")
         place = place_of(value)

@@ -64,7 +64,6 @@ class InFiles(Limited):
         return tuple(path for paths in found for path in paths) if all(found) else ()
 
     def missing(self, place: Path) -> list[str]:
-        """Return the patterns that no file of a data folder matches, in words."""
         return [" or ".join(ways) for ways in self.wanted() if not _first(place, ways)]
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
@@ -119,10 +118,7 @@ class InFiles(Limited):
         raise DataError(f"{self.kind} cannot be downloaded to {place}: {'; '.join(problems)}")
 
     def content(self, path: Path) -> bytes:
-        """Return the bytes of a file, plain or packed by gzip, once they have the published checksum if there is one.
-
-        A name that ends in ``.gz`` says that a file is packed.
-        """
+        """Return the bytes of a file, plain or packed by gzip, once they have the published checksum, if any."""
         if path.suffix == ".gz":
             try:
                 with gzip.open(check_file(path, MAX_BYTES, DataError)) as packed:

@@ -81,7 +81,6 @@ class Omniglot(InFiles):
         return parted(images, labels, train, users, classes=len(names), pixel_max=255)
 
     def _drawings(self, path: Path) -> Iterator[_Drawing]:
-        """Yield the drawings of an archive in the order of their names."""
         check_file(path, _MAX_BYTES, DataError)
         try:
             with zipfile.ZipFile(path) as archive:

@@ -101,6 +101,5 @@ class IdxFiles(InFiles):
 
 
 def found_sets(data_dir: Path | None = None) -> tuple[str, ...]:
-    """Return the folders of a data folder that have the four files, by name."""
     names = sorted(path.parent.parent.name for path in data_folder(data_dir).glob(f"*/raw/{FILES[0]}"))
     return tuple(name for name in names if _NAME.fullmatch(name) and IdxFiles(name=name).available(data_dir))

@@ -37,10 +37,11 @@ def checked_print(trainer: Trainer) -> str:
     if trainer.sandbox is None or not int(trainer.setup.local.batches(_SAMPLES, 1.0, 2)):
         return ""
     try:
-        first, second = standard_jobs(trainer)
-        once, scored = [trainer.train(first), trainer.train(second)], _score(trainer)
-        first, second = standard_jobs(trainer)
-        again, scored_again = [trainer.train(second), trainer.train(first)][::-1], _score(trainer)
+        with trainer.turn():
+            first, second = standard_jobs(trainer)
+            once, scored = [trainer.train(first), trainer.train(second)], _score(trainer)
+            first, second = standard_jobs(trainer)
+            again, scored_again = [trainer.train(second), trainer.train(first)][::-1], _score(trainer)
     except StateError:
         raise
     except (FedsimError, *FAILURES):

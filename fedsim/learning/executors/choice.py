@@ -29,6 +29,7 @@ class ExecutorChoice:
     executor: str | MakeExecutor = SEQUENTIAL
     device: str = "cpu"
     precision: Precision = "float32"
+    fast: bool = False
     cohort: int | None = None
     rounds: int | None = None
 
@@ -38,6 +39,7 @@ class ExecutorChoice:
         executor: str | MakeExecutor | None = None,
         device: str | None = None,
         precision: Precision = "float32",
+        fast: bool = False,
     ) -> Self:
         """Return the choice of a caller, or with None that of the environment, or else ``"auto"`` on the CPU."""
         if precision not in get_args(Precision):
@@ -48,12 +50,12 @@ class ExecutorChoice:
         if isinstance(chosen, str) and ":" not in chosen and chosen not in EXECUTORS.builtin:
             _load(chosen)
         named = device or os.environ.get(DEVICE_VARIABLE) or (AUTO if chosen == AUTO else "cpu")
-        return cls(chosen, named, precision)
+        return cls(chosen, named, precision, fast)
 
     @classmethod
     def again(cls, used: ExecutorUsed) -> Self:
         """Return the choice of an executor that a run has recorded."""
-        return cls.of(used.kind, used.device, cast(Precision, used.precision))
+        return cls.of(used.kind, used.device, cast(Precision, used.precision), used.fast)
 
     def build(self, setup: TrainingSetup) -> Executor:
         return self.prepare(setup).executor
@@ -63,7 +65,7 @@ class ExecutorChoice:
         expected = None
         if samples is not None and self.rounds is not None:
             expected = Expected(samples, self.cohort or len(samples), self.rounds)
-        made: Executor = make(replace(setup, precision=self.precision, expected=expected), self.device)
+        made: Executor = make(replace(setup, precision=self.precision, fast=self.fast, expected=expected), self.device)
         kind, device = self.kind, self.device
         if isinstance(made, AutoExecutor):
             kind, device, made = made.kind, made.device, made.executor
@@ -73,7 +75,7 @@ class ExecutorChoice:
         if not (isinstance(most, int) and most >= 1):
             raise ContractError(f"{name}.max_batch: {most!r} is not allowed; it must be at least 1")
         made = EXECUTOR.checked(made, executor=EXECUTOR.name_of(made))
-        return Prepared(made, ExecutorUsed(kind, device, self.precision, fingerprint))
+        return Prepared(made, ExecutorUsed(kind, device, self.precision, fingerprint, self.fast))
 
     @property
     def kind(self) -> str:

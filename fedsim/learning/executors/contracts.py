@@ -56,6 +56,8 @@ class TrainingSetup:
     local: LocalTraining
     seed: int
     precision: Precision = "float32"
+    fast: bool = False
+    """Whether bits may differ from run to run where that saves time."""
     expected: Expected | None = None
     algorithm: LocalAlgorithm = field(default_factory=Plain)
     task: Task = field(default_factory=Classification)
@@ -131,8 +133,10 @@ def check_mapped(executor: str, algorithm: LocalAlgorithm, task: Task) -> None:
         )
 
 
-def fingerprint_with(precision: Precision, fingerprint: str) -> str:
-    return fingerprint if precision == "float32" else f"{fingerprint}-{precision}"
+def fingerprint_with(setup: TrainingSetup, fingerprint: str) -> str:
+    """Return a fingerprint with what else bits depend on."""
+    words = [setup.precision] * (setup.precision != "float32") + ["fast"] * setup.fast
+    return "-".join([fingerprint, *words])
 
 
 def most_trainings(setup: TrainingSetup, layout: ModelLayout) -> int:

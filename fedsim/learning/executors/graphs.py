@@ -66,12 +66,12 @@ class GraphsExecutor:
         self.max_batch = most_trainings(setup, self._eager.flat.layout)
         self._slots: list[_Slot] = []
         self._most = _MOST_SLOTS
-        with one_thread(), named_faults(setup), torch_generator(0):
+        with one_thread(setup), named_faults(setup), torch_generator(0):
             self._check()
 
     def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
         """Return what each client learns; results are read from the device after the last step of all."""
-        with one_thread(), named_faults(self._setup), torch_generator(0):
+        with one_thread(self._setup), named_faults(self._setup), torch_generator(0):
             return self._train(jobs) if jobs else []
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:

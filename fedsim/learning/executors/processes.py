@@ -69,11 +69,10 @@ class ProcessesExecutor:
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         check_cpu("processes", device)
-        self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
+        self.fingerprint = fingerprint_with(setup, self.fingerprint)
         self.workers, self._run = worker_count(), setup
-        self._scorer: Trainer | None = None
         self._test_samples, self._made_of = len(setup.data.test_y), setup.scores
-        with one_thread(), named_faults(setup):
+        with one_thread(setup), named_faults(setup):
             self._trainer = Trainer(setup)
             self._segment, self._setup = _sent(setup, checked_print(self._trainer))
         self.max_batch = most_trainings(setup, self._trainer.flat.layout)
@@ -95,10 +94,10 @@ class ProcessesExecutor:
             return worker.Trainings(self._setup, [job._replace(base=_EMPTY) for job in some], bases, segment.shared)
 
         def own(index: int) -> TrainingResult:
-            with one_thread(), named_faults(self._run, index):
+            with named_faults(self._run, index):
                 return self._trainer.train(jobs[index])
 
-        with self._training:
+        with self._training, self._trainer.turn():
             found: list[TrainingResult] = _Call(costs, self.workers, worker.train, message, own).results()
         for result in found:
             result.difference.flags.writeable = False
@@ -118,12 +117,11 @@ class ProcessesExecutor:
             return worker.Scores(self._setup, [chunk.rows for chunk in some], shown, owners, segment.shared)
 
         def own(index: int) -> FloatArray:
-            with one_thread(), named_faults(self._run):
-                if self._scorer is None:
-                    self._scorer = Trainer(self._run)
-                return self._scorer.score(chunks[index])
+            with named_faults(self._run):
+                return self._trainer.score(chunks[index])
 
-        return _Call([float(chunk.size) for chunk in chunks], self.workers, worker.score, message, own).results()
+        with self._trainer.turn():
+            return _Call([float(chunk.size) for chunk in chunks], self.workers, worker.score, message, own).results()
 
     def _shared(self, models: Sequence[Vector]) -> Segment:
         return Segment(models if self.workers > 1 else ())
@@ -217,7 +215,7 @@ def _sent(setup: TrainingSetup, wanted: str) -> tuple[list[Segment], worker.Setu
     """Return a setup for workers and what holds its memory; its data are shared by all setups that have them."""
     data = setup.data
     facts = (data.classes, data.pixel_max, data.vocabulary, data.token_fill)
-    settings = (setup.model, setup.local, setup.seed, setup.precision, setup.algorithm, setup.task)
+    settings = (setup.model, setup.local, setup.seed, setup.precision, setup.fast, setup.algorithm, setup.task)
     try:
         content = by_value(
             (settings, facts, wanted),

@@ -7,8 +7,8 @@ sandbox.
 import copy
 import random
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +19,6 @@ from fedsim.code_digest import is_builtin
 from fedsim.errors import PartError
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.models.flat_module import FlatModule
-from fedsim.learning.models.generators import own_generators
 
 _LIBRARIES: Final = ("fedsim", "torch", "torchvision")
 _OF_TORCH: Final = frozenset(nn.Module().__dict__)
@@ -37,6 +36,7 @@ _CONSTANT: Final = (
     torch.device,
     types.FunctionType,
 )
+_PLAIN: Final = frozenset((int, bool, str, bytes, type(None)))
 _DEEPEST: Final = 12
 
 
@@ -94,17 +94,19 @@ class Sandbox:
                     self._shown.append((vars(part), attribute))
                     values.append(value)
         self._before = _copies(values, self._inner()) or []
+        self._content = _content(self._before)
 
-    @contextmanager
-    def __call__(self, seed: int) -> Iterator[None]:
-        """Draw from a client's own generators inside; at the end refuse what belongs to no update, and put all back."""
-        with own_generators(seed):
-            try:
-                yield
-                self._flat.gather()
+    def __enter__(self) -> None:
+        """Let a training or a pass begin."""
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Put all back; refuse what has changed and belongs to no update."""
+        try:
+            self._flat.gather()
+            if kind is None:
                 self._check()
-            finally:
-                self._put_back()
+        finally:
+            self._put_back()
 
     def _check(self) -> None:
         for name, own, last, array, version in self._arrays:
@@ -115,18 +117,23 @@ class Sandbox:
                 )
 
     def _put_back(self) -> None:
-        self._flat.gather()
         for _, own, last, array, _ in self._arrays:
             own[last] = array
         for _, part, names in self._parts:
-            for name in set(vars(part)) - names:
-                del vars(part)[name]
+            if vars(part).keys() != names:
+                for name in vars(part).keys() - names:
+                    del vars(part)[name]
         for own, name, value in self._constant:
             own[name] = value
-        now = [own.get(name) for own, name in self._shown]
-        if not _same(now, self._before):
+        if not self._is_unchanged():
             for (own, name), value in zip(self._shown, _copies(self._before, self._inner()) or (), strict=True):
                 own[name] = value
+
+    def _is_unchanged(self) -> bool:
+        """Return whether attributes have the content that they had; what cannot be told has not."""
+        with suppress(Exception):  # whatever a comparison of the user's raises
+            return bool(_content([own.get(name) for own, name in self._shown]) == self._content)
+        return False
 
     def _inner(self) -> dict[int, Any]:
         """Return what is not copied: layers and arrays of the module itself."""
@@ -141,22 +148,18 @@ def _copies(values: list[Any], memo: dict[int, Any]) -> list[Any] | None:
     return None
 
 
-def _same(one: Any, other: Any, depth: int = 0) -> bool:
-    """Return whether two values have the same content; those of which it cannot be told have not."""
-    if one is other:
-        return True
-    if type(one) is not type(other) or depth > _DEEPEST:
-        return False
+def _content(one: Any, depth: int = 0) -> Any:
+    """Return what equal content is equal in; of an object whose class says what equal means, the object."""
+    if type(one) in _PLAIN:
+        return type(one), one
+    if depth > _DEEPEST:
+        return object()
     if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(_same(*pair, depth + 1) for pair in zip(one, other, strict=True))
-    content = next((content for kind, content in _CONTENTS if isinstance(one, kind)), None)
-    if content is None and hasattr(one, "__dict__") and "__eq__" not in _defined(one):
-        content = vars
-    if content is not None:
-        return _same(content(one), content(other), depth + 1)
-    with suppress(Exception):  # whatever a comparison of the user's raises
-        return bool(one == other)
-    return False
+        return type(one), [_content(inner, depth + 1) for inner in one]
+    read = next((read for kind, read in _CONTENTS if isinstance(one, kind)), None)
+    if read is None and hasattr(one, "__dict__") and not isinstance(one, _CONSTANT) and "__eq__" not in _defined(one):
+        read = vars
+    return (type(one), one) if read is None else (type(one), _content(read(one), depth + 1))
 
 
 def _defined(value: object) -> set[str]:
@@ -166,7 +169,7 @@ def _defined(value: object) -> set[str]:
 
 def _bits(array: Any) -> tuple[Any, ...]:
     numbers = array.detach().cpu().numpy() if isinstance(array, Tensor) else array
-    return numbers.dtype, numbers.shape, numbers.tobytes()
+    return str(numbers.dtype), numbers.shape, numbers.tobytes()
 
 
 _CONTENTS: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (

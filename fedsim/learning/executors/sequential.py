@@ -1,5 +1,6 @@
 """The executor "sequential": trains one client after the other in this process, on its cores where bits allow it."""
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
@@ -25,6 +26,7 @@ from fedsim.learning.executors.cores import worker_count
 from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import FlatModule
+from fedsim.learning.models.generators import torch_generator
 
 
 def device_of(device: str) -> torch.device:
@@ -43,7 +45,7 @@ def device_of(device: str) -> torch.device:
 def training_threads(trainer: Trainer) -> int:
     """Return how many trainings this process does at a time."""
     threads = _threads(trainer)
-    return 1 if threads > 1 and trainer.draws() else threads
+    return 1 if threads > 1 and not trainer.setup.fast and trainer.draws() else threads
 
 
 def _threads(trainer: Trainer) -> int:
@@ -56,8 +58,8 @@ class SequentialExecutor:
 
     On a CPU several clients are trained at a time, each by a module of its own on a thread of its own: as many as torch
     has threads, where no code of a user's takes part and the model draws no random numbers, which come from generators
-    of the whole process. Otherwise clients are trained one after the other. Calls from several threads wait for one
-    another.
+    of the whole process (with ``fast`` threads take them in turn). Otherwise clients are trained one after the other.
+    Calls from several threads wait for one another.
 
     Parameters
     ----------
@@ -80,11 +82,11 @@ class SequentialExecutor:
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         where = device_of(device)
-        self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
+        self.fingerprint = fingerprint_with(setup, self.fingerprint)
         if where.type == "cuda":
             self.fingerprint += f":torch{torch.__version__}:{torch.cuda.get_device_name(where)}"
         self._setup, self._device = setup, str(where)
-        with one_thread(), named_faults(setup):
+        with one_thread(setup), named_faults(setup):
             self.trainer = sound_trainer(setup, self._device)
         with named_faults(setup):
             self.threads, self._scoring_threads = training_threads(self.trainer), _threads(self.trainer)
@@ -98,14 +100,18 @@ class SequentialExecutor:
         return self.trainer.flat
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
-        """Return what each client learns; on one thread a client is trained when its result is read."""
+        """Return what each client learns; on one thread torch's own layers are trained when a result is read."""
 
         def train(trainer: Trainer, place: int) -> TrainingResult:
             with named_faults(self._setup, place):
                 return trainer.train(jobs[place])
 
+        if self.trainer.sandbox is not None:  # in one turn, since to put all generators back takes longer than to seed
+            with self.trainer.turn():
+                return [train(self.trainer, place) for place in range(len(jobs))]
         if min(self.threads, len(jobs)) > 1:
-            with one_thread():
+            seed = int(copy.deepcopy(jobs[0].rng).integers(2**63))  # of what threads draw in turn with ``fast``
+            with one_thread(self._setup), torch_generator(seed):
                 return self._shared(train, range(len(jobs)), self.threads)
         return (self._alone(train, place) for place in range(len(jobs)))
 
@@ -114,11 +120,11 @@ class SequentialExecutor:
             return evaluated(jobs, len(self._setup.data.test_y), self._setup.scores, self._scores)
 
     def _alone(self, train: Callable[[Trainer, int], TrainingResult], place: int) -> TrainingResult:
-        with one_thread():
+        with self.trainer.turn():
             return train(self.trainer, place)
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
-        with one_thread():
+        with self.trainer.turn():
             return self._shared(lambda trainer, chunk: trainer.score(chunk), chunks, self._scoring_threads)
 
     def _shared(self, work: Callable[[Trainer, Any], Any], items: Sequence[Any], threads: int) -> list[Any]:

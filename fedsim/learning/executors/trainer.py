@@ -19,11 +19,12 @@ from fedsim.learning.executors.optimizers import optimizer_of
 from fedsim.learning.executors.own_loss import OwnLoss
 from fedsim.learning.executors.sandbox import Sandbox, has_own_code
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.learning.models.generators import torch_generator
+from fedsim.learning.models.generators import kept_generators, seed_generators, torch_generator
 from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.pooling import pool_before_relu
 from fedsim.learning.models.settings import own_name
 from fedsim.learning.tasks.contracts import TASK
+from fedsim.learning.torch_modes import fast_modes
 
 _TURN: Final = threading.RLock()
 _OF_BATCHES: Final = 0x5DEECE66D
@@ -33,7 +34,7 @@ _OF_BATCHES: Final = 0x5DEECE66D
 class Trainer:
     """Trains and scores with one module, whose numbers each call loads anew.
 
-    A result depends on the call alone. All calls are made within `one_thread`.
+    A result depends on the call alone. All calls are made within `turn`.
     """
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
@@ -57,7 +58,7 @@ class Trainer:
         self._loaded: Vector | None = None
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
         self.seeds = True
-        """Whether torch's generator begins anew with each call; on several threads it is left alone."""
+        """Whether generators begin anew with each call; on several threads they are left alone."""
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
     def train(self, job: TrainingJob) -> TrainingResult:
@@ -93,9 +94,15 @@ class Trainer:
 
     def _alone(self, seed: int) -> AbstractContextManager[None]:
         """Let what is computed inside depend on the module's numbers and the seed alone."""
-        if self.sandbox is not None:
-            return self.sandbox(seed)
-        return torch_generator(seed) if self.seeds else contextlib.nullcontext()
+        if self.seeds:
+            seed_generators(seed, every=self.sandbox is not None)
+        return self.sandbox or contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Compute on one thread, and put the process's generators back; one caller of this process at a time."""
+        with one_thread(self.setup), kept_generators(every=self.sandbox is not None):
+            yield
 
     def draws(self) -> bool:
         """Return whether a pass through torch's own layers draws random numbers."""
@@ -208,8 +215,8 @@ class Trainer:
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch compute on one thread; one caller of this process at a time.
+def one_thread(setup: TrainingSetup) -> Iterator[None]:
+    """Let torch compute on one thread, and by its fastest kernels if bits may differ; one caller at a time.
 
     The number of threads belongs to the whole process, so that a concurrent caller that sets it back would change sums.
     """
@@ -217,6 +224,7 @@ def one_thread() -> Iterator[None]:
         before = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            yield
+            with fast_modes() if setup.fast else contextlib.nullcontext():
+                yield
         finally:
             torch.set_num_threads(before)

@@ -29,6 +29,7 @@ from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.schedules import Schedule
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
+from fedsim.learning.steps.contracts import Message, Sender, UpdateStep
 
 _SAMPLES: Final = 8
 _BATCH: Final = 4
@@ -205,6 +206,10 @@ def _probe(part: object) -> Iterator[object]:
         yield part.combine(many, np.full(len(many), 1 / len(many)), _NUMBERS - 2)
     elif isinstance(part, Compressor):
         yield [part.bits([8, 4]), part.compress(one, [8, 4], np.random.default_rng(1))]
+    elif isinstance(part, UpdateStep):
+        message = Message(Sender(0, 0, 0, None), one)
+        part.client(message)
+        yield [part.bits(32.0 * _NUMBERS, [8, 4]), message.numbers]
     elif isinstance(part, Schedule):
         yield [part.factors(version, 5) for version in _ROUNDS]
     elif isinstance(part, _Releases):

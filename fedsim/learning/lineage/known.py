@@ -1,8 +1,9 @@
 """What is known: results in memory, then in the store, which takes at most a fiftieth of the run's time.
 
-Records wait together, and are found while they wait. A model is put when the store is due for one, with the newest
-states of clients, where these last from training to training. So a killed run loses the work of two seconds at most,
-beside the present one. A model that is exported, as a run's last one is, is put at once.
+Records wait together, and are found while they wait. A model is put when the store is due for one, with all that a run
+goes on from: the newest states of clients, where these last from training to training, and the models that stale
+updates start from, unless they are large. So a killed run loses the work of two seconds at most, beside the present
+one. A model that is exported, as a run's last one is, is put at once.
 
 With a rule other than "all" a model that this run has put there is removed once no reference to it is left and the rule
 does not want it.
@@ -26,6 +27,9 @@ _SHARE_OF_TIME: Final = 0.02
 _LONGEST_S: Final = 2.0
 """How long anything waits at most, whatever share of the time that takes."""
 
+_MOST_BYTES: Final = 2**25
+"""Most bytes of models that are put beside one, for the stale updates that start from them."""
+
 _VECTOR: Final = "vector"
 _STEPPED: Final = "stepped"
 _SERVER: Final = "server."
@@ -42,6 +46,8 @@ class Known:
         self._states: dict[int, State] = {}
         self._records_due, self._arrays_due = _Turn(), _Turn()
         self._unwanted: deque[str] = deque()
+        self._unstored: weakref.WeakSet[Model] = weakref.WeakSet()
+        """Computed models to which a reference is left, such as that of a stale update."""
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
         """Return the records under some of these digests, also those that wait to be put."""
@@ -91,20 +97,23 @@ class Known:
         every = self._keeping.every
         if self.alone:
             return
+        self._unstored.add(model)
         if self._arrays_due.come or (every is not None and every > 1 and self._keeping.stays(model.version)):
             self.put(model)
 
     def put(self, model: Model) -> None:
-        """Put a model into the store, and the states that are newer than the last model there."""
-        arrays = {_VECTOR: model.vector}
-        if (state := model.server_state) is not None:
-            arrays |= {_STEPPED: np.zeros(0, dtype=np.float32), **{_SERVER + name: state[name] for name in state}}
+        """Put a model into the store, and what else a run goes on from that is newer than the last model there."""
         states, self._states = self._states, {}
+        self._unstored.discard(model)
+        beside, self._unstored = [*self._unstored], weakref.WeakSet()
+        if len(beside) * model.vector.nbytes > _MOST_BYTES:
+            beside = []
         with self._arrays_due:
             for each in states.values():
                 if each.value is not None:
                     self._put(each.digest, each.value, each, stays=self._keeping.every == 1)
-            self._put(model.digest, arrays, model, stays=self._keeping.stays(model.version))
+            for one in (*beside, model):
+                self._put(one.digest, _arrays_of(one), one, stays=self._keeping.stays(one.version))
             while self._unwanted:
                 self._store.remove_arrays(self._unwanted.popleft())
 
@@ -123,6 +132,14 @@ class Known:
         self._store.put_arrays(digest, arrays)
         if not stays:  # removed with the first model that is put after its end
             weakref.finalize(owner, self._unwanted.append, digest).atexit = False
+
+
+def _arrays_of(model: Model) -> Arrays:
+    state = model.server_state
+    if state is None:
+        return {_VECTOR: model.vector}
+    stepped = {_SERVER + name: values for name, values in state.items()}
+    return {_VECTOR: model.vector, _STEPPED: np.zeros(0, dtype=np.float32), **stepped}
 
 
 class _Turn:

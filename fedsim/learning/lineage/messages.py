@@ -39,7 +39,7 @@ class Messages:
 
     def server_noise(self, updates: Sequence[Update], weights: FloatArray) -> Callable[[], FloatArray] | None:
         """Return what draws what the server adds to an aggregate, shape (d,); None where it adds nothing."""
-        if all(one.release is None for one in updates):
+        if self.lossless and all(one.release is None for one in updates):
             return None
         return self.steps.server([_sender(one) for one in updates], weights)
 

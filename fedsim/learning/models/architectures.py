@@ -18,7 +18,6 @@ def mlp(numbers: int, classes: int, hidden: Sequence[int]) -> nn.Module:
 
 
 def cnn3(shape: tuple[int, int, int], classes: int, ratio: float = 1.0) -> nn.Module:
-    """Return the module of `fedsim.learning.models.settings.CNN3`."""
     channels, height, width = shape
     layers: list[nn.Module] = []
     for filters in (math.ceil(width * ratio) for width in (32, 64, 128)):
@@ -40,7 +39,6 @@ def cnn3(shape: tuple[int, int, int], classes: int, ratio: float = 1.0) -> nn.Mo
 
 
 def cnn5(shape: tuple[int, int, int], classes: int, dropout: float) -> nn.Module:
-    """Return the module of `fedsim.learning.models.images.CNN5`."""
     channels, height, width = shape
     layers: list[nn.Module] = []
     for number, (filters, kernel) in enumerate(((32, 3), (32, 3), (64, 3), (64, 3), (128, 4)), 1):
@@ -62,7 +60,6 @@ def cnn5(shape: tuple[int, int, int], classes: int, dropout: float) -> nn.Module
 
 
 def fedsampling_cnn(shape: tuple[int, int, int], classes: int, dropout: float) -> nn.Module:
-    """Return the module of `fedsim.learning.models.images.FedSamplingCNN`."""
     channels, height, width = shape
     layers: list[nn.Module] = []
     for filters in (32, 128):

@@ -90,7 +90,6 @@ class FlatModule:
         )
 
     def load(self, vector: Vector) -> None:
-        """Take over all numbers of a model, shape (d,)."""
         np.copyto(self._numbers, vector)
         for place, shape in self._turned:
             _last(self._numbers[place], shape)[...] = vector[place].reshape(shape)
@@ -189,11 +188,7 @@ def build_flat(
     channels_last: bool = False,
     device: torch.device | None = None,
 ) -> FlatModule:
-    """Return a fresh model with the initial weights of a seed, which torch draws by its default rules.
-
-    A model of the user's own is tried on a blank sample. Draws of a dropout layer do not depend on the memory layout of
-    its inputs.
-    """
+    """Return a fresh model with the initial weights of a seed, which torch draws by its default rules."""
     name = own_name(model)
     with torch_generator(seed) if name is None else own_generators(seed):
         module = built(model, shape, classes)
@@ -207,7 +202,6 @@ def build_flat(
 
 
 def built(model: ModelPart, shape: Shape, classes: int) -> nn.Module:
-    """Return a fresh module of a model."""
     module = model.build(shape, classes)
     return chosen(module, model.train) if isinstance(model, Trains) else module
 

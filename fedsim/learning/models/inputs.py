@@ -22,10 +22,7 @@ class Inputs:
         self._vectors = None if data.vectors is None else tensor(data.vectors).to(device)
 
     def computed(self, samples: Tensor) -> Tensor:
-        """Return samples of shape (..., h, w, c) or (..., length) as float32, or unchanged if they need no conversion.
-
-        A pixel becomes ``(pixel / pixel_max - 0.5) / 0.5``.
-        """
+        """Return samples of shape (..., h, w, c) or (..., length) as float32, or unchanged if nothing is to convert."""
         if self._scale is not None:
             return torch.mul(samples.contiguous(), self._scale).sub_(1.0)
         return samples if self._vectors is None else self._vectors[samples]
@@ -43,7 +40,6 @@ class Inputs:
 
 
 def tensor(array: NDArray[Any]) -> Tensor:
-    """Return a read-only array as a tensor."""
     with warnings.catch_warnings():
         # torch warns of read-only arrays.
         warnings.simplefilter("ignore", UserWarning)

@@ -42,7 +42,6 @@ class ModelLayout:
 
     @property
     def layers(self) -> tuple[Entry, ...]:
-        """The entries in the order in which their layers are executed."""
         places = {name: place for place, name in enumerate(self.executed)}
         return tuple(sorted(self.entries, key=lambda entry: places.get(entry.name, 0)))
 

@@ -19,12 +19,10 @@ def one_hot(labels: Tensor, classes: int) -> Tensor:
 
 
 def joined(*parts: Tensor) -> Tensor:
-    """Return arrays of n rows side by side."""
     return torch.cat(parts, dim=1)
 
 
 def in_columns(*columns: Tensor) -> Tensor:
-    """Return arrays of shape (n,) as the columns of one."""
     return torch.stack(columns, dim=1)
 
 

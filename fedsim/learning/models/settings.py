@@ -71,7 +71,6 @@ class MLP(Trains):
         return mlp(math.prod(of_numbers(shape, "mlp")), classes, self.hidden)
 
     def narrowed(self, ratio: float) -> ModelPart:
-        """Return the perceptron with a ratio of the width of each hidden layer, rounded up."""
         return MLP(hidden=tuple(math.ceil(width * ratio) for width in self.hidden), train=self.train)
 
 
@@ -109,7 +108,6 @@ class CNN3(Trains):
         return cnn3(image, classes)
 
     def narrowed(self, ratio: float) -> ModelPart:
-        """Return the network with a ratio of the channels of each hidden layer, rounded up."""
         return NarrowCNN3(ratio=ratio, train=self.train)
 
 

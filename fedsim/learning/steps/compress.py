@@ -1,10 +1,12 @@
 """Compress with memory: a compressor as a step of an update."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
+import numpy as np
+
+from fedsim.arrays import Vector
 from fedsim.identity import identity
-from fedsim.learning.compression.compressors import COMPRESSOR, Compressor
 from fedsim.learning.model_and_update import Release
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.steps.contracts import Message, Sender, UpdateStep
@@ -14,12 +16,33 @@ LEFT_OUT: Final = "left-out"
 """Name of a client's memory of what compression took from its messages, among the arrays of its state."""
 
 
+class _Compresses(Protocol):
+    """A compressor (`fedsim.learning.Compressor`)."""
+
+    @property
+    def lossless(self) -> bool: ...
+
+    @property
+    def remembers(self) -> bool: ...
+
+    @property
+    def same_numbers(self) -> object: ...
+
+    def bits(self, tensors: Sequence[int]) -> float: ...
+
+    def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector: ...
+
+
 class Compress(UpdateStep):
     """A compressor on the trained numbers, to which a client that remembers adds what was left out before."""
 
-    def __init__(self, compressor: Compressor, layout: ModelLayout, streams: Streams) -> None:
-        self._compressor, self._layout, self._streams = COMPRESSOR.checked(compressor), layout, streams
+    def __init__(self, compressor: _Compresses, layout: ModelLayout, streams: Streams) -> None:
+        self._compressor, self._layout, self._streams = compressor, layout, streams
         self._tensors, self._identity = layout.tensors, identity(compressor.same_numbers)
+
+    @property
+    def made_of(self) -> object:
+        return self._compressor
 
     @property
     def remembers(self) -> bool:

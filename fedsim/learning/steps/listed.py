@@ -1,36 +1,57 @@
-"""The list of steps of one run, in their order: part, clip and noise, compress.
+"""The list of steps of one run, from the parts of its scenario, in their order.
 
-The part of the model that a client's message has is said by the local algorithm, and a message is zero elsewhere.
-Masks of secure aggregation cancel in a sum, so that they are bits and messages of the rounds (`fedsim.rounds.secure`).
-A release is made first, and compressed then: no processing of a private release makes it less private.
+A release is made first, and compressed last: no processing of a private release makes it less private. The part of the
+model that a client's message has is said by the local algorithm, and a message is zero elsewhere. Masks of secure
+aggregation cancel in a sum, so that they are bits and messages of the rounds (`fedsim.rounds.secure`).
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import numpy as np
 
+from fedsim.answers import Contract, PartOf, Several, unchecked
 from fedsim.arrays import FloatArray, Mask, Vector
-from fedsim.learning.compression.compressors import Compressor
+from fedsim.code_digest import is_builtin
+from fedsim.identity import identity
 from fedsim.learning.model_and_update import Release
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.learning.steps.compress import Compress
-from fedsim.learning.steps.contracts import Message, Sender, UpdateStep
-from fedsim.learning.steps.release import ClipAndNoise
-from fedsim.streams import Streams
+from fedsim.learning.steps.contracts import UPDATE_STEP, Message, Sender, StepRun, UpdateStep
 from fedsim.units import BITS_PER_FLOAT32
+
+_OTHERS: Final = "others"
+_ORDER: Final = "privacy", _OTHERS, "learning.compression"
+
+
+class BringsSteps(Protocol):
+    """A part of a scenario that may bring steps."""
+
+    def update_steps(self, run: Any) -> Sequence[Any]:
+        """Return the steps that the part brings."""
+        ...
+
+
+BRINGS_STEPS: Final = Contract(
+    "any part with steps", BringsSteps, {"update_steps": Several(PartOf(UpdateStep, UPDATE_STEP))}
+)
 
 
 class Steps:
     """The steps of all updates of a run, in their order."""
 
-    def __init__(self, layout: ModelLayout, streams: Streams, mechanism: Any, compressor: Compressor) -> None:
-        self._layout = layout
-        self._noise = None if mechanism is None else ClipAndNoise(mechanism, layout, streams)
-        noise: tuple[UpdateStep, ...] = () if self._noise is None else (self._noise,)
-        self.listed: Final[tuple[UpdateStep, ...]] = (*noise, Compress(compressor, layout, streams))
+    def __init__(self, parts: Mapping[str, BringsSteps], run: StepRun) -> None:
+        self._layout: ModelLayout = run.layout
+        found: dict[str, list[tuple[BringsSteps, UpdateStep]]] = {place: [] for place in _ORDER}
+        for path, part in parts.items():
+            steps = BRINGS_STEPS.checked(part).update_steps(run)
+            found[path if path in _ORDER else _OTHERS] += [(part, step) for step in steps]
+        pairs = [pair for place in _ORDER for pair in found[place]]
+        self.listed: Final = tuple(step for _, step in pairs)
+        self._names = [_name(part, step) for part, step in pairs]
         self.remembers: Final = any(step.remembers for step in self.listed)
         self.lossless: Final = not any(step.acts_on(None) for step in self.listed)
+        self.releases: Final = any(step.releases for step in self.listed)
+        self.tells_clipping: Final = all(step.tells_clipping for step in self.listed)
 
     @property
     def bits(self) -> float:
@@ -43,9 +64,9 @@ class Steps:
     def identity(self, sender: Sender) -> tuple[str | bytes | float, ...]:
         """Return all that determines what the steps do with a message, beside the message."""
         found: list[str | bytes | float] = []
-        for step in self.listed:
+        for name, step in zip(self._names, self.listed, strict=True):
             if step.acts_on(sender.release):
-                found += (type(step).__name__, *step.identity(sender))
+                found += (name, *step.identity(sender))
         return tuple(found)
 
     def client(self, message: Message) -> Message:
@@ -61,13 +82,20 @@ class Steps:
         return (lambda: np.sum([draw() for draw in draws], axis=0)) if draws else None
 
     def noise_energy(self, release: Release | None, part: Mask | None) -> float:
-        """Return the expected squared norm of the noise before compression; NaN if it is not stated."""
-        return 0.0 if release is None or self._noise is None else self._noise.noise_energy(release, part)
-
-    @property
-    def tells_clipping(self) -> bool:
-        return self._noise is None or self._noise.tells_clipping
+        """Return the expected squared norm of the noise of a release; NaN if it is not stated."""
+        if release is None:
+            return 0.0
+        return sum((step.noise_energy(release, part) for step in self.listed if step.releases), 0.0)
 
     def clipped(self, update: Vector, release: Release | None) -> Vector:
-        """Return an update as the mechanism has clipped it, before noise and compression, shape (d,)."""
-        return update if release is None or self._noise is None else self._noise.clipped(update)
+        """Return an update as its release has bounded it, before noise and compression, shape (d,)."""
+        for step in self.listed:
+            if step.releases and release is not None:
+                update = step.clipped(update)
+        return update
+
+
+def _name(part: BringsSteps, step: UpdateStep) -> str:
+    """Return what stands for a step in digests: the class of one of fedsim, and the whole part of one's own."""
+    kind = type(unchecked(step))
+    return kind.__name__ if is_builtin(kind) else identity(part)

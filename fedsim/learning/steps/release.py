@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +12,7 @@ from fedsim.arrays import FloatArray, Mask, Vector
 from fedsim.identity import identity
 from fedsim.learning.model_and_update import Release
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.learning.steps.contracts import Message, Sender, UpdateStep
+from fedsim.learning.steps.contracts import Message, Sender, StepRun, UpdateStep
 from fedsim.streams import Streams
 
 
@@ -51,14 +52,43 @@ class _AddsAtServer(Protocol):
     ) -> FloatArray: ...
 
 
+@dataclass(frozen=True)
+class Releases:
+    """Brings the step of a mechanism."""
+
+    mechanism: Any
+
+    def update_steps(self, run: StepRun) -> Sequence[UpdateStep]:
+        return [ClipAndNoise(self.mechanism, run.layout, run.streams)]
+
+
 class ClipAndNoise(UpdateStep):
     """A mechanism on the trained numbers, and on statistics where it asks for them."""
+
+    releases = True
 
     def __init__(self, mechanism: Any, layout: ModelLayout, streams: Streams) -> None:
         self._mechanism, self._layout, self._streams, self._identity = mechanism, layout, streams, identity(mechanism)
         # A checked part is asked for what it has not, and fails.
         whole = isinstance(unchecked(mechanism), _NoisesStatistics) and mechanism.noise_statistics
         self._covered = slice(layout.initial.size if whole else layout.parameters)
+
+    @property
+    def made_of(self) -> object:
+        return self._mechanism
+
+    @property
+    def note(self) -> str:
+        """Statistics that no noise protects."""
+        count = self._layout.initial.size - self._layout.parameters
+        asked = isinstance(unchecked(self._mechanism), _NoisesStatistics)
+        if not count or (asked and self._mechanism.noise_statistics):
+            return ""
+        more = "; mechanism.noise_statistics = true gives them noise" if asked else ""
+        return (
+            f"privacy: {count:,} running statistics are averaged in clear, so that the guarantee is that of the "
+            f"{self._layout.parameters:,} trained numbers alone{more}"
+        )
 
     def acts_on(self, release: Release | None) -> bool:
         return release is not None
@@ -122,18 +152,3 @@ class ClipAndNoise(UpdateStep):
         found = update.copy()
         found[self._covered] = self._mechanism.clipped(update[self._covered], self._layout.exempt[self._covered])
         return found
-
-
-def in_clear(mechanism: Any, layout: ModelLayout) -> str:
-    """Return a sentence on statistics that no noise protects; nothing where there are none."""
-    count = layout.initial.size - layout.parameters
-    if mechanism is None or not count:
-        return ""
-    asked = isinstance(unchecked(mechanism), _NoisesStatistics)
-    if asked and mechanism.noise_statistics:
-        return ""
-    more = "; mechanism.noise_statistics = true gives them noise" if asked else ""
-    return (
-        f"privacy: {count:,} running statistics are averaged in clear, so that the guarantee is that of the "
-        f"{layout.parameters:,} trained numbers alone{more}"
-    )

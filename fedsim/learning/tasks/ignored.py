@@ -1,4 +1,4 @@
-"""Targets that count for nothing: those that a scenario names, and those that fill short sequences up."""
+"""Targets and scores of one shape, and targets that count for nothing: named by a scenario, or filling sequences up."""
 
 from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Final, Self, TypeVar
@@ -7,7 +7,26 @@ from pydantic import BeforeValidator, SerializerFunctionWrapHandler, model_seria
 
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metric, Task
-from fedsim.learning.tasks.shapes import check_numbers
+
+
+def check_numbers(scores: Any, targets: Any) -> None:
+    if scores.shape != targets.shape:
+        raise ValueError(f"{_in_words(scores, targets)}; allowed: scores of the shape of the targets")
+
+
+def check_places(scores: Any, targets: Any) -> None:
+    """Refuse scores that have not as many places as the targets, and then one number for each token."""
+    if scores.shape[:-1] != targets.shape:
+        raise ValueError(
+            f"{_in_words(scores, targets)}; allowed: scores of the shape of the targets, and then one for each token"
+        )
+
+
+def _in_words(scores: Any, targets: Any) -> str:
+    said, true = (", ".join(map(str, ("n", *one.shape[1:]))) for one in (scores, targets))
+    same = "" if scores.shape[:1] == targets.shape[:1] else f", of {len(scores)} and {len(targets)} samples"
+    return f"scores of shape ({said}) and targets of shape ({true}){same}"
+
 
 _Value = TypeVar("_Value")
 _IGNORE: Final = "ignore"

@@ -9,9 +9,8 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metrics
-from fedsim.learning.tasks.ignored import Ignored, IgnoringMetric, IgnoringTask, counted, means
+from fedsim.learning.tasks.ignored import Ignored, IgnoringMetric, IgnoringTask, check_numbers, counted, means
 from fedsim.learning.tasks.of_labels import macro_f1
-from fedsim.learning.tasks.shapes import check_numbers
 
 NoLabel = Annotated[int, Field(ge=2, le=255)]
 """A number of uint8 that is no label."""

@@ -8,8 +8,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metrics
-from fedsim.learning.tasks.ignored import Ignored, IgnoringMetric, IgnoringTask, counted
-from fedsim.learning.tasks.shapes import check_places
+from fedsim.learning.tasks.ignored import Ignored, IgnoringMetric, IgnoringTask, check_places, counted
 
 
 class _OfTokens(IgnoringMetric):

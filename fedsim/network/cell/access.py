@@ -1,9 +1,4 @@
-"""How long a message waits around its transfer over the air: for a grant, after idle, and on the way to the server.
-
-A client that is connected asks for a grant before it sends. A client that has been idle for longer than the inactivity
-timer has been released by its base station; it pays random access and the set-up of a connection before its next
-message, in either direction. None of these waits takes a share of the spectrum.
-"""
+"""How long a message waits around its transfer over the air: for a grant, after idle, and on the way to the server."""
 
 import math
 from typing import Final, NamedTuple, Protocol

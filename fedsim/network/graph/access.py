@@ -1,8 +1,4 @@
-"""The access links between clients and the base stations of a graph: constant, or by radio.
-
-A client is attached to one station at a time: the strongest when a transfer starts, and by the rule of
-`fedsim.network.topology.handover` while transfers are in progress.
-"""
+"""The access links between clients and the base stations of a graph: constant, or by radio."""
 
 import math
 from collections.abc import Sequence

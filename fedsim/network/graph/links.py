@@ -100,11 +100,7 @@ class GraphLinks(Links):
         return replace(known, rate_bps=np.stack([self._alone(ends)[0] for ends in (_down, _up)]))
 
     def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray | None:
-        """Return what the strongest stations measure: those with which a transfer would start at this instant.
-
-        A client that is handed over during a transfer may have another station for a while; the hysteresis of handovers
-        bounds how much stronger that one is.
-        """
+        """Return what the strongest stations measure: those with which a transfer would start at this instant."""
         access = self.access
         if access is None or access.first.snr is None:
             return None
@@ -123,10 +119,7 @@ class GraphLinks(Links):
         return self.expected_uplink_s(bits)[client]
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return ``bits / narrowest link + delay`` of clients alone, without failures, at their first places.
-
-        `inf` where the access carries nothing; the greatest float for a client that moves, which may find a signal.
-        """
+        """Return ``bits / narrowest link + delay`` of clients alone, without failures, at their first places."""
         return self._alone_s(bits, _down)
 
     def expected_uplink_s(self, bits: float) -> FloatArray:

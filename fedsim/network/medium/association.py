@@ -1,8 +1,4 @@
-"""The base station of each client on the clock: at the start of a transfer, while it moves, and when cells fail.
-
-A client without a transfer has no base station and no process. At the start of a transfer it is attached to the
-strongest station, as an idle device camps on the best cell.
-"""
+"""The base station of each client on the clock: at the start of a transfer, while it moves, and when cells fail."""
 
 import math
 from collections.abc import Callable, Generator, Iterable
@@ -34,11 +30,7 @@ class Handover(NamedTuple):
 
 @dataclass(frozen=True)
 class Outlook:
-    """The next measurements of a client, if no station fails meanwhile.
-
-    Its rates are updated at the measurements `rows`, to `offers` of its present station; `target` is its new station
-    after the last of them, None without a handover.
-    """
+    """The next measurements of a client, if no station fails meanwhile."""
 
     watch: Watch
     places_m: FloatArray
@@ -48,7 +40,6 @@ class Outlook:
 
     @property
     def ends_s(self) -> float:
-        """Instant of the last of the rows."""
         return float(self.watch.times_s[self.rows[-1]])
 
 
@@ -91,10 +82,7 @@ class Association:
         return [self._client_at[node] for node in nodes if node in self._client_at]
 
     def connect(self, client: int) -> None:
-        """Attach a client to the strongest station, unless one of its transfers is in progress.
-
-        With reselection a client never starts with a station that is lost.
-        """
+        """Attach a client to the strongest station, unless one of its transfers is in progress."""
         if self._busy(client):
             return
         place_m, usable = self._place_m(client), self._usable()

@@ -141,10 +141,7 @@ Make = Callable[[int, float, float], SpectrumTransfer | DrawnTransfer | DelayedR
 
 
 class Direction:
-    """One direction of a cell, with a spectrum for each serving site.
-
-    Transfers of one instant that wait join their spectrum in one event, in the order of the calls.
-    """
+    """One direction of a cell, with a spectrum for each serving site."""
 
     def __init__(
         self,

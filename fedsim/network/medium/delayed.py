@@ -11,10 +11,7 @@ from fedsim.network.transfers import Transfer
 
 
 class DelayedTransfer(Transfer):
-    """A transfer that starts after a delay, during which nothing is carried.
-
-    The part `share` of the carried bits counts as sent; the rest is overhead.
-    """
+    """A transfer that starts after a delay, during which nothing is carried."""
 
     __slots__ = ("_came_s", "_cancelled", "_share", "_start", "_transfer", "_waited_s", "done")
 

@@ -1,9 +1,4 @@
-"""Service disciplines: rules by which the transfers on a medium share its bandwidth, as arithmetic without a clock.
-
-A discipline counts work in Hz s, the bits of a transfer over the spectral efficiency of its link in bit/s/Hz.
-`fedsim.network.medium.spectrum` holds the clock: it reports the work that the medium has done to a discipline, and
-asks for the next end.
-"""
+"""Service disciplines: rules by which the transfers on a medium share its bandwidth, as arithmetic without a clock."""
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -27,9 +22,7 @@ class Job(Protocol):
     """One transfer as a discipline sees it: hashable, and equal to itself only."""
 
     @property
-    def bits(self) -> float:
-        """Size in bits."""
-        ...
+    def bits(self) -> float: ...
 
     @property
     def work(self) -> float:

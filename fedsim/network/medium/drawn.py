@@ -32,11 +32,7 @@ _FEW: Final = 3
 
 
 class DrawnSpectrum:
-    """Bandwidth shared by transfers whose fading is drawn.
-
-    A transfer goes on at its client's ergodic rate after `MOST_BLOCKS` blocks, as with dedicated bandwidth
-    (`Channel.transfer_s`).
-    """
+    """Bandwidth shared by transfers whose fading is drawn."""
 
     def __init__(self, env: Environment, channel: Channel, rule: BandRule | TimeRule) -> None:
         self.env, self.channel, self.rule = env, channel, rule
@@ -58,7 +54,6 @@ class DrawnSpectrum:
 
     @property
     def present(self) -> int:
-        """Number of transfers on the medium, in service or waiting."""
         return self._jobs.n
 
     def send(self, client: int, bits: float, delay_s: float = 0.0) -> DrawnTransfer:

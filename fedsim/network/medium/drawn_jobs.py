@@ -64,7 +64,6 @@ class Jobs:
         self.client, self.order, self.first_block = self._counts
 
     def add(self, owner: DrawnTransfer, client: int, bits: float, efficiency: float) -> int:
-        """Add a transfer and return its row."""
         row, channel = self.n, self.channel
         if row == self.left.size:
             self._grow()
@@ -116,10 +115,7 @@ class Jobs:
         return 0 <= block - self._base < len(self._gains)
 
     def gains(self, rows: Rows, block: int, wanted: int, at_once: int) -> tuple[FloatArray, FloatArray | None]:
-        """Return gains for as many blocks as wanted or fewer, and rates of the whole band if computed.
-
-        Both have the shape (blocks, m).
-        """
+        """Return gains for as many blocks as wanted or fewer, and rates of the whole band if computed."""
         if not self.holds(block):
             self._base = block
             self._gains = np.empty((max(wanted, at_once), self.left.size))

@@ -85,7 +85,6 @@ class BlockPlan:
         return self.busy * (now_s - self.since_s)
 
     def ends(self, now_s: float) -> bool:
-        """Return whether a transfer may end now."""
         left_s = self.first_s - (now_s - self.since_s)
         return left_s <= max(_NEAR * self.first_s, 2 * SAME_INSTANT_ULPS * math.ulp(now_s))
 
@@ -98,11 +97,7 @@ class BlockPlan:
 
 @dataclass(frozen=True, slots=True)
 class BlocksPlan:
-    """Rates for some blocks ahead, while the transfers present stay the same.
-
-    `rows` are the m transfers that have any share. Rates, their parts of the band or the time, and the bits sent by the
-    end of each block have the shape (blocks, m); ends of blocks count from `since_s`.
-    """
+    """Rates for some blocks ahead, while the transfers present stay the same."""
 
     since_s: float
     rows: Rows

@@ -1,8 +1,4 @@
-"""Sharing rules as NumPy arithmetic over fading blocks: who has which part of the band, or of the time, in each block.
-
-A `BandRule` gives each transfer a part of the band that changes with the transfers present only; a `TimeRule` gives
-the whole band to one or several transfers in turn, block by block. `fedsim.network.medium.drawn` holds the clock.
-"""
+"""Sharing rules as arithmetic over fading blocks: who has which part of the band, or of the time, in each block."""
 
 import math
 from abc import ABC, abstractmethod
@@ -166,10 +162,7 @@ class FairTime(TimeRule):
 
 
 def _water(level: FloatArray, amount: float) -> tuple[IntArray, FloatArray]:
-    """Return the parts x > 0 of one in all for which ``level + amount * x`` is the same, and less than where x = 0.
-
-    A level of `inf` has nothing; where all have, nothing is given.
-    """
+    """Return the parts x > 0 of one in all for which ``level + amount * x`` is the same, and less than where x = 0."""
     lowest = np.minimum.reduce(level)
     if lowest == math.inf:
         return _NONE, np.zeros(0)

@@ -1,8 +1,4 @@
-"""Fluid transfers on the clock: rates are known between the starts and ends of transfers.
-
-They are constant, or where links fade constant within each block. The rates after all changes of one instant are
-computed together, once.
-"""
+"""Fluid transfers on the clock: rates are known between the starts and ends of transfers."""
 
 import math
 from collections.abc import Sequence

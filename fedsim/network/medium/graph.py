@@ -57,10 +57,7 @@ class GraphMedium(RoutedMedium):
         return self._edge_routes()
 
     def edges(self, chosen: Sequence[tuple[str, str]] | None = None) -> list[tuple[str, list[int]]]:
-        """Return (name, links) of the edges between given nodes, or of all wireless ones.
-
-        The access of a client has the same name at every base station.
-        """
+        """Return (name, links) of the edges between given nodes, or of all wireless ones."""
         if chosen is not None:
             return [self._edge(*names) for names in chosen]
         own = {number for pair in self._attached.access for number in pair}

@@ -35,9 +35,7 @@ class Plan(Protocol):
     """A message of some size."""
 
     @property
-    def bits(self) -> float:
-        """Bits with headers."""
-        ...
+    def bits(self) -> float: ...
 
     @property
     def before_s(self) -> FloatArray:
@@ -114,10 +112,7 @@ class ServerSide:
         self._follows = False
 
     def planned(self, way: Alone, client: int, bits: float, wait_s: float) -> tuple[float, Callable[[], Transfer]]:
-        """Return when a flow joins the server's link, in seconds from now, and what lets it join.
-
-        Its ceiling is the client's own mean rate during this transfer. A client whose link carries nothing never joins.
-        """
+        """Return when a flow joins the server's link, in seconds from now, and what lets it join."""
         draw = self._draws[client] = self._draws.get(client, 0) + 1
         only, start_s = np.array([client]), np.array([self.env.now + wait_s])
         whole_s, empty_s = (float(way.duration_s(only, draw, start_s, size)[0]) for size in (bits, 0.0))

@@ -56,7 +56,6 @@ class SharedSpectrum:
 
     @property
     def present(self) -> int:
-        """Number of transfers on the medium, in service or waiting."""
         return len(self._present)
 
     def count_air(self) -> None:
@@ -171,10 +170,7 @@ class SharedSpectrum:
                 self._present[job].began_s = now_s
 
     def _plan(self, now_s: float, left: float) -> None:
-        """Set a timer no later than the next end, which is after some more work in Hz s.
-
-        A timer that fires too early, since transfers have started meanwhile, plans anew: a start costs no event.
-        """
+        """Set a timer no later than the next end, which is after some more work in Hz s."""
         self._fire_after(now_s, left / self._rate_hz if left > 0.0 else 0.0)
 
     def _fire_after(self, now_s: float, delay_s: float) -> None:

@@ -70,10 +70,7 @@ class Channel:
     band_rates: BandRates | None = None
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return ``bandwidth * efficiency(snr * gain)`` in fading blocks; with a delay spread the mean over the band.
-
-        It is 0 in an outage, where the signal is too weak for any scheme of the rate law.
-        """
+        """Return ``bandwidth * efficiency(snr * gain)`` in fading blocks; with a delay spread its mean."""
         ids = np.asarray(client)
         u = self.streams.uniform(self.stream, ids if self.ids is None else self.ids[ids], block)
         if self._band is None:
@@ -83,10 +80,7 @@ class Channel:
         return np.asarray(self.ergodic_rate_bps[ids] * rates.share_of_mean(row[ids], u))
 
     def band(self, width_hz: float) -> BandRates | None:
-        """Return the rates of a share in fading blocks; None where fading is flat.
-
-        A narrow share has fewer coherence bandwidths (`coherence_bandwidths`), so that its rate varies more.
-        """
+        """Return the rates of a share in fading blocks; None where fading is flat."""
         if not self.delay_spread_s:
             return None
         return BandRates(self.rate, self.fading, self.snr, width_hz, self.delay_spread_s)
@@ -140,11 +134,7 @@ class Channel:
         return ShareGain(self.rate, self.fading, self.snr, self.densest)
 
     def expected_s(self, bits: float) -> FloatArray:
-        """Return ``bits / ergodic rate`` in seconds for every client, shape (K,); `inf` where a link carries nothing.
-
-        This fluid value is exact for transfers that are long against the coherence time. A short one takes
-        longer on average (it may wait in a bad block, and the mean of 1/rate exceeds 1/mean rate).
-        """
+        """Return ``bits / ergodic rate`` in seconds, shape (K,); `inf` where a link carries nothing."""
         return _ratio(bits, self.ergodic_rate_bps)
 
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
@@ -178,10 +168,7 @@ class Channel:
         return took
 
     def carried_bits(self, client: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
-        """Return the bits that a transfer without end has carried some time after its start, shape (n,).
-
-        Exact up to rounding over at most `MOST_BLOCKS` blocks, and at the ergodic rate after them, as `transfer_s`.
-        """
+        """Return the bits that a transfer without end has carried some time after its start, shape (n,)."""
         coherence_s = self.fading.coherence_s
         carried: FloatArray = self.ergodic_rate_bps[client] * elapsed_s
         counted = np.flatnonzero((start_s < LAST_BLOCK * coherence_s) & (elapsed_s > 0))
@@ -200,11 +187,7 @@ class Channel:
         return carried
 
     def gain_at(self, client: IntArray, time_s: float) -> FloatArray:
-        """Return the power gain of each client's fading block at an instant, of mean 1, as sounding signals show it.
-
-        It is the gain that a transfer meets in that block. Where the band is faded in parts, it is the rate of the
-        block over the mean rate. After `LAST_BLOCK` blocks, where transfers have the mean rate, it is 1.
-        """
+        """Return the power gain of each client's fading block at an instant, of mean 1, as sounding signals show it."""
         coherence_s = self.fading.coherence_s
         block = 0 if math.isinf(coherence_s) else int(min(time_s / coherence_s, LAST_BLOCK))
         if block >= LAST_BLOCK:

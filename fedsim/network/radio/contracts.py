@@ -39,10 +39,7 @@ class PathLoss(Protocol):
 
 @dataclass(frozen=True)
 class LargeScale:
-    """The large-scale propagation between every client and one site, without fading; arrays of shape (K,).
-
-    The loss includes walls. `indoor` is None where a law knows no buildings.
-    """
+    """The large-scale propagation between every client and one site, without fading; arrays of shape (K,)."""
 
     loss_db: FloatArray
     sigma_db: FloatArray

@@ -30,11 +30,7 @@ _ELEMENTS: Final = 2**16
 
 
 def interference_states(sources: int, load: float, fading: Fading, states: int = STATES) -> FloatArray:
-    """Return the gain of each source in equally likely states, shape (states, sources).
-
-    A source is silent (0) for a share ``1 - load`` of the states and has the gains of the fading law in the
-    others; its mean is `load`.
-    """
+    """Return the gain of each source in equally likely states, shape (states, sources)."""
     if load * states < 0.5:  # too rare for any of the states
         return np.full((states, sources), load)
     quantile = hypercube(states, sources, "interference-gain")
@@ -54,11 +50,7 @@ def hypercube(states: int, dimensions: int, name: str) -> FloatArray:
 
 
 class EffectiveSnr:
-    """The map from mean rates over fading and interference to effective SNRs, for one rate law.
-
-    Mean rates are looked up 0.01 dB apart from -50 to 100 dB. A table of schemes without any fading has jumps,
-    at which no SNR gives the mean; the next lower one is taken.
-    """
+    """The map from mean rates over fading and interference to effective SNRs, for one rate law."""
 
     def __init__(self, rate: RateLaw, fading: Fading) -> None:
         self.fading = fading

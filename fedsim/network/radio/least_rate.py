@@ -37,11 +37,7 @@ class ConstantPace:
 
 
 class LeastRate:
-    """The integral over time of the least rate of several clients, exact over their fading blocks.
-
-    At most `MOST_BLOCKS` blocks are drawn, and 2**22 gains of all receivers; after these the mean of the least rate so
-    far counts, 0 if nothing was carried.
-    """
+    """The integral over time of the least rate of several clients, exact over their fading blocks."""
 
     def __init__(self, channel: Channel, client: IntArray, start_s: float) -> None:
         self._channel, self._client = channel, np.unique(client)

@@ -191,10 +191,7 @@ class LinkBudget:
 
     @cached_property
     def _uplink(self) -> CommonInterference | None:
-        """Interference of clients of other cells, equal for all uplinks; None without other cells.
-
-        Where clients differ, those of other cells have their mean power in dBm and their mean bandwidth.
-        """
+        """Interference of clients of other cells, equal for all uplinks; None without other cells."""
         sites, link = self.cell.sites, self.cell.uplink
         if sites is None or not sites.rings:
             return None

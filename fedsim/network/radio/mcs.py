@@ -173,11 +173,7 @@ class ModulationAndCoding(Component):
         return expected, failed
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the expected goodput in bit/s/Hz, without retransmissions and overhead.
-
-        By the renewal-reward theorem: bits that arrive per transport block over its time, ``N`` attempts
-        and ``N - 1`` backoffs.
-        """
+        """Return the expected goodput in bit/s/Hz, without retransmissions and overhead."""
         thresholds_db = self.thresholds_db()
         with np.errstate(divide="ignore"):
             level_db = linear_to_db(snr)

@@ -1,7 +1,4 @@
-"""Path loss over distance: free space and log-distance.
-
-The scenarios of 3GPP TR 38.901 are in `fedsim.network.radio.tr38901`.
-"""
+"""Path loss over distance: free space and log-distance."""
 
 import math
 

@@ -98,10 +98,7 @@ def _taps() -> NDArray[np.complex128]:
 
 
 class BandRates:
-    """The rate of a band in a fading block, in shares of its mean.
-
-    Quantiles are computed for SNRs a decibel apart and for 513 probabilities, and are linear in between.
-    """
+    """The rate of a band in a fading block, in shares of its mean."""
 
     def __init__(
         self, rate: RateLaw, fading: Fading, snr: FloatArray, bandwidth_hz: float, delay_spread_s: float

@@ -222,10 +222,7 @@ def _exact(
 
 @lru_cache(maxsize=64)
 def _waves(seed: int, stream: str, name: Key) -> tuple[FloatArray, FloatArray]:
-    """Return wave numbers in turns per metre, shape (2, waves), for a decorrelation distance of 1 m, and phases.
-
-    The numbers are drawn from the spectrum of the exponential correlation, stratified.
-    """
+    """Return wave numbers in turns per metre, shape (2, waves), for a decorrelation distance of 1 m, and phases."""
     rng = Streams(seed).generator(stream, name)
     u = (np.arange(_WAVES) + rng.random(_WAVES)) / _WAVES
     number = np.sqrt((1.0 - u) ** -2 - 1.0) / (2 * np.pi)

@@ -60,7 +60,6 @@ class Sites(Settings):
         return 1 + 3 * self.serving_rings * (self.serving_rings + 1)
 
     def positions_m(self) -> FloatArray:
-        """Return the positions of all sites in metres, the origin first and ring by ring, shape (S, 2)."""
         return hexagonal_sites(self.inter_site_distance_m, self.rings)
 
     def uplink_states_mw(self, power_dbm: float, towards: Towards, fading: Fading) -> FloatArray:
@@ -96,10 +95,7 @@ def hexagonal_sites(inter_site_distance_m: float, rings: int) -> FloatArray:
 
 
 def in_hexagon(u: FloatArray, v: FloatArray, inter_site_distance_m: float) -> FloatArray:
-    """Return points uniform over the hexagon of a site at the origin, in metres, shape (n, 2).
-
-    The hexagon is three rhombi that meet at the site; v chooses one of them and a place along its second edge.
-    """
+    """Return points uniform over the hexagon of a site at the origin, in metres, shape (n, 2)."""
     side = inter_site_distance_m / math.sqrt(3)
     rhombus = np.minimum(np.floor(3 * v), 2)
     along, across = side * u, side * (3 * v - rhombus)

@@ -38,11 +38,7 @@ GRAVITY_M3_PER_S2: Final = 3.986004418e14
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of contact of each of K clients within one period, after which they repeat or there are no more.
-
-    They are in order and apart, shape (K, M); a client with fewer windows has some of length 0 at the end of the
-    period.
-    """
+    """The windows of contact of each of K clients within one period, after which they repeat or there are no more."""
 
     start_s: FloatArray
     length_s: FloatArray

@@ -32,10 +32,7 @@ def time_parts(routes: Indices, airtimes: Indices, rate_bps: FloatArray, capacit
 
 
 def air_parts(rate_bps: FloatArray, capacity_bps: FloatArray, own: Indices) -> FloatArray:
-    """Return which part of the time each flow's own link is in use for it, of the shape of the rates.
-
-    Capacities of links have the shape (m,) or (blocks, m), and ``own`` are their places; with `PAD` it is all the time.
-    """
+    """Return which part of the time each flow's own link is in use for it, of the shape of the rates."""
     own_bps = capacity_bps[..., own]
     part = np.zeros(rate_bps.shape)
     np.divide(rate_bps, own_bps, out=part, where=(own_bps > 0) & (rate_bps < math.inf))
@@ -45,11 +42,7 @@ def air_parts(rate_bps: FloatArray, capacity_bps: FloatArray, own: Indices) -> F
 
 @dataclass(frozen=True)
 class FlowsOverBlocks:
-    """Flows whose links have another capacity in each block.
-
-    `alone` holds (flows, links, weights) of links with one user, for each place in a route that has any; `shared` holds
-    the other uses as (flow, link, weight).
-    """
+    """Flows whose links have another capacity in each block."""
 
     routes: Indices
     weights: FloatArray
@@ -77,10 +70,7 @@ class FlowsOverBlocks:
         return rate_bps
 
     def rates_bps(self, capacity_bps: FloatArray) -> FloatArray:
-        """Return the max-min fair rates in each block, shape (b, n).
-
-        Where the links that flows share can carry all that the others allow, nothing is left to be divided.
-        """
+        """Return the max-min fair rates in each block, shape (b, n)."""
         rate_bps = self.ceilings_bps(capacity_bps)
         flow, link, weight = self.shared
         if not flow.size:
@@ -101,10 +91,7 @@ class FlowsOverBlocks:
 
 @dataclass(frozen=True, slots=True)
 class BlocksAhead:
-    """Rates for some blocks ahead, while the flows and their links stay the same.
-
-    Arrays have the shape (n,) of the flows, or (blocks, n); ends of blocks count from `since_s`.
-    """
+    """Rates for some blocks ahead, while the flows and their links stay the same."""
 
     since_s: float
     rows: IntArray

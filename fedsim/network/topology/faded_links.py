@@ -36,10 +36,7 @@ class LinkFading(Protocol):
 
 
 class FadedLinks:
-    """The capacities of the links in use in the blocks ahead, over their means; drawn once for each link and block.
-
-    Links are known by the number that they have while they are in use.
-    """
+    """The capacities of the links in use in the blocks ahead, over their means; drawn once for each link and block."""
 
     def __init__(self, fading: LinkFading) -> None:
         self.fading = fading

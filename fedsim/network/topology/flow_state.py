@@ -1,7 +1,4 @@
-"""Flows as rows of arrays: their remaining bits, routes and fair rates, without a clock.
-
-`fedsim.network.medium.fluid` reports the time that has passed, and every change.
-"""
+"""Flows as rows of arrays: their remaining bits, routes and fair rates, without a clock."""
 
 import math
 from dataclasses import dataclass
@@ -135,10 +132,7 @@ class FlowState:
         return float(self.rate_bps[row])
 
     def share(self, now_s: float, quiet_s: float = 0.0) -> float:
-        """Compute the max-min fair rates of all flows, and return the instant until which they hold.
-
-        That is the first end, or the end of the fading blocks for which rates are computed.
-        """
+        """Compute the max-min fair rates of all flows, and return the instant until which they hold."""
         runs = np.flatnonzero(self._runs)
         self.rate_bps[:] = 0.0
         if self.counts_air:
@@ -276,7 +270,6 @@ class LinksInUse:
         return number is not None
 
     def capacity_bps(self) -> FloatArray:
-        """Return the capacities by number; values at unused numbers have no meaning."""
         return self._capacity_bps[: len(self._number) + len(self._free)]
 
     def users(self) -> IntArray:

@@ -48,11 +48,7 @@ class HandoverRule(Settings):
 
 @dataclass(frozen=True)
 class Watch:
-    """The neighbours that are stronger than the own station in consecutive measurements, and since when.
-
-    Arrays have the shape (measurements, stations); `since_s` is `inf` where a neighbour is not stronger by more than
-    the hysteresis.
-    """
+    """The neighbours that are stronger than the own station in consecutive measurements, and since when."""
 
     times_s: FloatArray
     since_s: FloatArray

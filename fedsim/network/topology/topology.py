@@ -1,8 +1,4 @@
-"""A network's graph: nodes, links with capacities and delays, and shortest routes.
-
-A networkx graph describes it. An undirected edge is two links, one in each direction, each with the whole
-capacity; a directed graph gives the two directions separately. `Node` and `Edge` hold the attributes.
-"""
+"""A network's graph: nodes, links with capacities and delays, and shortest routes."""
 
 import heapq
 from dataclasses import dataclass, replace

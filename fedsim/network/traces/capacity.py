@@ -38,10 +38,7 @@ class Capacities:
 
     @classmethod
     def of(cls, traces: list[tuple[FloatArray, FloatArray]], after: After = "repeat") -> Self:
-        """Return capacities of traces, each given by k + 1 edges in seconds that rise from 0, and k rates in bit/s.
-
-        A trace is repeated, or its last rate holds for ever, or it carries nothing any more.
-        """
+        """Return capacities of traces, each given by k + 1 edges in seconds that rise from 0, and k rates in bit/s."""
         if not traces:
             raise DataError("there is no trace; allowed: at least one")
         bits, length_s = [], np.array([edge_s[-1] for edge_s, _ in traces])
@@ -73,7 +70,6 @@ class Capacities:
 
     @property
     def mean_bps(self) -> FloatArray:
-        """Mean over the rows of each trace, shape (n,)."""
         if not self.ends:
             return np.asarray(self.bits[self.first[1:] - 1] / self.period_s)
         return self.carried_bits(np.arange(self.traces), self.length_s) / self.length_s

@@ -30,10 +30,7 @@ class Path:
         return (bits + self.header_bits) * (1.0 + self.overhead)
 
     def extra_s(self, bits: float, sending_s: FloatArray) -> FloatArray:
-        """Return by how much TCP takes longer than links alone, shape (K,).
-
-        A link buffers at least the first window, so that a path shorter than that is full from the start.
-        """
+        """Return by how much TCP takes longer than links alone, shape (K,)."""
         segments = (bits + self.header_bits) / self.segment_bits
         if segments == 0:
             return np.zeros(sending_s.shape)

@@ -23,10 +23,7 @@ _BACKOFFS: Final = (1.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 
 @dataclass(frozen=True)
 class TcpPath:
-    """A connection over one path.
-
-    `loss` is the probability that a segment is lost, given that no segment of its round trip was lost before it.
-    """
+    """A connection over one path."""
 
     loss: float
     first_window: float

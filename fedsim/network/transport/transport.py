@@ -1,8 +1,4 @@
-"""Settings of the transport between clients and the server, which any network may have.
-
-A transport turns the links of a network into links over a wide-area path: messages get longer by headers, wait for
-handshakes, and TCP reaches the rate of the link only after some round trips, or never.
-"""
+"""Settings of the transport between clients and the server, which any network may have."""
 
 from typing import Annotated, Final, Protocol, Self
 
@@ -83,7 +79,6 @@ class ServerLink(Settings):
     background: Background | None = None
 
     def capacity(self, capacity_bps: float | None, name: str, streams: Streams) -> ServerCapacity | None:
-        """Return the capacity of one direction over time; None for no limit."""
         if capacity_bps is None:
             return None
         other = self.background

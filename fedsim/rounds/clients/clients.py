@@ -50,9 +50,10 @@ class Clients:
         self.quiet = [not (asked.changing or asked.waiting) for asked in map(self.effects.asked, phases)]
         self.planning, self.settling = self.effects.having("plan"), self.effects.having("settle")
         self.asked = [self.effects.asked(phase) for phase in phases]
+        self.unasked = [asked.quiet for asked in self.asked]
         # Whether effects may be asked about all downlinks of a cohort at once, which all begin when it is sent.
-        self.asked_together = not (self.asked[DOWNLINK].quiet or DOWNLINK in starts)
-        self.plain = all(asked.quiet for asked in self.asked)
+        self.asked_together = not (self.unasked[DOWNLINK] or DOWNLINK in starts)
+        self.plain = all(self.unasked)
         # Whether how long a member works does not change after it was sent.
         self.work_is_known = self.quiet[COMPUTE]
 
@@ -107,15 +108,15 @@ class Clients:
 
     def prepare_one(self, plan: Plan, phase: int, i: int) -> tuple[float, float]:
         """Do as `prepare` for one member, and return its seconds of waiting and of setting up."""
-        queue_s = all_setup_s = 0.0
-        for effect in self.asked[phase].changing:
+        asked, queue_s, all_setup_s = self.asked[phase], 0.0, 0.0
+        for effect in asked.changing:
             effect.due(plan, phase, i)
-        for effect in self.asked[phase].waiting:
+        for effect in asked.waiting:
             wait_s, setup_s = effect.wait_s(plan, phase, i)
             if wait_s > 0:
-                plan.queue_s[phase, i] = queue_s = queue_s + np.asarray(wait_s).item()
+                plan.queue_s[phase, i] = queue_s = queue_s + one(wait_s)
             if setup_s > 0:
-                plan.setup_s[phase, i] = all_setup_s = all_setup_s + np.asarray(setup_s).item()
+                plan.setup_s[phase, i] = all_setup_s = all_setup_s + one(setup_s)
         return queue_s, all_setup_s
 
     def prepare(self, plan: Plan, phase: int, members: IntArray, places: IntArray | slice) -> None:
@@ -278,10 +279,7 @@ def stop_of(clients: Clients, plan: Plan, phase: int, i: int) -> Stop | None:
 
 def one(value: FloatArray | float) -> float:
     """Return a value of one member, which an effect may give as a number or as an array."""
-    if type(value) is float:
-        return value
-    number: float = np.asarray(value).item()
-    return number
+    return value.item() if type(value) is np.ndarray else float(value)
 
 
 def _reached_s(clients: Clients, plan: Plan, phase: int, members: IntArray, limit: Limit) -> FloatArray:

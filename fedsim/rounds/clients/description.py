@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import ComputeTimes
 from fedsim.history.schema import CLIENTS
-from fedsim.learning import Learner
+from fedsim.learning.sizes import Sizes
 from fedsim.network import Links
 from fedsim.rounds.effects.contract import Shown
 
@@ -20,7 +20,7 @@ Columns = dict[str, NDArray[Any]]
 def described(
     links: Links,
     compute: ComputeTimes,
-    learner: Learner,
+    learner: Sizes,
     shown: Mapping[str, Shown],
     flops_per_sample: float | None = None,
 ) -> pa.Table:
@@ -53,7 +53,7 @@ def _of_links(links: Links) -> Columns:
     return known
 
 
-def _of_work(compute: ComputeTimes, learner: Learner, everyone: IntArray, flops_per_sample: float | None) -> Columns:
+def _of_work(compute: ComputeTimes, learner: Sizes, everyone: IntArray, flops_per_sample: float | None) -> Columns:
     samples = learner.samples
     known: Columns = {"samples": np.where(samples > 0, samples, -1)}
     labels = learner.label_counts

@@ -16,12 +16,10 @@ import numpy as np
 from simpy import Event
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of, largest
-from fedsim.clock import call_after, call_next
+from fedsim.clock import TIE_ULPS, call_after, call_next
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.network.transfers import Transfer
-from fedsim.per_client import of_one
 from fedsim.rounds.clients.clients import Clients, Stop, one
-from fedsim.rounds.clients.records import ParticipationRecords
 from fedsim.rounds.clients.schedule import Schedule
 from fedsim.rounds.effects.contract import NEVER, Effect, Limit
 from fedsim.rounds.plan import Plan
@@ -31,7 +29,7 @@ _LATE: Final = int(Outcome.LATE)
 _DROPPED: Final = int(Outcome.DROPPED)
 _END: Final = len(PHASES)
 _SLACK_ULPS: Final = 8
-_NOTHING: Final[FloatArray] = np.zeros(0)
+_TIE_ULPS: Final = 16 * TIE_ULPS
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
 Left = Callable[[float, float, float], float]
@@ -60,18 +58,18 @@ class Participations:
         plan.sent_bits[0], plan.sent_bits[1] = plan.bits
         self._stops = clients.plan_known(plan)
         self._one_wait = clients.known == _END and plan.on_upload is None
-        self._whole_s = _NOTHING
+        # Whether no event comes at the end of a member but the last.
+        self._as_one = False
         if self._one_wait:
-            downlink_s, compute_s, uplink_s = plan.spent_s[0], plan.spent_s[1], plan.spent_s[2]
-            self._whole_s = downlink_s + compute_s + uplink_s if clients.plain else plan.whole_s()
-        # The event of the last end, as long as nothing depends on the others.
-        self._shared: Event | None = None
-        alone = self._one_wait and not self._stops and on_end is None
-        if alone and plan.waits_for_all and plan.deadline_s == math.inf:
-            self._shared = call_after(self.env, largest(self._whole_s), self._end_by_now)
-            self._awaited, self._until = [self._shared] * size, [_END] * size
-        else:
+            self._until = [_END] * size
+            self._plan_ends()
+        if not self._as_one:
             call_next(self.env, self._begin)
+
+    @cached_property
+    def _ids(self) -> list[int]:
+        ids: list[int] = self.plan.client.tolist()
+        return ids
 
     @cached_property
     def _schedule(self) -> Schedule:
@@ -85,14 +83,14 @@ class Participations:
 
     @property
     def all_delivered(self) -> bool:
-        if self._shared is not None:
+        if self._as_one:
             self._end_by_now()
         return self._delivered == len(self._awaited)
 
     @property
     def ended_s(self) -> FloatArray:
         """Instant at which each participation ended; NaN for those in flight."""
-        if self._shared is not None:
+        if self._as_one:
             self._end_by_now()
         if self._known_ends_s is None:
             self._known_ends_s = np.array(self._ends_s)
@@ -138,15 +136,10 @@ class Participations:
             for effect in self._clients.settling:
                 effect.settle(self.plan, self.plan.everyone if members is None else members)
 
-    def records(self, part: IntArray | None = None) -> ParticipationRecords:
-        """Return the records of participations that have ended, at some positions or of the whole cohort."""
-        self.count_bits()
-        return ParticipationRecords.of_plan(self.plan, self.ended_s, float(self.env.now), part)
-
     def delivered(self, count: int) -> Event:
         """Return the event that is triggered when a number of clients have delivered."""
         if count not in self._milestones:
-            if self._shared is not None and (count != self.size or not count):
+            if self._as_one and (count != self.size or not count):
                 self._end_by_now()
                 self._wait_for_each()
             self._milestones[count] = self.env.event()
@@ -164,11 +157,11 @@ class Participations:
 
         They end at this instant, before any other event of it.
         """
-        if self._shared is not None:
+        if self._as_one:
             self._end_by_now()
         if not self._in_flight:
             return False
-        self._shared = None
+        self._as_one = False
         in_flight = [i for i, end_s in enumerate(self._ends_s) if math.isnan(end_s)]
         self.plan.outcome[in_flight] = _LATE
         call_next(self.env, partial(self._stop, in_flight))
@@ -178,7 +171,6 @@ class Participations:
 
     def _begin(self, _event: Event) -> None:
         if self._one_wait:
-            self._until = [_END] * self.size
             self._wait_for_each()
         elif self.run.shared[DOWNLINK] and self._clients.asked_together:
             self._enter_together()
@@ -187,48 +179,76 @@ class Participations:
                 if math.isnan(self._ends_s[i]):
                     self._go_on(i, DOWNLINK)
 
+    def _plan_ends(self) -> None:
+        """Find when each member ends, of whom all phases are known, and whether the last end is event enough."""
+        plan, size = self.plan, self.size
+        downlink_s, compute_s, uplink_s = plan.spent_s[0], plan.spent_s[1], plan.spent_s[2]
+        self._ends_after_s = downlink_s + compute_s + uplink_s if self._clients.plain else plan.whole_s()
+        for i, stop in self._stops.items():
+            before_s = sum([plan.queue_s.item(phase, i) + plan.spent_s.item(phase, i) for phase in range(stop.phase)])
+            by_clock = stop.since_start_s < math.inf
+            self._ends_after_s[i] = max(0.0, stop.since_start_s) if by_clock else before_s + stop.after_s
+        self._due_s, last_after_s = self.start_s + self._ends_after_s, largest(self._ends_after_s)
+        self._last_s = self.start_s + last_after_s
+        alone = plan.waits_for_all and plan.deadline_s == math.inf and not self._stops
+        if self._on_end is None and (alone or (plan.ends_together and not self._ties())):
+            self._as_one = True
+            if not self._stops and size:
+                call_after(self.env, last_after_s, self._end_by_now)
+
+    def _ties(self) -> bool:
+        """Return whether a member ends so soon after the deadline that it counts as the same instant."""
+        deadline_s = self.plan.deadline_s
+        if self._last_s <= deadline_s:
+            return False
+        after_s = self._due_s[self._due_s > deadline_s] - deadline_s
+        return bool(after_s.min() <= _TIE_ULPS * math.ulp(deadline_s))
+
     def _wait_for_each(self) -> None:
-        """Wait for the end of each member, where none or the shared event is awaited."""
-        passed_s, stops = self.env.now - self.start_s, self._stops
-        for i, wait_s in enumerate(self._whole_s.tolist()):
-            if self._awaited[i] is self._shared and math.isnan(self._ends_s[i]):
+        """Wait for the end of each member that has not ended."""
+        passed_s, stops, self._as_one = self.env.now - self.start_s, self._stops, False
+        for i, after_s in enumerate(self._ends_after_s.tolist()):
+            if math.isnan(self._ends_s[i]):
                 if i in stops:
-                    self._awaited[i] = self._until_stop(i, DOWNLINK, stops[i])
-                elif wait_s > passed_s:
-                    self._awaited[i] = call_after(self.env, wait_s - passed_s, self._waited, i)
+                    stopped = partial(self._stopped, i, stops[i])
+                    self._awaited[i] = call_after(self.env, max(0.0, after_s - passed_s), stopped)
+                elif after_s > passed_s:
+                    self._awaited[i] = call_after(self.env, after_s - passed_s, self._waited, i)
                 else:
                     self._end(i, self.env.now, delivered=True)
-        self._shared = None
 
     def _end_by_now(self, _event: Event | None = None) -> None:
-        """End the participations that share an event and whose wait is over, each at its own instant."""
-        shared, now_s, size = self._shared, self.env.now, self.size
-        if shared is None:
+        """End the members whose time is over, each at its own instant, as far as no event has ended them."""
+        if not self._as_one:
             return
-        ends_s = self.start_s + self._whole_s
-        if now_s >= largest(ends_s):
-            self._known_ends_s, self._awaited, self._shared = ends_s, [None] * size, None
-            self._delivered, self._in_flight = size, 0
-            if size in self._milestones:
+        now_s, size, dropped = self.env.now, self.size, 0
+        for i, stop in self._stops.items():
+            if (end_s := self._due_s.item(i)) <= now_s:
+                dropped += 1
+                if math.isnan(self._ends_s[i]):
+                    self._drop(i, stop.cause, stop, end_s)
+        if now_s >= self._last_s:
+            self._as_one, self._known_ends_s = False, self._due_s
+            self._delivered, self._in_flight = size - dropped, 0
+            if self._delivered == size and size in self._milestones:
                 self._milestones[size].succeed()
             return
-        self._ends_s = [end_s if end_s <= now_s else math.nan for end_s in ends_s.tolist()]
-        self._awaited = [shared if math.isnan(end_s) else None for end_s in self._ends_s]
-        self._in_flight = sum([math.isnan(end_s) for end_s in self._ends_s])
-        self._known_ends_s, self._delivered = None, size - self._in_flight
+        self._ends_s = [end_s if end_s <= now_s else math.nan for end_s in self._due_s.tolist()]
+        self._in_flight = sum(map(math.isnan, self._ends_s))
+        self._known_ends_s, self._delivered = None, size - self._in_flight - dropped
 
     def _go_on(self, i: int, phase: int) -> None:
         """Begin a phase of member i, which is due now, and those after it whose times are known."""
         if phase == _END:
             self._end(i, self.env.now, delivered=True)
             return
-        self._first[i], self._until[i], self._began_s[i] = phase, phase + 1, float(self.env.now)
+        self._first[i], self._until[i], self._began_s[i] = phase, phase + 1, self.env.now
         if self.run.shared[phase]:
             self._enter(i, phase)
             return
         schedule = self._schedule
         if phase >= schedule.planned[i]:
-            schedule.plan_late(i, phase, float(self.env.now), self._ends_s)
+            schedule.plan_late(i, phase, self.env.now, self._ends_s)
         until = schedule.planned[i]
         if self.plan.on_upload is not None:
             if phase == UPLINK:
@@ -236,7 +256,9 @@ class Participations:
                 return
             until = min(until, UPLINK)
         self._until[i] = until
-        wait_s = sum([takes_s[i] for takes_s in schedule.takes_s[phase:until]])
+        wait_s = schedule.takes_s[phase][i]
+        for later in range(phase + 1, until):
+            wait_s += schedule.takes_s[later][i]
         stop = schedule.stops.get(i)
         if stop is not None and stop.phase < until:
             self._awaited[i] = self._until_stop(i, phase, stop)
@@ -312,15 +334,19 @@ class Participations:
 
     def _enter(self, i: int, phase: int) -> None:
         """Begin a phase over the shared medium, which is due now."""
-        plan, asked = self.plan, self._clients.asked[phase]
+        plan, clients, limits = self.plan, self._clients, list[tuple[Effect, Limit]]()
         plan.begun_s[phase, i] = self._began_s[i]
-        if asked.quiet:
-            self._send(i, phase, 0.0, ())
+        if clients.unasked[phase]:
+            self._send(i, phase, 0.0, limits)
             return
-        queue_s, setup_s = self._clients.prepare_one(plan, phase, i)
-        asked_limits = [(effect, effect.limit(plan, phase, i)) for effect in asked.limiting]
-        limits = [(effect, limit) for effect, limit in asked_limits if limit is not None]
-        self._go_on_air(i, phase, queue_s, setup_s, limits)
+        queue_s, setup_s = clients.prepare_one(plan, phase, i)
+        for effect in clients.asked[phase].limiting:
+            if (limit := effect.limit(plan, phase, i)) is not None:
+                limits.append((effect, limit))
+        if queue_s or limits:
+            self._go_on_air(i, phase, queue_s, setup_s, limits)
+        else:
+            self._send(i, phase, setup_s, limits)
 
     def _go_on_air(
         self, i: int, phase: int, queue_s: float, setup_s: float, limits: Sequence[tuple[Effect, Limit]]
@@ -344,15 +370,17 @@ class Participations:
         plan, short = self.plan, None
         if phase == UPLINK and plan.on_upload is not None:
             plan.on_upload(i)
-        bits = of_one(plan.bits[phase // 2], i)
+        bits = plan.bits[phase // 2]
+        if type(bits) is np.ndarray:
+            bits = bits.item(i)
         for effect, limit in limits:
             if (least := one(limit.bits)) < bits:
                 bits, short = least, effect
-        transfer = self._on_air[i] = self.run.transfer(plan, phase, i, bits, setup_s)
-        if phase == DOWNLINK:
+        transfer = self._on_air[i] = self.run.transfer(phase, self._ids[i], bits, setup_s)
+        if phase == DOWNLINK and self._schedule.starts is not None:
             self._schedule.announce(i, transfer)
         for effect, limit in limits:
-            began = float(self.env.now), setup_s
+            began = self.env.now, setup_s
             if limit.left_s is not None:
                 left_s = partial(limit.left_s, i)
                 self._look_after(left_s(0.0, 0.0, 0.0), i, transfer, effect, began, left_s)
@@ -395,7 +423,7 @@ class Participations:
             ends = effect.passed(self.plan, phase, i)
             if ends is not None and any_of(ends):
                 self.plan.outcome[i], self.plan.cause[i] = _DROPPED, effect
-                self._end_in(i, phase)
+                self._end_in(i, phase, self.env.now)
                 return
         self._go_on(i, phase + 1)
 
@@ -403,11 +431,13 @@ class Participations:
         """Free the medium, however the transfer has ended, and record what was carried."""
         transfer, plan = self._on_air.pop(i), self.plan
         transfer.cancel()
+        queue_s: float = plan.queue_s.item(phase, i)
         if queued_s := transfer.queued_s():
-            plan.queue_s[phase, i] += queued_s
-        plan.spent_s[phase, i] = max(0.0, self.env.now - self._began_s[i] - plan.queue_s[phase, i])
+            plan.queue_s[phase, i] = queue_s = queue_s + queued_s
+        spent_s = self.env.now - self._began_s[i] - queue_s
+        plan.spent_s[phase, i] = spent_s = spent_s if spent_s > 0.0 else 0.0
         if plan.counts_air:
-            plan.on_air_s[phase // 2, i] = _on_air_s(transfer, plan.spent_s[phase, i], plan.setup_s[phase, i])
+            plan.on_air_s[phase // 2, i] = _on_air_s(transfer, spent_s, plan.setup_s.item(phase, i))
         plan.sent_bits[phase // 2, i] = transfer.sent_bits()
 
     # Ends.
@@ -428,39 +458,40 @@ class Participations:
         if self._first[i] == phase and math.isnan(self._ends_s[i]):
             self._drop(i, cause)
 
-    def _drop(self, i: int, cause: Effect, stop: Stop | None = None) -> None:
+    def _drop(self, i: int, cause: Effect, stop: Stop | None = None, end_s: float | None = None) -> None:
         self.plan.outcome[i], self.plan.cause[i] = _DROPPED, cause
-        self._cut(i, stop)
+        self._cut(i, stop, self.env.now if end_s is None else end_s)
 
     def _stop(self, members: list[int], _event: Event) -> None:
         for i in members:
             if math.isnan(self._ends_s[i]):
-                self._cut(i, None)
+                self._cut(i, None, self.env.now)
 
-    def _cut(self, i: int, stop: Stop | None) -> None:
-        """End the participation of member i now, in a phase of its present wait."""
-        phase = self._first[i]
+    def _cut(self, i: int, stop: Stop | None, end_s: float) -> None:
+        """End the participation of member i, in a phase of its present wait."""
+        phase, plan = self._first[i], self.plan
         if i in self._on_air:
             self._leave_air(i, phase)
         else:
-            elapsed_s = self.env.now - self._began_s[i]
-            while phase < self._until[i] - 1 and (
-                elapsed_s >= self._schedule.takes_s[phase][i] if stop is None else phase < stop.phase
-            ):
-                elapsed_s = max(0.0, elapsed_s - self._schedule.takes_s[phase][i])
+            elapsed_s = end_s - self._began_s[i]
+            while phase < self._until[i] - 1:
+                takes_s = plan.queue_s.item(phase, i) + plan.spent_s.item(phase, i)
+                if elapsed_s < takes_s if stop is None else phase == stop.phase:
+                    break
+                elapsed_s = max(0.0, elapsed_s - takes_s)
                 phase += 1
-            self._shorten(i, phase, elapsed_s, stop)
-        self._end_in(i, phase)
+            self._shorten(i, phase, elapsed_s, stop, end_s)
+        self._end_in(i, phase, end_s)
 
-    def _end_in(self, i: int, phase: int) -> None:
+    def _end_in(self, i: int, phase: int, end_s: float) -> None:
         """End the participation of member i, which has not passed a phase."""
         plan, later = self.plan, phase + 1
         plan.spent_s[later:, i] = plan.queue_s[later:, i] = plan.sent_bits[phase // 2 + 1 :, i] = 0.0
         plan.begun_s[later:, i] = math.nan
         plan.cut_in[i] = phase
-        self._end(i, self.env.now, delivered=False)
+        self._end(i, end_s, delivered=False)
 
-    def _shorten(self, i: int, phase: int, elapsed_s: float, stop: Stop | None) -> None:
+    def _shorten(self, i: int, phase: int, elapsed_s: float, stop: Stop | None, end_s: float) -> None:
         """Note that a phase of member i over its own link, or a wait before one, was cut short."""
         plan = self.plan
         queue_s, planned_s = float(plan.queue_s[phase, i]), plan.spent_s[phase, i]
@@ -475,7 +506,7 @@ class Participations:
             if stop is not None and stop.most_bits < math.inf:
                 plan.sent_bits[phase // 2, i] = min(plan.sent_bits[phase // 2, i], stop.most_bits)
             elif active_s < planned_s:
-                self._cuts.append((phase, i, self.env.now - elapsed_s, active_s))
+                self._cuts.append((phase, i, end_s - elapsed_s, active_s))
 
 
 def _on_air_s(transfer: Transfer, spent_s: float, setup_s: float) -> float:

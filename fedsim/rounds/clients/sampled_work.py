@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.learning import Drawn, Learner, SampleDraws
+from fedsim.learning import Drawn, SampleDraws
+from fedsim.learning.sizes import Sizes
 from fedsim.per_client import Values
 from fedsim.selectors import Sampling
 from fedsim.streams import Streams
@@ -26,7 +27,7 @@ class SampledWork(NamedTuple):
 
 
 class SampledWorks:
-    def __init__(self, learner: Learner, streams: Streams) -> None:
+    def __init__(self, learner: Sizes, streams: Streams) -> None:
         samples, self._learner = learner.samples, learner
         # Without any data, as in a run about timing only, a client counts for one sample.
         self._known = bool(samples.any())

@@ -74,15 +74,17 @@ class Schedule:
             until += 1
         for later in range(phase, until):
             asked = clients.asked[later]
-            if later == UPLINK and self.starts is not None:
-                self._time_uplinks(i, self.starts, ends_s)
-            elif later == COMPUTE and not (asked.changing or asked.waiting):
+            if later == COMPUTE and clients.quiet[COMPUTE]:
                 plan.begun_s[COMPUTE, i] = due_s  # its duration was known from the start
+                takes_s = self.takes_s[COMPUTE][i]
             else:
-                member = np.array([i])
-                clients.time(plan, later, member, np.array([due_s]))
-                clients.refuse_times(plan, slice(later, later + 1), member)
-            self.takes_s[later][i] = takes_s = float(plan.queue_s[later, i] + plan.spent_s[later, i])
+                if later == UPLINK and self.starts is not None:
+                    self._time_uplinks(i, self.starts, ends_s)
+                else:
+                    member = np.array([i])
+                    clients.time(plan, later, member, np.array([due_s]))
+                    clients.refuse_times(plan, slice(later, later + 1), member)
+                self.takes_s[later][i] = takes_s = float(plan.queue_s[later, i] + plan.spent_s[later, i])
             if (asked.limiting or asked.passing) and i not in self.stops:
                 stop = stop_of(clients, plan, later, i)
                 if stop is not None:

@@ -27,14 +27,17 @@ class Connections(Effect):
 
     def wait_s(self, plan: Plan, phase: int, members: Members) -> tuple[float, FloatArray | float]:
         connection = self._connection
+        if type(members) is int and phase == UPLINK and connection.by_downlink:
+            silent_s = plan.spent_s.item(COMPUTE, members) + plan.queue_s.item(UPLINK, members)
+            return 0.0, connection.setup_s if silent_s > connection.inactivity_s else 0.0
         if phase == DOWNLINK and not connection.by_downlink:
             return 0.0, 0.0
         if phase == UPLINK and not connection.by_downlink:
             return 0.0, connection.setup_s
         if phase == UPLINK:
-            silent_s = plan.spent_s[COMPUTE][members] + plan.queue_s[UPLINK][members]
+            silent_s = plan.spent_s[COMPUTE, members] + plan.queue_s[UPLINK, members]
         else:
-            silent_s = plan.begun_s[DOWNLINK][members] - self._silent_from_s[plan.client[members]]
+            silent_s = plan.begun_s[DOWNLINK, members] - self._silent_from_s[plan.client[members]]
         return 0.0, connection.setup_s * (silent_s > connection.inactivity_s)
 
     def settle(self, plan: Plan, members: IntArray) -> None:

@@ -63,7 +63,7 @@ class AskingServer(Protocol):
     def ask(
         self,
         plan: Plan,
-        record: Callable[[Any], None] | None = None,
+        record: Callable[[Any], None] = ...,
         wait_s: float | None = None,
         in_vain: Callable[[int], str] = str,
     ) -> Generator[Event, Any, IntArray]:

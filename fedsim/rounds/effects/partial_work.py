@@ -4,7 +4,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.outcomes import COMPUTE
-from fedsim.learning import Learner
+from fedsim.learning.sizes import Sizes
 from fedsim.per_client import at
 from fedsim.rounds.effects.contract import NEVER, Effect, Members
 from fedsim.rounds.plan import Plan
@@ -17,7 +17,7 @@ class PartialWork(Effect):
     may_end = False
     phases = frozenset({COMPUTE})
 
-    def __init__(self, least_share: float, learner: Learner) -> None:
+    def __init__(self, least_share: float, learner: Sizes) -> None:
         self._least_share, self._learner = least_share, learner
 
     def begin(self, run: Run) -> None:

@@ -21,7 +21,7 @@ from fedsim.rounds.hierarchy.edge_server import EdgeCycle, EdgeServer
 from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.server.asynchronous import server_of
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.rows import Check, Rows
+from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.synchronous import SynchronousServer
 
 _BY_EDGE: Final = attrgetter("edge")
@@ -46,10 +46,9 @@ class Cloud:
         hierarchy: Hierarchy,
         clients: Clients,
         recorder: Recorder,
-        check: Check | None,
     ) -> None:
         self.env, self.context = env, context
-        self._rows = Rows(recorder, context, check)
+        self._rows = Rows(recorder, context)
         self.model: Model = context.learner.initial()
         settings = hierarchy.edges
         self._rule, self._optimizer = CLOUD_RULE.checked(settings.merging), settings.server
@@ -60,7 +59,7 @@ class Cloud:
             EdgeServer(
                 env,
                 edge,
-                self._server(edge, hierarchy, clients, check),
+                self._server(edge, hierarchy, clients),
                 settings.rounds,
                 self._rule.skips_idle_edges,
                 carry,
@@ -153,7 +152,7 @@ class Cloud:
             self._record(None, cycle, None, 0.0)
         self._processes, self._in_progress, self._back, self._queue = [], {}, [], []
 
-    def _server(self, edge: int, hierarchy: Hierarchy, clients: Clients, check: Check | None) -> SynchronousServer:
+    def _server(self, edge: int, hierarchy: Hierarchy, clients: Clients) -> SynchronousServer:
         """Return what runs the rounds of an edge server; a single one has the random streams of a flat server."""
         context, member = replace(self.context, selector=hierarchy.selectors[edge]), None
         if len(hierarchy.members) > 1:
@@ -164,7 +163,7 @@ class Cloud:
                 availability=context.availability.part(member),
                 selector=context.selector.at_edge(member, context.learner.samples),
             )
-        rows = Rows(self._rows.recorder, context, check, edge, self._rows, member)
+        rows = Rows(self._rows.recorder, context, edge, self._rows, member)
         return server_of(context)(self.env, context, clients, rows, member)
 
     def _begin(self, edge: EdgeServer) -> EdgeCycle:

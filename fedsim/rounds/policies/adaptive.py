@@ -1,19 +1,19 @@
 """Deadlines that follow the durations of past rounds."""
 
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 from simpy import Event
 
 from fedsim.registry import refusal
-from fedsim.rounds.policies.contracts import SynchronousPolicy
+from fedsim.rounds.policies.contracts import SynchronousPolicy, WholeCohort
 from fedsim.rounds.policies.round import PastRounds, Round, at_least
 from fedsim.rounds.policies.server_port import ServerTraits
 from fedsim.units import Bound, NonNegative, Positive, Seconds
 
 
-class QuantileDeadline(SynchronousPolicy):
+class QuantileDeadline(WholeCohort):
     """The deadline is a quantile of the durations seen in past rounds, times a margin.
 
     With n durations it is the ``ceil(quantile * n)``-th smallest. A client that did not deliver in time counts as
@@ -31,8 +31,6 @@ class QuantileDeadline(SynchronousPolicy):
     reach : float >= 1, factor on the slowest delivery that bounds growth; before any delivery nothing does
     shortest_s, longest_s : bounds of the deadline; ``longest_s = None`` for no upper bound
     """
-
-    takes_ties: ClassVar[bool] = False
 
     quantile: Annotated[float, Field(gt=0, le=1)] = 0.8
     margin: Annotated[float, Field(gt=0)] = 1.0
@@ -70,9 +68,6 @@ class QuantileDeadline(SynchronousPolicy):
             most_s = self.reach * past.slowest_s if past.slowest_s > 0 else np.inf
             wished_s = min(past.deadline_s * self.growth, most_s)
         return max(self.shortest_s, wished_s if self.longest_s is None else min(wished_s, self.longest_s))
-
-    def enough(self, round_: Round) -> Event:
-        return round_.everyone
 
 
 class MovingAverage(SynchronousPolicy):

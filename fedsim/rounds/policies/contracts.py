@@ -25,6 +25,7 @@ from fedsim.answers import (
     Number,
     PartOf,
     in_words,
+    unchecked,
 )
 from fedsim.arrays import Whole
 from fedsim.capabilities import NO_LOSSES, TIME_LIMIT
@@ -265,6 +266,21 @@ class SynchronousPolicy(RoundPolicy):
         if self.takes_ties:
             yield from rest_of_instant(server.env)
         return round_.ended_by()
+
+
+class WholeCohort(SynchronousPolicy):
+    """A synchronous policy for which the delivery of the whole cohort is enough."""
+
+    takes_ties: ClassVar[bool] = False
+
+    def enough(self, round_: Round) -> Event:
+        return round_.everyone
+
+
+def waits_for_whole_cohort(policy: RoundPolicy) -> bool:
+    """Return whether no other event ends a round than the delivery of its whole cohort, or its limit."""
+    kind = type(unchecked(policy))
+    return issubclass(kind, WholeCohort) and kind.enough is WholeCohort.enough
 
 
 class AsynchronousPolicy(RoundPolicy):

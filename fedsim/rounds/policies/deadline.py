@@ -1,16 +1,12 @@
 """Rounds that end when the whole cohort has delivered, or after a fixed time."""
 
-from typing import ClassVar
-
-from simpy import Event
-
-from fedsim.rounds.policies.contracts import SynchronousPolicy
-from fedsim.rounds.policies.round import PastRounds, Round
+from fedsim.rounds.policies.contracts import WholeCohort
+from fedsim.rounds.policies.round import PastRounds
 from fedsim.rounds.policies.server_port import ServerTraits
 from fedsim.units import Positive, Seconds
 
 
-class WaitForAll(SynchronousPolicy):
+class WaitForAll(WholeCohort):
     """The round ends when the slowest selected client has delivered (McMahan et al. 2017, Algorithm 1).
 
     With clients that drop out such a round never ends, so a scenario with dropout must choose another policy.
@@ -26,17 +22,12 @@ class WaitForAll(SynchronousPolicy):
     [0.9]
     """
 
-    takes_ties: ClassVar[bool] = False
-
     @property
     def traits(self) -> ServerTraits:
         return ServerTraits(tolerates_losses=False, remembered_rounds=self._remembers(WaitForAll, 0))
 
-    def enough(self, round_: Round) -> Event:
-        return round_.everyone
 
-
-class Deadline(SynchronousPolicy):
+class Deadline(WholeCohort):
     """The round ends when the whole cohort has delivered, at the latest ``deadline_s`` after the cohort was sent.
 
     Attributes
@@ -57,7 +48,6 @@ class Deadline(SynchronousPolicy):
     ([0.8], ['delivered', 'delivered', 'delivered', 'late'])
     """
 
-    takes_ties: ClassVar[bool] = False
     deadline_s: Positive[Seconds]
 
     @property
@@ -66,6 +56,3 @@ class Deadline(SynchronousPolicy):
 
     def time_limit_s(self, past: PastRounds) -> float:
         return self.deadline_s
-
-    def enough(self, round_: Round) -> Event:
-        return round_.everyone

@@ -16,8 +16,8 @@ from fedsim.privacy.side_information import released_numbers
 from fedsim.rounds.aggregation.weightings import BySamples, Weighting
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.effects.privacy_budget import PrivacyBudget
-from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
 from fedsim.rounds.run import Run

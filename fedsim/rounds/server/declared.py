@@ -7,7 +7,7 @@ from typing import Self
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
-from fedsim.learning import Learner
+from fedsim.learning.sizes import Sizes
 from fedsim.privacy import ExactHistograms, Privacy
 from fedsim.privacy.label_histograms import LABEL_HISTOGRAM, released_histograms
 from fedsim.selectors import SelectorInfo
@@ -22,7 +22,7 @@ class DeclaredLabels:
     epsilon: float
 
     @classmethod
-    def of(cls, learner: Learner, streams: Streams, privacy: Privacy | None) -> Self | None:
+    def of(cls, learner: Sizes, streams: Streams, privacy: Privacy | None) -> Self | None:
         """Return what the clients of a run declare; None without labels.
 
         The noise of client k is drawn from the stream ``("label-histogram", k)``.

@@ -14,7 +14,8 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import PartError
 from fedsim.history.outcomes import JudgedModel, JudgedSamples
 from fedsim.history.recorder import Recorder
-from fedsim.learning import Evaluation, Learner, Model, PendingEvaluation
+from fedsim.learning import Evaluation, Model, PendingEvaluation
+from fedsim.learning.contracts import ModelNumbers
 
 NEVER: Final = "never"
 LAST: Final = "last"
@@ -88,7 +89,7 @@ class Unevaluated:
 
 
 class Evaluations:
-    def __init__(self, env: Environment, learner: Learner, recorder: Recorder, plan: EvaluationPlan) -> None:
+    def __init__(self, env: Environment, learner: ModelNumbers, recorder: Recorder, plan: EvaluationPlan) -> None:
         self.env, self._learner, self._recorder, self._plan = env, learner, recorder, plan
         self._round = self._round_of_clients = -1
         self._over_s = array("d")

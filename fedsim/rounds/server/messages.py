@@ -16,6 +16,10 @@ from fedsim.rounds.server.crowd import Crowd
 from fedsim.rounds.server.rows import Rows
 
 
+def _no_row(_: Participations) -> None:
+    """Leave a message without a row."""
+
+
 class Messages:
     """What effects ask of a server: links, media, losses and energy hold for messages as for participations."""
 
@@ -50,7 +54,7 @@ class Messages:
     def ask(
         self,
         plan: Plan,
-        record: Callable[[Participations], None] | None = None,
+        record: Callable[[Participations], None] = _no_row,
         wait_s: float | None = None,
         in_vain: Callable[[int], str] = "{} clients can never respond".format,
     ) -> Generator[Event, Any, IntArray]:
@@ -59,7 +63,6 @@ class Messages:
         The server waits for ``wait_s`` or, with None, until each client has responded or is lost. However the exchange
         ends, it is recorded; ``in_vain`` says why it never ends, given how many clients never respond.
         """
-        record = self._check if record is None else record
         plan.update, plan.waits_for_all = False, wait_s is None
         over, running = self.env.event(), plan.client.size
 
@@ -95,17 +98,9 @@ class Messages:
         asked.settle()
         record(asked)
 
-    def _check(self, asked: Participations) -> None:
-        """Check what messages without a table of their own have cost."""
-        self.rows.add_message(_no_row, self.number, self.rows.sent, asked)
-
     def unanswered(self) -> str:
         """Return why the present question waits, if no client is in flight any more; empty without one."""
         if self._question is None:
             return ""
         asked, why = self._question
         return why(int(np.count_nonzero(~asked.ended)))
-
-
-def _no_row(**_: Any) -> None:
-    """Add messages to no table."""

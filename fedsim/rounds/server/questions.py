@@ -83,13 +83,13 @@ class Questions(Effect):
         if probe.response is not None and accountant is not None:
             plan.on_upload = self._sizes_charged(probe, accountant, sizes)
         rows = server.rows
-        sent, start_s = rows.sent, server.start_s
+        start_s = server.start_s
 
         def record(asked: Participations) -> None:
             epsilon = np.zeros(client.size)
             epsilon[list(releases)] = [release.epsilon for release in releases.values()]
             epsilon[list(sizes)] = list(sizes.values())
-            rows.add_message(rows.recorder.add_probes, number, sent, asked, epsilon=epsilon)
+            rows.add_message(rows.recorder.add_probes, number, asked, epsilon=epsilon)
 
         def in_vain(unanswered: int) -> str:
             return (

@@ -1,6 +1,5 @@
 """The one writer of what a server's rounds leave behind: tables, the selector's reports and past rounds."""
 
-import math
 from collections.abc import Callable
 from operator import add
 from typing import Any, Final
@@ -13,7 +12,6 @@ from fedsim.history.outcomes import Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.rounds.clients.cohort import CohortRun, Decided, Members
 from fedsim.rounds.clients.participations import Participations
-from fedsim.rounds.clients.records import ParticipationRecords
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.charges import Charges
 from fedsim.rounds.server.context import ServerContext
@@ -23,8 +21,6 @@ _OUTCOMES: Final = Outcome.labels()
 _DELIVERED: Final = int(Outcome.DELIVERED)
 _STALE_USED: Final = int(Fate.STALE_USED)
 _ALL: Final = slice(None)
-Check = Callable[[int, ParticipationRecords], None]
-"""Called with a round and what participations or messages have spent and sent, in the order of time."""
 
 
 class Rows:
@@ -34,33 +30,24 @@ class Rows:
         self,
         recorder: Recorder,
         context: ServerContext,
-        check: Check | None,
         edge: int = -1,
         above: "Rows | None" = None,
         member: IntArray | None = None,
     ) -> None:
-        self.recorder, self.context, self.edge, self._check, self._above = recorder, context, edge, check, above
+        self.recorder, self.context, self.edge, self._above = recorder, context, edge, above
         self.charges = Charges(recorder, context, edge, member)
         self.past = PastRounds()
         self._remembered = context.rules.policy.traits.remembered_rounds
         # Participations of the round by outcome; one byte each, they are counted as bytes.
         self._counts = [0] * len(_OUTCOMES)
         self._selected = self._stale_used = 0
-        self.sent = 0
-        self._unchecked: list[tuple[int, int, ParticipationRecords]] = []
 
     def dispatched(self, run: CohortRun) -> None:
         self._selected += run.cohort.client.size
-        self.sent = run.order + 1
 
-    def add_message(
-        self, add: Callable[..., None], number: int, sent: int, asked: Participations, **columns: Any
-    ) -> None:
-        """Add rows of messages beside participations, which were sent before the cohort of an order, to their table."""
+    def add_message(self, add: Callable[..., None], number: int, asked: Participations, **columns: Any) -> None:
+        """Add rows of messages beside participations to their table."""
         add(round=number, edge=self.edge, **columns, **_spent(asked))
-        if self._check is not None:
-            # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
-            self._unchecked.append((sent, number, asked.records()))
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
@@ -92,9 +79,6 @@ class Rows:
             )
             if run.plan.releases:
                 self.charges.add(run, rows)
-            if self._check is not None:
-                self.check_messages(before=run.order)
-                self._check(run.number, run.participations.records(part))
             stale = decided.fate == _STALE_USED
             self._stale_used += rows.size * stale if type(stale) is bool else stale.tobytes().count(1)
         return rows
@@ -116,7 +100,6 @@ class Rows:
         version: int,
         ended_by: RoundEnd = RoundEnd.ENOUGH,
     ) -> None:
-        self.check_messages()
         values = {
             "round": number,
             "start_s": start_s,
@@ -158,12 +141,6 @@ class Rows:
         slowest_s = float(np.max(reports.duration_s, initial=0.0, where=reports.delivered))
         self.past.slowest_s = max(self.past.slowest_s, slowest_s)
         self.past.keep(self._remembered)
-
-    def check_messages(self, before: float = math.inf) -> None:
-        """Check what messages have cost that were sent before the cohort of an order."""
-        while self._check is not None and self._unchecked and self._unchecked[0][0] <= before:
-            _, number, records = self._unchecked.pop(0)
-            self._check(number, records)
 
 
 def _spent(members: Participations, part: IntArray | None = None) -> dict[str, Piece]:

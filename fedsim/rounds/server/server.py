@@ -21,7 +21,7 @@ from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.history.recorder import Recorder
 from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
-from fedsim.rounds.faults import SERVER_CRASH
+from fedsim.rounds.effects.faults.settings import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.evaluations import EvaluationPlan, Evaluations
 from fedsim.rounds.server.nobody import refusal_to_start, why_nobody

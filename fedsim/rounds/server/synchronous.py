@@ -24,7 +24,7 @@ from fedsim.learning import Model
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.participations import Participations
-from fedsim.rounds.policies.contracts import POLICIES
+from fedsim.rounds.policies.contracts import POLICIES, waits_for_whole_cohort
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.server.buffer import Buffer
 from fedsim.rounds.server.context import ServerContext
@@ -61,6 +61,9 @@ class SynchronousServer(Messages):
         self.buffer = Buffer(context, self.rule, rows.charges.aggregated if rows.charges.watches else None)
         self.loads = Loads(context)
         self.clients_end_with_round = context.rules.late.cancels and not self.traits.overlaps_rounds
+        # Ties with a crash, with the rounds of other servers and with calls from outside are ties of events.
+        alone = self.crowd.whole and context.rules.server_restart is None and not self.may_wait_on
+        self._ends_together = alone and waits_for_whole_cohort(policy)
         exchanges = exchanges_of(context, clients.effects)
         self._before_selection = exchanges.having("before_selection")
         self._before_dispatch = exchanges.having("before_dispatch")
@@ -240,7 +243,7 @@ class SynchronousServer(Messages):
         now_s = self.env.now
         looked_s = now_s if looked_s is None else looked_s
         run.plan = plan = self.loads.plan(run, draw, self.crowd.draw(self.number), looked_s, now_s, limit_s)
-        plan.waits_for_all = self._waits_for_all
+        plan.waits_for_all, plan.ends_together = self._waits_for_all, self._ends_together
         on_end = None if self.clients_end_with_round else partial(self._client_ended, run)
         try:
             run.participations = Participations(self.clients, plan, on_end)
@@ -345,7 +348,6 @@ class SynchronousServer(Messages):
             run.decide(run.buffered, Fate.WASTED_UNMERGED)
             run.decide_lost()
             final.append((run, self.rows.finalize(run)))
-        self.rows.check_messages()
         self._open, self._ended = {}, {}
         return final
 

@@ -59,7 +59,6 @@ class ActiveLearning(CohortSelector):
         return Cohort(view.client[np.sort(np.concatenate([first, second]))])
 
     def valuations(self, view: RoundView) -> FloatArray:
-        """Return v_k of each candidate, shape (n,)."""
         known = np.isfinite(view.last_loss)
         value = np.sqrt(np.maximum(view.samples, 1)) * np.where(known, view.last_loss, 0.0)
         most, least = (value[known].max(), value[known].min()) if known.any() else (0.0, 0.0)

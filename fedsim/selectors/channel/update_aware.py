@@ -1,10 +1,4 @@
-"""Scheduling by the norms of updates, alone and together with the channels: BN2, BC-BN2 and BN2-C.
-
-Amiri, Gunduz, Kulkarni and Poor, "Convergence of Update Aware Device Scheduling for Federated Learning at the Wireless
-Edge", IEEE Transactions on Wireless Communications 2021.
-
-The rules come from published descriptions; the paper's text was not at hand.
-"""
+"""Scheduling by the norms of updates, alone and together with the channels: BN2, BC-BN2 and BN2-C."""
 
 from functools import lru_cache
 from typing import Final

@@ -55,11 +55,7 @@ def bins_by_size(sizes: IntArray, bins: int) -> Bins:
 
 
 def bins_by_cluster(sizes: IntArray, cluster: IntArray, bins: int, rng: np.random.Generator) -> Bins:
-    """Return the bins of Algorithm 2: the m heaviest clusters have a bin each, the others fill the free capacity.
-
-    Other clusters fill the bins from the lightest on, by ascending mass, their clients in random order. A client of
-    more mass than a bin fills a bin of its own, and the rest of its mass comes first.
-    """
+    """Return the bins of Algorithm 2: the m heaviest clusters have a bin each, the others fill the free capacity."""
     capacity, mass = int(sizes.sum()), bins * sizes
     heavy = np.zeros(int(cluster.max()) + 1, dtype=np.int64)
     np.add.at(heavy, cluster, mass)

@@ -1,8 +1,4 @@
-"""Clustered sampling by similarity: one client from each of m groups of similar updates (Algorithm 2).
-
-Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for Clients
-Selection in Federated Learning", ICML 2021.
-"""
+"""Clustered sampling by similarity: one client from each of m groups of similar updates (Algorithm 2)."""
 
 from typing import Literal
 

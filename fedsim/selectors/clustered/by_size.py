@@ -1,8 +1,4 @@
-"""Clustered sampling by size: one client from each of m groups of equal data (Algorithm 1).
-
-Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for Clients
-Selection in Federated Learning", ICML 2021.
-"""
+"""Clustered sampling by size: one client from each of m groups of equal data (Algorithm 1)."""
 
 import numpy as np
 
@@ -39,5 +35,4 @@ class ClusteredBySize(CohortSelector):
         return tally(view.client[self.bins(view, draws).draw(rng)] if draws else view.client[:0])
 
     def bins(self, view: RoundView, draws: int) -> Bins:
-        """Return the m distributions over the candidates' positions."""
         return bins_by_size(data_sizes(view), draws)

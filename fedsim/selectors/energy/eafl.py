@@ -69,10 +69,7 @@ class Eafl(Oort):
 
 
 def power_left(view: RoundView) -> FloatArray:
-    """Return the share of its battery that a participation leaves each candidate, in [0, 1], shape (n,).
-
-    Without batteries it is 1.
-    """
+    """Return the share of its battery that a participation leaves each candidate, in [0, 1], shape (n,)."""
     if view.charge_j is None or view.capacity_j is None or view.participation_j is None:
         return np.ones(view.client.size)
     left = (view.charge_j - view.participation_j) / view.capacity_j

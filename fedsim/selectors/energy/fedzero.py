@@ -117,7 +117,6 @@ class FedZero(CohortSelector):
         return np.maximum(expected_s, harvest_s)
 
     def worth(self, view: RoundView) -> FloatArray:
-        """Return the utility of each candidate, shape (n,)."""
         utility = self._utility[view.client]
         known = ~np.isnan(utility)
         return np.where(known, utility, utility[known].max() if known.any() else 1.0)

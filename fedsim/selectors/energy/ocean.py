@@ -1,8 +1,4 @@
-"""OCEAN: clients and bands by virtual queues of energy, without knowledge of the channels to come.
-
-Xu and Wang, "Client Selection and Bandwidth Allocation in Wireless Federated Learning Networks: A Long-Term
-Perspective", IEEE Transactions on Wireless Communications 20(2), 2021.
-"""
+"""OCEAN: clients and bands by virtual queues of energy, without knowledge of the channels to come."""
 
 from typing import Annotated, Final, Literal
 

@@ -97,7 +97,6 @@ class Basis:
         return len(self.points)
 
     def covariance(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Return the kernel between rows of shapes (n, f) and (m, f), shape (n, m)."""
         return covariance(self.kernel, self.length_scale, left, right)
 
     def place(self, scaled: FloatArray) -> tuple[FloatArray, FloatArray]:

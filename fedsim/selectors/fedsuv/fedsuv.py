@@ -198,7 +198,6 @@ class FedSuv(CohortSelector):
 
     @property
     def left(self) -> IntArray:
-        """Ids of the clients in X, ascending."""
         return np.flatnonzero(self._eliminated_in == 0)
 
     @property
@@ -233,7 +232,6 @@ class FedSuv(CohortSelector):
         self._beliefs.observe(reports.client, reports.delivered, utility)
 
     def _models(self, view: RoundView) -> Beliefs:
-        """Return the models with all candidates known; created in the first round."""
         if self._beliefs is None:
             settings = Settings(
                 delta=self.delta,

@@ -56,10 +56,7 @@ def diagonal(bounds: Bounds, utility_scale: float) -> FloatArray:
 
 
 def eliminated(validity_low: FloatArray, validity_high: FloatArray) -> BoolArray:
-    """Return the mask of E_t (7): clients whose upper bound does not exceed the greatest lower bound, shape (n,).
-
-    The client of this lower bound is not in it, even if its interval is a point.
-    """
+    """Return the mask of E_t (7): clients whose upper bound does not exceed the greatest lower bound, shape (n,)."""
     if not validity_low.size:
         return np.zeros(0, dtype=np.bool_)
     best = int(np.argmax(validity_low))

@@ -92,10 +92,7 @@ class UtilityProcess:
         return mean, np.sqrt(variance)
 
     def covariances(self, one: int, client: IntArray) -> FloatArray:
-        """Return the covariances of one client's utility with others', in units of the prior's variance, shape (n,).
-
-        With the client itself among ``client`` its element is the variance.
-        """
+        """Return the covariances of one client's utility with others', in units of the prior's variance, shape (n,)."""
         ids = np.append(client, one)
         rest = self._remainder[ids]
         left = self.noise**2 / (rest * self.count[ids] + self.noise**2)

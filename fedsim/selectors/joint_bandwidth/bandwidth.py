@@ -45,11 +45,7 @@ def least_bandwidth_hz(bits: FloatArray | float, seconds: FloatArray, snr_hz: Fl
 
 
 def earliest_end(bits: float, ready_s: FloatArray, snr_hz: FloatArray, bandwidth_hz: float) -> tuple[float, FloatArray]:
-    """Return the least time after which all uploads can have ended, and the band of each client in Hz.
-
-    The sum of the least bands falls with the end. Bisection finds the end at which it is the whole band, to the last
-    bits of a float.
-    """
+    """Return the least time after which all uploads can have ended, and the band of each client in Hz."""
     clients = ready_s.size
     alone_s = ready_s + bits / rate_bps(np.full(clients, bandwidth_hz), snr_hz)
     equal_s = ready_s + bits / rate_bps(np.full(clients, bandwidth_hz / clients), snr_hz)

@@ -1,8 +1,4 @@
-"""Joint selection of clients and division of the uplink's band for the shortest round.
-
-Shi, Zhou, Niu, Jiang and Geng, "Joint Device Scheduling and Resource Allocation for Latency Constrained Wireless
-Federated Learning", IEEE Transactions on Wireless Communications 20(1), 2021, section IV.
-"""
+"""Joint selection of clients and division of the uplink's band for the shortest round."""
 
 from collections.abc import Callable
 from typing import Final, Literal, TypeVar
@@ -103,11 +99,7 @@ class JointBandwidth(CohortSelector):
 
 
 def greedy(bits: float, ready_s: FloatArray, snr_hz: FloatArray, bandwidth_hz: float, size: int) -> IntArray:
-    """Return the clients of the greedy scheduling in the order in which they are taken, as positions, shape (size,).
-
-    The clients taken and one more can deliver within t seconds if the least band of the latter is within what the
-    former leave. So the least t for which this holds for any client is found by one bisection.
-    """
+    """Return the clients of the greedy scheduling in the order in which they are taken, as positions, shape (size,)."""
     taken: list[int] = []
     free = np.ones(ready_s.size, dtype=bool)
     for _ in range(size):

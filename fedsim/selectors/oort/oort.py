@@ -174,7 +174,6 @@ class Oort(CohortSelector):
         return Cohort(chosen)
 
     def observe(self, reports: Reports) -> None:
-        """Store utilities, rounds and durations, and the utility gained in the round (line 5)."""
         self._in_flight.heard(reports)
         self._gained.append(float(self._state.learn(reports).sum()))
 

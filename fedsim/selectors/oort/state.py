@@ -30,7 +30,6 @@ class OortState:
 
     @property
     def tried(self) -> BoolArray:
-        """Mask of the clients that have been reported."""
         return self.last_round > 0
 
     def meet(self, view: RoundView) -> None:

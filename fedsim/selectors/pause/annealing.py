@@ -51,11 +51,9 @@ class Annealing:
 
     @property
     def members(self) -> list[int]:
-        """Positions of the present set, unordered."""
         return self._inside.copy()
 
     def run(self, iterations: int) -> None:
-        """Perform this number of iterations."""
         for _ in range(iterations):
             self._step += 1
             leaves, enters = self._neighbour()

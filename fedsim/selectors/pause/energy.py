@@ -130,11 +130,7 @@ class PauseEnergy(CohortSelector, ABC):
         )
 
     def generalisation(self, view: RoundView) -> FloatArray:
-        """Return g_k of (8), shape (n,).
-
-        Before the first round all shares of rounds are 0, and g is ``(m / K)^beta`` for equal data. In a timing-only
-        run, without data, all clients have equal parts.
-        """
+        """Return g_k of (8), shape (n,)."""
         if view.total_samples > 0:
             # Each array over a large crowd is new memory, so that the steps are taken in place.
             missing = view.samples * float(self.cohort)

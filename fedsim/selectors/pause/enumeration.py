@@ -29,11 +29,7 @@ class PauseEnumeration(PauseBandit):
 
 
 def enumerated_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random.Generator) -> IntArray:
-    """Return the m positions that maximise ``min(ucb) + sum(bonus)``, by enumeration of all sets.
-
-    With at least m clients of infinite UCB, the sets of these are compared by their bonuses. Sets of equal energy, as
-    rounded, have equal probability.
-    """
+    """Return the m positions that maximise ``min(ucb) + sum(bonus)``, by enumeration of all sets."""
     untried = np.flatnonzero(np.isinf(ucb))
     among = np.arange(ucb.size)
     if untried.size >= m:

@@ -99,10 +99,7 @@ def _best_set(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray) -> In
 
 
 def _best_of_first(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray, passed: int) -> tuple[IntArray, float]:
-    """Return the answer of `_best_set` among the first clients by descending UCB, and a lower bound of its energy.
-
-    A number of clients that ends with a whole block leaves all sums as they are in a pass over all clients.
-    """
+    """Return the answer of `_best_set` among the first clients by descending UCB, and a lower bound of its energy."""
     chosen = order
     if passed < ucb.size:
         least = np.partition(ucb, ucb.size - passed)[ucb.size - passed]

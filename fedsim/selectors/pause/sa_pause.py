@@ -78,7 +78,6 @@ class AnnealedPause(PauseBandit):
         """Return a walk at its start, with fewer than m candidates untried."""
 
     def first(self, terms: Terms, rng: np.random.Generator) -> IntArray:
-        """Return the first set of a search, m positions."""
         kept = self._last if self.start == "last" else self._last[:0]
         return starting_set(terms.client, terms.m, kept, rng)
 

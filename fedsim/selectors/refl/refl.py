@@ -54,11 +54,7 @@ class ReflState:
         return np.asarray(view.round - self._selected[view.client] <= self.hold_off)
 
     def due(self, view: RoundView) -> int:
-        """Return the number of updates that are expected within mu from now.
-
-        The expected duration of a client is that of its last delivered participation, before the first the mean of all
-        clients. A client that has exceeded it already counts as due.
-        """
+        """Return the number of updates that are expected within mu from now."""
         client = np.concatenate([self.unreported, self.missed(view)])
         known = self._takes_s[~np.isnan(self._takes_s)]
         if not client.size or not known.size:
@@ -124,7 +120,6 @@ class ReflSelector(CohortSelector):
         self._state.learn(reports)
 
     def slot(self) -> float:
-        """Return the length of the slot in seconds: as set, or mu."""
         return self._state.mu_s if self.slot_s is None else self.slot_s
 
     def take(self, view: RoundView, rank: FloatArray, rng: np.random.Generator) -> Cohort:

@@ -1,7 +1,4 @@
-"""TiFL: each round's cohort from one tier of clients of similar latency.
-
-Chai et al., "TiFL: A Tier-based Federated Learning System", HPDC 2020.
-"""
+"""TiFL: each round's cohort from one tier of clients of similar latency."""
 
 import math
 from typing import Annotated, Final, Literal
@@ -40,7 +37,6 @@ class Profile:
         return np.asarray(self._done[client] < self.tries)
 
     def tries_of(self, client: IntArray) -> IntArray:
-        """Return the number of profiling rounds of each client, shape of ``client``."""
         return self._done[client]
 
     def learn(self, client: IntArray, latency_s: FloatArray) -> None:
@@ -280,10 +276,7 @@ class Tifl(CohortSelector):
 
 
 def ranked(accuracy: FloatArray, allowed: BoolArray) -> FloatArray:
-    """Return the probabilities of tiers by ascending accuracy: ``(n - rank) / (n (n + 1) / 2)``.
-
-    A tier of unknown accuracy gets 1/n; the k others share the rest, by their ranks among themselves.
-    """
+    """Return the probabilities of tiers by ascending accuracy: ``(n - rank) / (n (n + 1) / 2)``."""
     among = np.flatnonzero(allowed) if allowed.any() else np.arange(accuracy.size)
     known = among[~np.isnan(accuracy[among])]
     k, chance = known.size, np.zeros(accuracy.size)

@@ -208,7 +208,7 @@ def test_the_daily_clocks():
 
 
 @given(st.floats(-1e6, 1e7), st.floats(0, 1e6), st.floats(0, 1e6))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 def test_a_daily_clock_goes_on_from_where_it_is(time_s, first, second):
     clocks = DailyClocks([[0.05, 3.0, 0.9, 1.7] * 6])
     clock = np.zeros(1, dtype=int)
@@ -247,7 +247,7 @@ def test_sessions_of_a_window_are_those_that_one_meets_in_it(law):
 
 
 @given(st.lists(st.lists(st.integers(0, 50), max_size=9), min_size=1, max_size=6), st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_bisection_counts_as_a_slow_scan_does(rows, data):
     rows = [sorted(row) for row in rows]
     bounds = [data.draw(st.integers(-2, 52)) for _ in rows]

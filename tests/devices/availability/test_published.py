@@ -95,6 +95,7 @@ def test_the_statistics_of_the_sample_are_the_published_ones(flash):
         assert found[name] == pytest.approx(fact, rel=0.03, abs=loose.get(name, later)), name
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_generated_crowds_differ_from_the_sample_little_more_than_halves_of_it_from_each_other(flash):
     """Kolmogorov-Smirnov distances; the largest of 20 random halves of the sample are 0.046, 0.047, 0.066 and 0.063.

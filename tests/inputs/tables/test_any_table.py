@@ -188,7 +188,7 @@ def test_windows(tmp_path_factory, examples):
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=80))
 def test_any_bytes_are_refused_in_our_words(tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("t")
@@ -233,7 +233,7 @@ NUMPY = (
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from((".parquet", ".npz")))
 def test_columns_of_any_type_are_used_or_refused_in_our_words(tmp_path_factory, data, suffix):
     path = tmp_path_factory.mktemp("t") / f"t{suffix}"

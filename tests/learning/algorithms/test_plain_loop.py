@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from fedsim.learning import Supervised, TrainingRun
 from fedsim.learning.data.partitions.contracts import assigned
-from fedsim.learning.data.partitions.equal import EqualPartition
+from fedsim.learning.data.partitions.sizes import EqualPartition
 from fedsim.streams import Streams
 from tests.support.tiny_targets import TinyTargets
 

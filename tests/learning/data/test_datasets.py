@@ -95,6 +95,7 @@ def test_digest_depends_on_every_array():
 
 @pytest.mark.slow
 @pytest.mark.data
+@pytest.mark.slow
 def test_published_sets_have_their_published_counts(data_dir):
     mnist, fashion, cifar = MNIST().load(data_dir), FashionMNIST().load(data_dir), CIFAR10().load(data_dir)
     train = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]

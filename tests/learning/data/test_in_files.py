@@ -140,6 +140,7 @@ def test_users_become_clients_and_a_set_without_users_is_refused(tmp_path, monke
         short({**learning, "data": "emnist"})
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_real_files_have_their_published_counts(small_sets):
     """Omniglot's two small sets have 136 and 156 characters by 20 people; FSDD 50 takes of ten digits by 6 speakers."""

@@ -120,5 +120,6 @@ assert not {"torch._dynamo", "torch._inductor", "sympy"}.intersection(sys.module
 """
 
 
+@pytest.mark.slow
 def test_no_executor_imports_the_compiler():
     subprocess.run([sys.executable, "-c", COMPILES], check=True)  # noqa: S603

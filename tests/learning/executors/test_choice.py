@@ -74,11 +74,19 @@ def test_an_executor_is_told_its_device_and_the_run_folder_has_the_same_choice(t
 
 def test_a_store_keeps_results_of_other_bits_apart():
     store, trained = MemoryStore(), []
-    for executor in ("sequential", Alike, Otherwise, Otherwise):
-        simulation = Simulation(Scenario.from_toml(LEARNING), store=store, executor=executor)
+    makes = ("sequential", Alike, Otherwise, Otherwise, "sequential", "sequential")
+    for executor, fast in zip(makes, [False] * 4 + [True, False], strict=True):
+        simulation = Simulation(Scenario.from_toml(LEARNING), store=store, executor=executor, fast=fast)
         simulation.run()
         trained.append(simulation.context.learner.work.trained)
-    assert trained == [6, 0, 6, 0]
+    assert trained == [6, 0, 6, 0, 6, 0]
+
+
+def test_a_folder_says_that_its_run_was_fast(tmp_path):
+    said = []
+    for _ in range(2):
+        run(Scenario.from_toml(LEARNING), tmp_path / "out", executor="sequential", fast=True, tell=said.append)
+    assert "was finished before, with --fast" in said[-1]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +107,9 @@ def test_a_run_about_timing_only_has_no_executor():
     assert Simulation(scenario).executor_used is None
 
 
-@pytest.mark.parametrize("table", [None, [], {"kind": "sequential"}, {**SEQUENTIALLY, "device": 1}])
+@pytest.mark.parametrize(
+    "table", [None, [], {"kind": "sequential"}, {**SEQUENTIALLY, "device": 1}, {**SEQUENTIALLY, "fast": 1}]
+)
 def test_a_damaged_description_is_refused(table):
     with pytest.raises(FedsimError, match="it must be a table of the texts kind, device, precision, fingerprint"):
         ExecutorUsed.from_json(table)

@@ -14,6 +14,13 @@ from tests.support.plain_loop import Centred, Dropping, trained
 from tests.support.tiny_images import Tiny
 
 
+class Normed(Component):
+    def build(self, shape, classes):
+        return nn.Sequential(
+            nn.Conv2d(shape[0], 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 7 * 7, classes)
+        )
+
+
 class Convolutions(Component):
     """ReLU before pooling, an odd side to pool, and a layer that is no sequence."""
 
@@ -56,7 +63,7 @@ def test_convolutions_agree_with_an_ordinary_loop(local):
         state = found.state
 
 
-@pytest.mark.parametrize("model", [Convolutions(), MLP(hidden=(20,))])
+@pytest.mark.parametrize("model", [Convolutions(), MLP(hidden=(20,)), Normed()])
 def test_bfloat16_is_near_float32_under_a_name_of_its_own(model):
     """bfloat16 keeps 8 bits: products miss by up to 2**-8, and a few steps by little more, seen from the change."""
     data, rows = Tiny(samples=60, side=9).load(), np.arange(40)
@@ -95,6 +102,18 @@ def test_calls_from_several_threads_do_not_mix(tiny):
     assert seen == [alone] * 20
     assert scores == [score] * 10
     assert torch.get_num_threads() == threads
+
+
+def test_fast_lets_threads_draw_in_turn_and_names_its_results(monkeypatch):
+    monkeypatch.setenv("FEDSIM_WORKERS", "2")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    data, before = Tiny(samples=60, side=9).load(), torch.get_rng_state()
+    executor = SequentialExecutor(TrainingSetup(Dropping(), data, LocalTraining(batch_size=8), 1, fast=True))
+    assert (executor.fingerprint, executor.threads) == ("sequential-fast", 2)
+    base = executor.flat.layout.initial
+    jobs = [TrainingJob(base, np.arange(30), 1.0, np.random.default_rng(i)) for i in range(4)]
+    assert len({one.difference.tobytes() for one in executor.train(jobs)}) == 4
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize(

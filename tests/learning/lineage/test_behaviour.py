@@ -189,6 +189,7 @@ def test_what_a_part_reads_is_part_of_its_identity(case):
     assert store.misses - computed <= 1  # found again
 
 
+@pytest.mark.slow
 def test_the_next_process_finds_no_other_parts_results():
     script = """
 import sys; import numpy as np; from fedsim import Scenario, simulate

@@ -1,6 +1,7 @@
 """What is looked up instead of computed, what is re-made of what is left, and which models stay."""
 
 import gc
+import itertools
 
 import numpy as np
 import pytest
@@ -130,6 +131,28 @@ def test_the_base_of_a_stale_update_stays_as_long_as_the_update():
         if len(models) == 4:
             late.clear()
             learner.vector(learner.aggregate(models[-1], updates(learner, models[-1], 1), np.ones(1)))
+
+
+def test_an_asynchronous_run_goes_on_from_its_last_stored_model(monkeypatch):
+    """Updates start from up to four models before; the tenth and the 29th model are due of 35.."""
+    store, calls = MemoryStore(), itertools.count(1)
+    first, again = (half_way_learner(TARGETS, store=store)[0] for _ in range(2))
+
+    def played(learner, count):
+        model = learner.initial()
+        flight = updates(learner, model, 0, 1, 2, 3)
+        for k in range(count):
+            model = learner.aggregate(model, [flight.pop(0)], np.array([0.5]))
+            flight += updates(learner, model, k % 4)
+            if learner is first:
+                learner.vector(model)
+        return learner.vector(model).tobytes()
+
+    monkeypatch.setattr(known._Turn, "come", property(lambda _: next(calls) % 19 == 0))
+    played(first, 35)  # each asks for its model and for its records
+    monkeypatch.undo()
+    assert played(again, 36) == played(half_way_learner(TARGETS)[0], 36)
+    assert again.work.trained == 36 - 29
 
 
 def test_records_wait_for_the_store_and_are_found_while_they_wait(monkeypatch):

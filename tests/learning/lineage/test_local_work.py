@@ -7,7 +7,7 @@ from fedsim.learning import ExecutorChoice, FedAvg, FedAvgM, Release, Supervised
 from fedsim.learning.lineage.local_work import OverlappingSum
 from fedsim.streams import Streams
 from tests.support.asking import next_model
-from tests.support.plain_learner import Doubling
+from tests.support.plain_learner import Doubling, releasing
 from tests.support.tiny_images import Tiny
 
 KINDS = ("fedprox", "scaffold", "feddyn", "fedper", "heterofl", "fedrolex")
@@ -17,7 +17,7 @@ def learner_of(algorithm, executor="sequential", mechanism=None):
     local = {"epochs": 2, "batch_size": 5, "learning_rate": 0.3, "clip_norm": 1.0, "weight_decay": 0.01}
     table = {"data": Tiny(), "model": {"hidden": [8]}, "local": local, "algorithm": algorithm}
     return Supervised.model_validate(table).build(
-        TrainingRun(6, Streams(3), mechanism=mechanism, executor=ExecutorChoice(executor))
+        TrainingRun(6, Streams(3), parts=releasing(mechanism), executor=ExecutorChoice(executor))
     )
 
 

@@ -154,7 +154,7 @@ def by_hand(steps):
     return models
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(steps=STEPS, order=st.randoms(use_true_random=False))
 def test_any_lineage_gives_the_formulas_numbers_in_any_order(steps, order):
     eager, stepwise = half_way_learner(TARGETS)

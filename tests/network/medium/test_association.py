@@ -166,7 +166,7 @@ def steps_of_a3(rule, times_s, signal_db, serving):
     st.integers(0, 2**32 - 1),
     st.integers(1, 39),
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 def test_a_watch_is_event_a3_measurement_by_measurement(rows, stations, hysteresis, trigger, seed, cut):
     rule = HandoverRule(hysteresis_db=hysteresis, time_to_trigger_s=trigger, measured_every_s=0.1)
     rng = np.random.default_rng(seed)

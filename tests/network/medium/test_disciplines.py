@@ -16,7 +16,7 @@ from fedsim.network.medium.gain_sharing import EqualWithPower, GainSharing
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.radio.shares.multiuser_diversity import Window
-from fedsim.rounds.audit.audit import check_book
+from fedsim.rounds.effects.audit.audit import check_book
 from tests.support.media import ends_of, finish, played
 
 PRIMES = (97, 101, 103, 107, 109, 113, 127, 131)

@@ -16,7 +16,7 @@ from fedsim.network.medium.drawn_rules import BestGainTime, EqualBand, FairTime,
 from fedsim.network.radio import channel as channels
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.fading import NoFading
-from fedsim.rounds.audit.audit import check_book
+from fedsim.rounds.effects.audit.audit import check_book
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.media import ends_of, finish, played

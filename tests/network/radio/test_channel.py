@@ -134,7 +134,7 @@ def test_beyond_the_last_drawn_block_the_ergodic_rate_goes_on():
     assert doubled == pytest.approx(2 * MOST_BLOCKS * coherence_s, rel=5 / 1024)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=60)
 @given(
     level_db=st.floats(-30, 40),
     coherence_s=st.floats(1e-3, 10),

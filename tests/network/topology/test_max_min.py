@@ -59,7 +59,7 @@ def networks(draw):
 
 
 @given(networks())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 def test_the_same_as_filling_step_by_step(network):
     flows, capacity = network
     expected = filled([dict(flow) for flow in flows], dict(enumerate(capacity)))

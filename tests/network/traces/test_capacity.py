@@ -69,7 +69,7 @@ def traces():
 
 @pytest.mark.slow
 @given(st.lists(traces(), min_size=1, max_size=4), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_integral_of_the_rate_over_a_transfer_is_its_bits(several, data):
     capacities = Capacities.of(several)
     number = data.draw(st.integers(1, 6))

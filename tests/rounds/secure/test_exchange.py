@@ -9,7 +9,7 @@ from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import SecureStep
 from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.adaptive import QuantileDeadline
 from fedsim.rounds.policies.count_based import KFastest
 from fedsim.rounds.policies.late import Drop

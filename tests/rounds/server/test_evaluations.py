@@ -7,7 +7,7 @@ from fedsim import Scenario, simulate
 from fedsim.errors import PartError
 from fedsim.learning import Schedule
 from fedsim.rounds import Deadline, Edges, WaitForAll
-from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync
 from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, available_in, serve

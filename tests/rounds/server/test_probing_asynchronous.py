@@ -5,7 +5,7 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.rounds import Edges
-from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.selectors import Probe
 from tests.support.worlds import Everybody, available_in, serve

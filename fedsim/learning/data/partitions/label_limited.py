@@ -1,4 +1,4 @@
-"""Few labels for each client."""
+"""Few labels for each client: shards of samples sorted by label, and labels drawn for each client."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -11,6 +11,33 @@ from fedsim.learning.data.partitions.contracts import Split
 from fedsim.learning.data.partitions.shares import pools_of, shared
 from fedsim.streams import Streams
 from fedsim.units import Exponent
+
+
+class ShardsPartition(Split):
+    """Pathological label skew: samples sorted by label are cut into shards, and each client gets a few at random.
+
+    McMahan et al., "Communication-efficient learning of deep networks from decentralized data", AISTATS 2017, section
+    3: MNIST in 200 shards of 300, two for each of 100 clients. Within a label the order is random. All samples are
+    used: where they do not divide evenly, the first shards have one more. With more shards than samples, shards are
+    empty, and clients may be.
+
+    Attributes
+    ----------
+    shards : int >= 1
+        Shards of each client.
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset({LABELS})
+
+    shards: Annotated[int, Field(ge=1)] = 2
+
+    def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
+        rng = streams.generator("split")
+        order = rng.permutation(labels.size)
+        order = order[np.argsort(labels[order], kind="stable")]
+        pieces = np.array_split(order, clients * self.shards)
+        dealt = rng.permutation(len(pieces)).reshape(clients, self.shards)
+        return [np.concatenate([pieces[shard] for shard in mine]) for mine in dealt.tolist()]
 
 
 class LabelLimitedPartition(Split):
@@ -59,7 +86,6 @@ class LabelLimitedPartition(Split):
         return [np.concatenate(part) for part in parts]
 
     def _weights(self, clients: int, classes: int, rng: np.random.Generator) -> FloatArray:
-        """Return the weight of each client for each label, shape (K, classes)."""
         shape = (clients, classes)
         if self.law == "zipf":
             return rng.zipf(self.exponent, shape).astype(np.float64)

@@ -21,7 +21,6 @@ OR_FEWER: Final = "or a lower learning.split.min_samples (0 with learning.allow_
 
 
 def pools_of(labels: IntArray, classes: int, rng: np.random.Generator) -> list[IntArray]:
-    """Return the samples of every class in random order."""
     return [rng.permutation(np.flatnonzero(labels == label)) for label in range(classes)]
 
 
@@ -59,10 +58,7 @@ def topped_up(parts: list[IntArray], least: int, rng: np.random.Generator) -> li
 
 
 def shared(total: int, weights: FloatArray, least: int = 0, ties: np.random.Generator | None = None) -> IntArray:
-    """Return whole numbers in the proportions of weights, of an exact sum, by largest remainders.
-
-    Numbers below ``least`` are raised to it, and the others share what is left in their proportions.
-    """
+    """Return whole numbers in the proportions of weights, of an exact sum, by largest remainders."""
     counts = np.full(weights.size, least, dtype=np.int64)
     scaled = weights / weights.max()
     raised = np.zeros(weights.size, dtype=bool)

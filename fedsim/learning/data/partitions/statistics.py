@@ -35,15 +35,11 @@ class Division:
 
     @property
     def labels_held(self) -> FloatArray:
-        """Number of labels of each client that has samples, shape (n,)."""
         return np.asarray((self.counts[self.sizes > 0] > 0).sum(axis=1), dtype=np.float64)
 
     @property
     def distances(self) -> FloatArray:
-        """Total variation distance of each client's mixture of labels from that of all, in [0, 1), shape (n,).
-
-        Clients without samples are left out.
-        """
+        """Total variation distance of each client's mixture of labels from that of all, in [0, 1), shape (n,)."""
         counts = self.counts[self.sizes > 0].astype(np.float64)
         whole = counts.sum(axis=0) / max(1.0, counts.sum())
         return np.asarray(np.abs(counts / counts.sum(axis=1, keepdims=True) - whole).sum(axis=1) / 2)
@@ -71,7 +67,6 @@ class Division:
 def division_of(
     data: DatasetPart, split: Partition, clients: int, streams: Streams, data_dir: Path | None = None
 ) -> Division:
-    """Return the division of a run, without training."""
     read = DATASET_PART.checked(data).load(data_dir)
     parts = Divided(split, read, clients, streams).rows
     counts = label_counts(read, parts)

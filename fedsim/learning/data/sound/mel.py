@@ -52,7 +52,6 @@ def read_wav(path: Path, rate: int) -> FloatArray:
 
 
 def log_mel(sound: FloatArray, rate: int) -> NDArray[np.uint8]:
-    """Return the features of a recording, shape (frames, bands)."""
     length = round(_FRAME_S * rate)
     hop = length // 2
     whole = np.zeros(hop * (FRAMES - 1) + length)

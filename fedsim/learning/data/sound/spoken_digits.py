@@ -56,7 +56,6 @@ class SpokenDigits(InFiles):
 
 
 def _features(path: Path) -> tuple[Images, IntArray, IntArray, IntArray]:
-    """Return features, labels, speakers and takes."""
     arrays = read_npz(path)
     missing = {"logmel", "label", "speaker", "take"} - arrays.keys()
     if missing:
@@ -72,7 +71,6 @@ def _features(path: Path) -> tuple[Images, IntArray, IntArray, IntArray]:
 
 
 def _recorded(paths: tuple[Path, ...]) -> tuple[Images, IntArray, IntArray, IntArray]:
-    """Return features, labels, speakers and takes."""
     names = [_RECORDING.fullmatch(path.name) for path in paths]
     chosen = [(path, name.groups()) for path, name in zip(paths, names, strict=True) if name]
     if not chosen:

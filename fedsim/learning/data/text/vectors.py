@@ -19,10 +19,7 @@ def found_vectors(place: Path) -> tuple[str, ...]:
 
 
 def read_vectors(path: Path, vocabulary: Mapping[str, int]) -> NDArray[np.float32]:
-    """Return the vector of each token, shape (tokens, m).
-
-    Padding, unknown words and words that are not in the file have zeros. Of several lines of one word the first counts.
-    """
+    """Return the vector of each token, shape (tokens, m)."""
     found: NDArray[np.float32] | None = None
     seen: set[str] = set()
     for number, line in enumerate(read_lines(path, DataError), 1):

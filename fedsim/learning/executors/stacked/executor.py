@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -19,10 +20,11 @@ from fedsim.learning.executors.contracts import (
     TrainingSetup,
     check_cpu,
     check_mapped,
+    fingerprint_with,
 )
 from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Objective, tried
-from fedsim.learning.executors.stacked.evaluation import SlotEvaluation
+from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.plan import Drawing
 from fedsim.learning.executors.stacked.samples import Samples
@@ -105,8 +107,8 @@ class StackedExecutor:
                 # Vectors of the processor then have no rest at any size of a batch, whose bits would be others.
                 self._few, self._most = max(self._few, _VECTOR), max(self._most, _VECTOR)
                 self._training(self._few)
-            self.fingerprint = f"stacked:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
-            self._evaluation = SlotEvaluation(self._module(self._few), self._samples, setup.scores)
+            named = f"stacked:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
+            self.fingerprint = fingerprint_with(replace(setup, precision="float32"), named)
         if own_name(setup.model) is not None:
             self._check_numbers()
 
@@ -126,9 +128,12 @@ class StackedExecutor:
             return self._training(self._few).train(jobs, batches)
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        """Return loss and metrics of each job; it waits for a training in another thread."""
-        with self._computing(), named_faults(self._setup):
-            return self._evaluation.evaluate(jobs) if jobs else []
+        """Return loss and metrics of each job, as the sequential executor does."""
+        return self._evaluating.evaluate(jobs)
+
+    @cached_property
+    def _evaluating(self) -> SequentialExecutor:
+        return SequentialExecutor(self._setup)
 
     def _check_layers(self) -> None:
         """Refuse embeddings with rows that torch's mapping over clients moves though they have no gradient."""
@@ -158,7 +163,8 @@ class StackedExecutor:
         with self._computing(), named_faults(setup):
             with torch.enable_grad():
                 trainer = sound_trainer(setup)
-                wanted = [trainer.train(job) for job in standard_jobs(trainer)]
+                with trainer.turn():
+                    wanted = [trainer.train(job) for job in standard_jobs(trainer)]
             mapped = SlotTraining(self._module(self._few), self._samples, setup)
             jobs = standard_jobs(trainer)
             found = mapped.train(jobs, [self._drawing.batches(job) for job in jobs])
@@ -184,7 +190,7 @@ class StackedExecutor:
     @contextmanager
     def _computing(self) -> Iterator[None]:
         """Compute on one thread, so that every sum has one order."""
-        with one_thread(), torch.no_grad():
+        with one_thread(self._setup), torch.no_grad():
             yield
 
 

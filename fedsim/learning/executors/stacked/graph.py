@@ -10,7 +10,6 @@ from typing import cast
 import torch
 from torch import Tensor
 from torch.func import functional_call, vmap
-from torch.nn import functional
 
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.objective import Objective
@@ -23,7 +22,7 @@ from fedsim.learning.models.generators import torch_generator
 class ModuleOfSlots:
     def __init__(self, flat: FlatModule, slots: int, autocast: torch.dtype | None, objective: Objective) -> None:
         module, self._objective = flat.module, objective
-        self.is_softmax, self.is_short = objective.is_softmax, objective.is_short
+        self.is_softmax = objective.is_softmax
         self._module, self.slots, self._autocast = module, slots, autocast
         own = dict(module.named_buffers())
         trained = [(name, one) for name, one in module.named_parameters() if one.requires_grad]
@@ -90,24 +89,6 @@ class ModuleOfSlots:
 
         self._module.train()
         return _traced(compute, pieces, (images, weights, targets), draws)
-
-    def scores(self, pieces: Sequence[Tensor], images: Tensor, targets: Tensor) -> Run:
-        """Return a function of these arrays in a row that scores samples in evaluation mode.
-
-        It gives log-probabilities of shape (slots, n, classes) if accuracy and cross-entropy suffice, else loss and
-        sums of the metrics of each sample, shape (slots, n, m).
-        """
-        objective = self._objective
-
-        def compute(*given: Tensor) -> list[Tensor]:
-            *pieces, images, targets = given
-            scores, _ = vmap(self.outputs)(pieces, images, self._frozen)
-            if objective.is_short:
-                return [functional.log_softmax(scores, dim=2)]
-            return [vmap(objective.sums)(scores, targets)]
-
-        self._module.eval()
-        return _traced(compute, pieces, (images, targets), SlotDraws(self.slots))[0]
 
     def mixes_samples(self, images: Tensor) -> bool:
         """Return whether one of several images changes the scores of the others."""

@@ -17,6 +17,7 @@ from fedsim.learning.executors.stacked.optimizers import SlotOptimizer, rows_of
 from fedsim.learning.executors.stacked.plan import IDLE, Batches, BatchTable, Timeline, plan
 from fedsim.learning.executors.stacked.recorder import Run
 from fedsim.learning.executors.stacked.samples import Samples
+from fedsim.learning.models.inputs import tensor
 
 _CHUNK_BYTES: Final = 2**25
 """Memory of the images of steps gathered at once."""
@@ -93,7 +94,7 @@ class SlotTraining:
 
     def _targets(self, labels: Tensor, weights: Vector) -> tuple[Tensor, Tensor]:
         """Return weight and target of each sample, as `ModuleOfSlots.step` takes them."""
-        sent = self._samples.sent(weights)
+        sent = tensor(weights)
         if not self._module.is_softmax:
             return sent, labels
         sent = sent.unsqueeze(-1)
@@ -105,7 +106,7 @@ class SlotTraining:
     ) -> None:
         slots = [slot for slot, _ in starting]
         chosen = [jobs[client] for _, client in starting]
-        self._models[slots] = self._samples.sent(np.stack([job.base for job in chosen]))
+        self._models[slots] = tensor(np.stack([job.base for job in chosen]))
         self._optimizer.start(slots, [job.state for job in chosen], [job.offset for job in chosen])
         if self.padded_to is None:
             for slot, client in starting:

@@ -112,8 +112,8 @@ def _trainer(message: SetupMessage) -> Trainer:
             vectors=vectors,
             token_fill=token_fill,
         )
-        model, local, seed, precision, algorithm, task = settings
-        trainer = Trainer(TrainingSetup(model, data, local, seed, precision, algorithm=algorithm, task=task))
+        model, local, seed, precision, fast, algorithm, task = settings
+        trainer = Trainer(TrainingSetup(model, data, local, seed, precision, fast, algorithm=algorithm, task=task))
         with named_faults(trainer.setup):
             check_same(trainer, wanted)
         while len(_TRAINERS) >= _MOST_SETUPS:

@@ -25,12 +25,7 @@ _PLAIN: Final = (
 
 
 def content_of(value: nn.Module | Callable[..., Any]) -> str:
-    """Return a digest of a module, or of the class or function that makes one.
-
-    It covers the user's own classes and functions and their code, names and numbers of all arrays, which parameters are
-    frozen or shared, and all attributes: plain ones with their text, other objects with their pickled state. Where
-    pickle has no state, no other digest is the same, and nothing is shared.
-    """
+    """Return a digest of a module, or of the class or function that makes one."""
     digest = hashlib.blake2b(digest_size=16)
     for part in _Telling().of(value):
         digest.update(len(part).to_bytes(8, "little") + part)
@@ -127,7 +122,6 @@ class _Telling:
 
 
 def _beside(module: nn.Module, state: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
-    """Yield the buffers that are not in a module's state."""
     return ((name, buffer) for name, buffer in module.named_buffers() if name not in state)
 
 

@@ -70,10 +70,7 @@ class HandedModel(Foreign):
         return {type(module) for module in found.modules()} if isinstance(found, nn.Module) else super().codes()
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a copy of the module, or a fresh one from a call with the options.
-
-        A class or function gets ``shape`` and ``classes`` if it has such parameters.
-        """
+        """Return a copy of the module, or a fresh one from a call with the options."""
         from torch import nn
 
         module = self.found

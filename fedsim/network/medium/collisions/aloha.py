@@ -35,11 +35,7 @@ def kept_shares(level_db: FloatArray, overlap: float, capture_db: float) -> Floa
 
 
 class AlohaTransfer(Transfer):
-    """A message of packets that get through with the probability `kept`.
-
-    `left_s` are the periods of the packets that have not got through, and `early_s` is the time from the end of the
-    last packet to the end of its period.
-    """
+    """A message of packets that get through with the probability `kept`."""
 
     __slots__ = (
         "_channel",

@@ -13,7 +13,6 @@ _FRACTION_DEPTH: Final = 24
 
 
 def spectral_efficiency(snr: ArrayLike) -> FloatArray:
-    """Return Shannon's ``log2(1 + snr)`` for snr >= 0, exact also where snr is tiny."""
     return np.log1p(np.asarray(snr, dtype=np.float64)) / math.log(2.0)
 
 

@@ -115,10 +115,7 @@ _CELLS: Final = 32
 
 
 def _known_of(cell: bytes) -> dict[int, FloatArray]:
-    """Return the averages of a cell that are known, by numbers of clients; all runs of a process share them.
-
-    They take 0.1 s for a thousand clients, and depend on nothing but the efficiencies and the mass of each.
-    """
+    """Return the averages of a cell that are known, by numbers of clients; all runs of a process share them."""
     known = _KNOWN[cell] = _KNOWN.pop(cell, {})
     if len(_KNOWN) > _CELLS:
         _KNOWN.popitem(last=False)

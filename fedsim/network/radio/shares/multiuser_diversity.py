@@ -51,11 +51,7 @@ def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: in
 
 
 class GainTable(ABC):
-    """The factor by which a hertz carries more for a client among n clients than on average for the client alone.
-
-    Computed at SNRs half a decibel apart and for 1 to 8 and then 1.2 times as many users each, and linear in between
-    (in the logarithm of their number). A user counts with the nearest of the SNRs a twentieth of a decibel apart.
-    """
+    """The factor by which a hertz carries more for a client among n clients than on average for the client alone."""
 
     def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray) -> None:
         level_db = linear_to_db(snr[snr > 0]) if np.any(snr > 0) else np.zeros(1)
@@ -117,10 +113,7 @@ class DiversityGain(GainTable):
 
 
 class ShareGain(GainTable):
-    """The gain of a client that has the n-th part of the band and more power in each of its hertz.
-
-    Its SNR there is ``min(n, densest)`` times that of the whole band (`fedsim.network.radio.shares.power_control`).
-    """
+    """The gain of a client that has the n-th part of the band and more power in each of its hertz."""
 
     def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray, densest: FloatArray) -> None:
         super().__init__(rate, fading, snr)
@@ -136,11 +129,7 @@ class ShareGain(GainTable):
 
 
 class Window(NamedTuple):
-    """Bounds of the gains for some numbers of clients side by side.
-
-    From `least` to `most` clients each further client lets the gain of a kind over the number fall or stay; `inf` and 0
-    where that does not hold.
-    """
+    """Bounds of the gains for some numbers of clients side by side."""
 
     ceiling: Sequence[float]
     least: float
@@ -161,7 +150,6 @@ def _users(place: int) -> int:
 
 
 def fewer_users(users: int) -> int:
-    """Return the next smaller number of clients at a place, for a number above 1."""
     place, more = _place(users)
     return _users(place) if more > 0 else _users(place - 1)
 

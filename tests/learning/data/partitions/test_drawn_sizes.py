@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.learning.data.partitions.drawn_sizes import LogNormalPartition, ZipfPartition
 from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition
+from fedsim.learning.data.partitions.sizes import LogNormalPartition, ZipfPartition
 from fedsim.streams import Streams
 
 STANDARD_ERRORS = 4.0

@@ -10,10 +10,9 @@ from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
 from fedsim.learning import PARTITIONS, Dataset, Digits, DirichletPartition, EqualPartition, QuantitySkewPartition
 from fedsim.learning.data.partitions.contracts import assigned
-from fedsim.learning.data.partitions.drawn_sizes import LogNormalPartition, ZipfPartition
-from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition
+from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition, ShardsPartition
 from fedsim.learning.data.partitions.natural import NaturalPartition
-from fedsim.learning.data.partitions.shards import ShardsPartition
+from fedsim.learning.data.partitions.sizes import LogNormalPartition, ZipfPartition
 from fedsim.streams import Streams
 from tests.support.short_runs import of_learning
 
@@ -44,7 +43,7 @@ ANY = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=160)
+@settings(deadline=None, max_examples=60)
 @given(split=ANY, clients=st.integers(1, 20), per_client=st.integers(4, 40), seed=st.integers(0, 2**32))
 def test_no_sample_has_two_clients_and_sums_are_exact(split, clients, per_client, seed):
     draws = np.random.default_rng(seed)

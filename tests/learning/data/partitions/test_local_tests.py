@@ -5,9 +5,8 @@ import pytest
 
 from fedsim import simulate
 from fedsim.learning.data.partitions.dirichlet import DirichletPartition
-from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.local_tests import Divided
-from fedsim.learning.data.partitions.sizes import SizesPartition
+from fedsim.learning.data.partitions.sizes import EqualPartition, SizesPartition
 from fedsim.results.summary import rows, summarise
 from fedsim.streams import Streams
 from tests.support.tiny_images import Tiny

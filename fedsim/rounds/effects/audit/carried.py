@@ -8,8 +8,8 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.network.contracts import Links
 from fedsim.per_client import at, by_value
-from fedsim.rounds.audit.refusal import refuse
-from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.effects.audit.records import Records
+from fedsim.rounds.effects.audit.refusal import refuse
 
 _TOLERANCE: Final = 1e-9
 _ULPS: Final = 16
@@ -21,7 +21,7 @@ class CarriedBits:
     def __init__(self, links: Links) -> None:
         self._links = links
 
-    def check(self, number: int, records: ParticipationRecords) -> None:
+    def check(self, number: int, records: Records) -> None:
         """Check that dedicated transfers that were cut short have carried what their links carried in that time.
 
         The instant of a cut is known to the resolution of the clock. A client may have set up a connection first.
@@ -52,14 +52,12 @@ class CarriedBits:
 
             refuse("it has not carried what its link carried", apart, number, records, told)
 
-    def _bounds(
-        self, phase: int, cut: IntArray, records: ParticipationRecords, setup_s: float
-    ) -> tuple[FloatArray, FloatArray]:
+    def _bounds(self, phase: int, cut: IntArray, records: Records, setup_s: float) -> tuple[FloatArray, FloatArray]:
         """Return the least and the most bits that transfers can have carried."""
         elapsed_s, ended_s = records.spent_s[phase, cut], records.ended_s[cut]
         client, bits, up = records.client[cut], at(records.bits[phase // 2], cut), phase == UPLINK
         start_s, air_s, tick_s = ended_s - elapsed_s + setup_s, elapsed_s - setup_s, _ULPS * np.spacing(ended_s)
-        links = records.links or self._links
+        links = records.links
 
         def by(at_s: FloatArray) -> FloatArray:
             sent_s = np.maximum(at_s, 0.0)

@@ -6,12 +6,10 @@ import numpy as np
 
 from fedsim.arrays import BoolArray
 from fedsim.errors import AuditError
-from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.effects.audit.records import Records
 
 
-def refuse(
-    broken: str, wrong: BoolArray, number: int, records: ParticipationRecords, told: Callable[[int], str]
-) -> None:
+def refuse(broken: str, wrong: BoolArray, number: int, records: Records, told: Callable[[int], str]) -> None:
     """Refuse participations that break a rule."""
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])

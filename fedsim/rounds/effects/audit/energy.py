@@ -9,8 +9,8 @@ from fedsim.devices import Batteries, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK, Outcome
 from fedsim.network.contracts import Directions
 from fedsim.per_client import at
-from fedsim.rounds.audit.refusal import refuse
-from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.effects.audit.records import Records
+from fedsim.rounds.effects.audit.refusal import refuse
 
 _TOLERANCE: Final = 1e-9
 _ULPS: Final = 8
@@ -33,7 +33,7 @@ class EnergyBook:
         self.charge_j = self.initial_j.copy()
         self.recharged_j, self.drained_j, self.spent_j = np.zeros((3, every_client.size))
 
-    def check(self, number: int, records: ParticipationRecords) -> None:
+    def check(self, number: int, records: Records) -> None:
         """Account for participations that have ended, and check them.
 
         For every client, ``charge before + recharged - drained - spent = charge after``, the charge stays within the
@@ -42,8 +42,6 @@ class EnergyBook:
         that ran empty is empty.
         """
         demand, client = records.demand, records.client
-        if demand is None:
-            raise ValueError("demand: None is not allowed; records of a run with batteries need the energy demand")
         capacity_j = np.broadcast_to(at(self._batteries.capacity_j, client), client.shape)
         spent_j, after_j = records.energy_j, records.left_j
         # Shares of a price are rounded to the smallest float at the least, and so are their products.
@@ -86,7 +84,7 @@ class EnergyBook:
         self.drained_j[client] += np.maximum(-gained_j, 0.0)
         return before_j + gained_j
 
-    def _priced_j(self, records: ParticipationRecords, demand: EnergyDemand) -> tuple[FloatArray, FloatArray]:
+    def _priced_j(self, records: Records, demand: EnergyDemand) -> tuple[FloatArray, FloatArray]:
         """Return the least and the greatest energy that each client's participation can have cost.
 
         They differ if a participation ended during work: the share of the work that was done is known up to the

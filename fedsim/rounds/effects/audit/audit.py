@@ -2,64 +2,80 @@
 
 Bits neither appear nor vanish, no medium carries more than its capacity, and each second of a client has one use: idle,
 receiving, computing, queueing, sending, or a phase that was cut short. Batteries pay for what was done and for nothing
-else. The audit computes these sums from the records of participations, independently of the simulation's own counts.
+else. The audit is an effect that only looks: it computes these sums from what participations have spent and sent,
+independently of the simulation's own counts.
 """
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.devices import Batteries
+from fedsim.arrays import IntArray
 from fedsim.errors import AuditError
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
-from fedsim.network.contracts import Directions, Links
 from fedsim.network.transfers import SharedMedium, SpectrumBook
-from fedsim.rounds.audit.carried import CarriedBits
-from fedsim.rounds.audit.energy import EnergyBook
-from fedsim.rounds.audit.refusal import refuse
-from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.effects.audit.carried import CarriedBits
+from fedsim.rounds.effects.audit.energy import EnergyBook
+from fedsim.rounds.effects.audit.records import Records
+from fedsim.rounds.effects.audit.refusal import refuse
+from fedsim.rounds.effects.battery import Battery
+from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.plan import Plan
+from fedsim.rounds.run import Run
 
 USES: Final = ("idle", "down", "compute", "queue", "up", "cut off")
 _COLUMNS: Final = ("idle_s", "downlink_s", "compute_s", "queue_s", "uplink_s", "cut_off_s")
 _TOLERANCE: Final = 1e-9
 
 
-class Audit:
+class Book(Protocol):
+    """Sums over a run, to which participations are added."""
+
+    def check(self, number: int, records: Records) -> None:
+        """Account for participations of a round that have ended, and refuse false ones."""
+        ...
+
+
+class Audit(Effect):
     """The audit of one run with K clients."""
 
-    def __init__(
-        self,
-        clients: int,
-        medium: SharedMedium | None,
-        batteries: Batteries | None = None,
-        links: Links | None = None,
-    ) -> None:
+    may_end = False
+    phases: frozenset[int] = frozenset()
+
+    def __init__(self, clients: int, *books: Book) -> None:
         self.time_s = np.zeros((len(USES), clients))
         self._now_s, self._ended_s = 0.0, np.zeros(clients)
-        self._medium = medium
-        shared = Directions() if links is None else links.shared
-        self._energy = None if batteries is None else EnergyBook(batteries, shared)
-        self._carried = None if links is None else CarriedBits(links)
+        self._clock = lambda: self._now_s
+        self._books, self._media = list(books), list[SharedMedium]()
+
+    def begin(self, run: Run) -> None:
+        self._run, self._media = run, [] if run.medium is None else [run.medium]
+        self._clock = lambda: float(run.env.now)
+        powered = [effect.batteries for effect in run.effects if type(effect) is Battery]
+        self._books += [CarriedBits(run.links), *(EnergyBook(one, run.links.shared) for one in powered)]
+
+    def settle(self, plan: Plan, members: IntArray) -> None:
+        links = self._run.links if plan.links is None else plan.links
+        self.check(plan.number, Records(plan, members, links, float(self._run.env.now)))
 
     def accounts(self) -> dict[str, NDArray[Any]]:
-        """Return the seconds of every client by use; they add up to the last instant checked."""
+        """Return the seconds of every client by use; they add up to the present instant."""
         time_s = self.time_s.copy()
-        time_s[0] += self._now_s - self._ended_s
+        time_s[0] += self._clock() - self._ended_s
         return {"client": np.arange(self._ended_s.size), **dict(zip(_COLUMNS, time_s, strict=True))}
 
-    def check(self, number: int, records: ParticipationRecords) -> None:
+    def check(self, number: int, records: Records) -> None:
         self._now_s = max(self._now_s, records.now_s)
         self._check_time(number, records)
         self._check_bits(number, records)
-        if self._carried is not None:
-            self._carried.check(number, records)
-        if self._energy is not None:
-            self._energy.check(number, records)
-        for name, book in ({} if self._medium is None else self._medium.books()).items():
-            check_book(f"round {number}: {name}", book)
+        for book in self._books:
+            book.check(number, records)
+        for medium in self._media:
+            for name, spectrum in medium.books().items():
+                check_book(f"round {number}: {name}", spectrum)
 
-    def _check_time(self, number: int, records: ParticipationRecords) -> None:
+    def _check_time(self, number: int, records: Records) -> None:
         """Add up every client's seconds, and compare the sum with the clock."""
         client, ended_s = records.client, records.ended_s
         down_s, compute_s, up_s = records.spent_s
@@ -86,7 +102,7 @@ class Audit:
         apart = ~(np.abs(total_s - ended_s) <= slack_s)
         refuse("its uses of time do not add up to the clock", apart, number, records, told)
 
-    def _check_bits(self, number: int, records: ParticipationRecords) -> None:
+    def _check_bits(self, number: int, records: Records) -> None:
         """Compare the bits sent with those due, given the phase that each client reached."""
         bits = np.stack([np.broadcast_to(size, records.client.shape) for size in records.bits])
         sent, slack, arrived = records.sent_bits, _TOLERANCE * bits, records.arrived

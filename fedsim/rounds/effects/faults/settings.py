@@ -24,8 +24,8 @@ from fedsim.clock import LastOfInstant, tie_s
 from fedsim.devices.availability.on_off import MarkovSojourns, Renewal, Sojourn
 from fedsim.registry import Settings, refusal
 from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.faults.outages import Outages
 from fedsim.rounds.effects.leaving import Crashes
-from fedsim.rounds.effects.outages import Outages
 from fedsim.rounds.run import Run
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams

@@ -10,9 +10,9 @@ from fedsim.devices import EnergyDemand
 from fedsim.errors import AuditError, FedsimError
 from fedsim.history import Outcome
 from fedsim.network.medium.spectrum import SpectrumBook
-from fedsim.rounds.audit import audit, energy
-from fedsim.rounds.audit.audit import USES, Audit, check_book
-from fedsim.rounds.audit.refusal import refuse
+from fedsim.rounds.effects.audit import audit, energy
+from fedsim.rounds.effects.audit.audit import USES, Audit, check_book
+from fedsim.rounds.effects.audit.refusal import refuse
 from tests.support.worlds import batteries
 
 BOOK = SpectrumBook(carried=10.0, received=6.0, lost=3.0, under_way=1.0, most=12.0, presence_s=7.0, sojourn_s=7.0)
@@ -37,7 +37,7 @@ def ended_round():
 
 
 def check(round_):
-    checks = Audit(4, None)
+    checks = Audit(4)
     checks.check(7, round_)
     return checks
 
@@ -101,9 +101,10 @@ def powered_round(spent_j=(21.0, 16.0), left_j=(34.0, 39.0)):
 
 
 def check_powered(round_, charge_j=50.0, turned_over_j=0.0):
-    checks = Audit(4, None, batteries([charge_j] * 4, receive=1.0, sample=0.5, send=1.0, gain_w=1.0))
-    checks._energy.recharged_j += turned_over_j
-    checks._energy.spent_j += turned_over_j
+    book = energy.EnergyBook(batteries([charge_j] * 4, receive=1.0, sample=0.5, send=1.0, gain_w=1.0))
+    checks = Audit(4, book)
+    book.recharged_j += turned_over_j
+    book.spent_j += turned_over_j
     checks.check(7, round_)
     return checks
 
@@ -151,7 +152,7 @@ def test_a_false_time_or_size_is_refused_by_its_rule_alone(broken, changes, clie
         setattr(round_, name, column)
 
     def act():
-        checks = Audit(4, None)
+        checks = Audit(4)
         if before_s:
             first = ended_round()
             first.client, first.start_s, first.ended_s = np.array([1, 2]), 0.0, np.array([before_s, 7.0])
@@ -247,7 +248,7 @@ def test_small_errors_that_grow_from_round_to_round_are_refused(monkeypatch):
     error_j = 0.9e-7
 
     def act():
-        checks = Audit(1, None, batteries([50.0], receive=1.0, sample=0.5, send=1.0))
+        checks = Audit(1, energy.EnergyBook(batteries([50.0], receive=1.0, sample=0.5, send=1.0)))
         for number, charge_j in ((7, 50.0), (8, 34.0 + error_j)):
             round_ = drained(16.0, charge_j - 16.0 + error_j, Outcome.LATE, is_empty=False)
             round_.demand.charge_j[:] = charge_j

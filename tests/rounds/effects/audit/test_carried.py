@@ -9,7 +9,7 @@ from fedsim import Scenario, simulate
 from fedsim.errors import AuditError
 from fedsim.network.contracts import Links
 from fedsim.rounds import Deadline
-from fedsim.rounds.audit import carried
+from fedsim.rounds.effects.audit import carried
 from fedsim.rounds.run import Run
 from tests.support.worlds import FixedLinks, serve
 
