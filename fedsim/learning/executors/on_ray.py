@@ -30,7 +30,7 @@ GPUS_VARIABLE: Final = "FEDSIM_RAY_GPUS"
 ACTORS_VARIABLE: Final = "FEDSIM_RAY_ACTORS"
 """Number of actors; by default as many as the cluster has room for."""
 _TRIES: Final = 3
-_PATIENCE_S: Final = 120.0
+_PATIENCE_S: Final = 300.0
 _QUEUED: Final = 2
 """Calls that each actor has at a time, so that it never waits for the next."""
 _SHARES: Final = 3

@@ -89,16 +89,18 @@ def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, un
     known = Paired(n, unreached, _exact(in_time))
     values = sample.value
     if np.isnan(values).any():
-        return _refuse(known, f"{int(np.isnan(values).any(axis=0).sum())} of {n} pairs have no value")
+        return replace(known, refused=f"{int(np.isnan(values).any(axis=0).sum())} of {n} pairs have no value")
     if horizon is None:
         if any(unreached):
-            return _refuse(known, f"no horizon was named before the runs: {_would_do(sample, unit)}")
+            return replace(known, refused=f"no horizon was named before the runs: {_would_do(sample, unit)}")
         cut = math.inf
     else:
         short = ~sample.reached & (sample.watched < horizon)
         if short.any():
             far = float(sample.watched[~sample.reached].min())
-            return _refuse(known, f"{int(short.sum())} runs were not watched up to {horizon:.4g} {unit}, but {far:.4g}")
+            return replace(
+                known, refused=f"{int(short.sum())} runs were not watched up to {horizon:.4g} {unit}, but {far:.4g}"
+            )
         # A run that ended for good before the horizon reaches nothing later.
         values = np.where(sample.reached, np.minimum(values, horizon), horizon)
         cut = horizon
@@ -107,9 +109,9 @@ def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, un
     apart = int(np.count_nonzero(differences))
     if cuts and apart < max(FEWEST_APART, SHARE_APART * n):
         why = f"{apart} of {n} pairs differ before {cut:.4g} {unit}: {_would_do(sample, unit)}"
-        return _refuse(known, why)
+        return replace(known, refused=why)
     if n < 2:
-        return _refuse(known, "one pair has no interval")
+        return replace(known, refused="one pair has no interval")
     spread = float(differences.std(ddof=1))
     unpaired = float(values.var(axis=1, ddof=1).sum())
     logs = np.log(values[1] / values[0]) if not cuts and (values > 0).all() else np.empty(0)
@@ -127,10 +129,6 @@ def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, un
         variance_ratio=spread**2 / unpaired if n >= ENOUGH_FOR_SPREAD and unpaired > 0 else math.nan,
         more_pairs=_more(mean, spread, n, level) if n >= ENOUGH_FOR_SPREAD else None,
     )
-
-
-def _refuse(known: Paired, why: str) -> Paired:
-    return replace(known, refused=why)
 
 
 def _exact(reached: BoolArray) -> float:

@@ -74,10 +74,5 @@ def _calibrated(points: Sequence[Point], engine: Engine) -> dict[tuple[str, int 
 
 
 def _time(seconds: float) -> str:
-    return (
-        f"{seconds:.2g} s"
-        if seconds < 100
-        else f"{seconds / 60:.3g} min"
-        if seconds < 6000
-        else f"{seconds / 3600:.3g} h"
-    )
+    scale, unit = (1, "s") if seconds < 100 else (60, "min") if seconds < 6000 else (3600, "h")
+    return f"{seconds / scale:.2g} {unit}"
