@@ -84,14 +84,15 @@ def values_of(
     passed = {"samples_per_round": batch * number} if local == "steps" else {}
     stale = {"kind": "stale", "weight": "constant", "max_staleness": 5}
     suv = {"kind": "fedsuv", "rho": 0.4, **passed}
-    selector, late = {
+    found: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
         "fedavg": ({"kind": "uniform"}, None),
         "safa": ({"kind": "least_involved:LeastInvolved"}, stale),
         "oort": ({"kind": "oort-fedscale", **passed}, None),
         "refl": ({"kind": "refl", "slot_s": 100.0}, {"kind": "stale", "weight": "deviation"}),
         "fedsuv": (suv, None),
         "fedsuv-rest": ({**suv, "rest_rounds": REST_ROUNDS}, None),
-    }[method]
+    }
+    selector, late = found[method]
     own = {"selector": {"cohort": COHORT, **selector}, **({"rounds.late": late} if late else {})}
     return {**epochs, **SERVERS[aggregation], **own, **(changes or {})}
 

@@ -57,12 +57,10 @@ def main() -> None:
         for name, make in SELECTORS.items()
     }
     print_table(found, crowds)
-    held = {delta: coverage(delta, arguments) for delta in DELTAS}
-    print_coverage(held, arguments.coverage_runs)
+    print_coverage({delta: coverage(delta, arguments) for delta in DELTAS}, arguments.coverage_runs)
     for name, figure in {
         "heatmaps": heat_maps({name: found[name][0] for name in SHOWN}, crowds[0]),
         "regret": regrets(found),
-        "coverage": coverages(held),
     }.items():
         save(figure, arguments.out / f"{name}.png")
         print(arguments.out / f"{name}.png")
@@ -175,23 +173,6 @@ def regrets(found: dict[str, list[Played]]) -> Figure:
         axes.set_ylim(bottom=0)
         axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False)
-    return figure
-
-
-def coverages(held: dict[float, tuple[float, float, float]]) -> Figure:
-    """Return measured coverage against 1 - delta."""
-    figure = Figure(figsize=(4.6, 4.2), dpi=150, layout="constrained")
-    axes = figure.add_subplot()
-    promised = [1 - delta for delta in held]
-    axes.plot([0, 1], [0, 1], color="0.5", linewidth=1.0, label="promised: 1 - delta")
-    for i, (name, marker) in enumerate({"both": "o", "validity": "^", "utility": "v"}.items()):
-        axes.plot(promised, [shares[i] for shares in held.values()], marker, markerfacecolor="none", label=name)
-    axes.set_xlabel("1 - delta")
-    axes.set_ylabel("runs in which every rectangle holds")
-    axes.set_xlim(0, 1.03)
-    axes.set_ylim(0, 1.03)
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(frameon=False, loc="lower right")
     return figure
 
 
