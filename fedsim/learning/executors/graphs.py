@@ -28,7 +28,7 @@ from fedsim.learning.executors.contracts import (
 from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Seen
 from fedsim.learning.executors.sequential import SequentialExecutor, device_of
-from fedsim.learning.executors.trainer import Trainer, one_thread
+from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.models.generators import torch_generator
 from fedsim.learning.models.inputs import Inputs, tensor
 
@@ -66,12 +66,12 @@ class GraphsExecutor:
         self.max_batch = most_trainings(setup, self._eager.flat.layout)
         self._slots: list[_Slot] = []
         self._most = _MOST_SLOTS
-        with one_thread(setup), named_faults(setup), torch_generator(0):
+        with self._eager.trainer.turn(), named_faults(setup), torch_generator(0):
             self._check()
 
     def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
         """Return what each client learns; results are read from the device after the last step of all."""
-        with one_thread(self._setup), named_faults(self._setup), torch_generator(0):
+        with self._eager.trainer.turn(), named_faults(self._setup), torch_generator(0):
             return self._train(jobs) if jobs else []
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
