@@ -374,9 +374,8 @@ class Participations:
         plan, short = self.plan, None
         if phase == UPLINK and plan.on_upload is not None:
             plan.on_upload(i)
-        bits = plan.bits[phase // 2]
-        if type(bits) is np.ndarray:
-            bits = bits.item(i)
+        sizes: Any = plan.bits[phase // 2]
+        bits: float = sizes.item(i) if type(sizes) is np.ndarray else sizes
         for effect, limit in limits:
             if (least := one(limit.bits)) < bits:
                 bits, short = least, effect
