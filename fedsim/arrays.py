@@ -109,7 +109,7 @@ def largest(numbers: FloatArray) -> float:
     """Return the largest of some numbers, at least 0; NumPy's ``max`` is slower for a few."""
     if numbers.size > _FEW:
         return float(np.maximum.reduce(numbers))
-    return max(numbers.tolist()) if numbers.size else 0.0
+    return float(max(numbers.tolist())) if numbers.size else 0.0
 
 
 def normal_quantile(u: FloatArray) -> FloatArray:

@@ -280,7 +280,8 @@ def stop_of(clients: Clients, plan: Plan, phase: int, i: int) -> Stop | None:
 
 def one(value: FloatArray | float) -> float:
     """Return a value of one member, which an effect may give as a number or as an array."""
-    return value.item() if type(value) is np.ndarray else float(value)
+    number: float = value.item() if type(value) is np.ndarray else float(value)
+    return number
 
 
 def _reached_s(clients: Clients, plan: Plan, phase: int, members: IntArray, limit: Limit) -> FloatArray:

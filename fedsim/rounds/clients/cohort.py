@@ -75,19 +75,23 @@ class CohortRun:
 
     @property
     def fate(self) -> NDArray[np.int8]:
-        return self.each().fate
+        column: NDArray[np.int8] = self.each().fate
+        return column
 
     @property
     def used_weight(self) -> FloatArray:
-        return self.each().used_weight
+        column: FloatArray = self.each().used_weight
+        return column
 
     @property
     def served_round(self) -> IntArray:
-        return self.each().served_round
+        column: IntArray = self.each().served_round
+        return column
 
     @property
     def staleness(self) -> IntArray:
-        return self.each().staleness
+        column: IntArray = self.each().staleness
+        return column
 
     def each(self) -> Decided:
         """Return what has become of each update, as arrays that take changes."""

@@ -41,7 +41,7 @@ class Participations:
 
     def __init__(self, clients: Clients, plan: Plan, on_end: OnEnd | None = None) -> None:
         self._clients, self.run, self.plan, self.env, self._on_end = clients, clients.run, plan, clients.env, on_end
-        size = plan.client.size
+        self.size = size = plan.client.size
         now_s = self.start_s = float(clients.env.now)
         self._delivered, self._in_flight = 0, size
         self._milestones: dict[int, Event] = {}
@@ -78,14 +78,10 @@ class Participations:
     # What is known so far.
 
     @property
-    def size(self) -> int:
-        return len(self._awaited)
-
-    @property
     def all_delivered(self) -> bool:
         if self._as_one:
             self._end_by_now()
-        return self._delivered == len(self._awaited)
+        return self._delivered == self.size
 
     @property
     def ended_s(self) -> FloatArray:
@@ -372,9 +368,8 @@ class Participations:
         plan, short = self.plan, None
         if phase == UPLINK and plan.on_upload is not None:
             plan.on_upload(i)
-        bits = plan.bits[phase // 2]
-        if type(bits) is np.ndarray:
-            bits = bits.item(i)
+        sizes: Any = plan.bits[phase // 2]
+        bits: float = sizes.item(i) if type(sizes) is np.ndarray else sizes
         for effect, limit in limits:
             if (least := one(limit.bits)) < bits:
                 bits, short = least, effect

@@ -28,8 +28,8 @@ class Connections(Effect):
     def wait_s(self, plan: Plan, phase: int, members: Members) -> tuple[float, FloatArray | float]:
         connection = self._connection
         if type(members) is int and phase == UPLINK and connection.by_downlink:
-            silent_s = plan.spent_s.item(COMPUTE, members) + plan.queue_s.item(UPLINK, members)
-            return 0.0, connection.setup_s if silent_s > connection.inactivity_s else 0.0
+            quiet_s = plan.spent_s.item(COMPUTE, members) + plan.queue_s.item(UPLINK, members)
+            return 0.0, connection.setup_s if quiet_s > connection.inactivity_s else 0.0
         if phase == DOWNLINK and not connection.by_downlink:
             return 0.0, 0.0
         if phase == UPLINK and not connection.by_downlink:

@@ -69,15 +69,11 @@ class Rows:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
         rows = run.take_decided()
         if rows.size:
-            decided, work, draws = (
-                run.decided,
-                run.work,
-                1 if run.cohort.draws is None else np.asarray(run.cohort.draws),
-            )
-            part = rows if rows.size < run.everyone.size else None
-            if part is not None:
-                decided, work = Decided(*[column[part] for column in run.each()]), work[part]
-                draws = draws if run.cohort.draws is None else draws[part]
+            draws: Any = 1 if run.cohort.draws is None else np.asarray(run.cohort.draws)
+            decided, work, part = run.decided, run.work, None
+            if rows.size < run.everyone.size:
+                decided, work, part = Decided(*[column[rows] for column in run.each()]), run.work[rows], rows
+                draws = 1 if run.cohort.draws is None else draws[rows]
             self.recorder.add_participations(
                 {
                     "round": run.number,
