@@ -25,7 +25,7 @@ SERVERS: Final[dict[str, Changes]] = {
     "fedadam": {"kind": "fedadam", **_ADAPTIVE},
 }
 LABELS: Final = {
-    "centralization": "Centralization",
+    "centralization": "centralised",
     "fedavg": "FedAvg",
     "fedyogi": "FedYogi",
     "fedadagrad": "FedAdagrad",

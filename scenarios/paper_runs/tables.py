@@ -43,7 +43,7 @@ def tables_of(text: str) -> list[Table]:
     """Return the Markdown tables of a text, each row by its heads."""
     found: list[Table] = []
     for block in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
-        heads, _, *rows = ([cell.strip() for cell in line.strip("| ").split(" | ")] for line in block.splitlines())
+        heads, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in block.splitlines())
         found.append([dict(zip(heads, row, strict=False)) for row in rows])
     return found
 
@@ -56,9 +56,10 @@ def recorded(page: str, command: str) -> Table | None:
 
 def repeated(old: Table, new: Table, seeds: int, label: str = "method") -> str:
     """Return recorded values beside new ones, with how far two means of so many seeds may lie apart (95 %, Student)."""
-    of_label = {row[label]: row for row in old if label in row}
+    names = [[row.get(label) for row in table] for table in (old, new)]
+    of_label = {row[label]: row for row in old if label in row and names[0].count(row[label]) == 1}
     rows = []
-    for now in new:
+    for now in (row for row in new if label in row and names[1].count(row[label]) == 1):
         for head, cell in now.items():
             before = of_label.get(now[label], {}).get(head)
             if head == label or before is None or not (pair := _numbers(before, cell)):
