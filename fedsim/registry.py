@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from fedsim.code_digest import is_builtin
@@ -290,7 +291,7 @@ class Registry:
             kind, options = self.split(value)
             found = self.load(kind)
             if _is_component(found):
-                value = found.model_validate(options)
+                value = found.model_validate(_without_none(options, found.model_fields))
             elif self.foreign:
                 value = self._foreign().of_place(kind, found, options)
             else:
@@ -318,7 +319,7 @@ class Registry:
         own = is_builtin(factory) if inspect.isclass(factory) else False
         model = _own_table_of(self.noun, factory) if own else table_of(self.noun, factory)
         check_names(self.noun, options, model.model_fields)
-        checked = model.model_validate(numbers_of(self.noun, model, options))
+        checked = model.model_validate(numbers_of(self.noun, model, _without_none(options, model.model_fields)))
         chosen = {name: getattr(checked, name) for name in model.model_fields}
         check_bounds(self.noun, model, chosen, own=own)
         try:
@@ -334,11 +335,14 @@ class Registry:
         if isinstance(value, Recipe):
             if value.prototype is not None:
                 return {"kind": value.kind, "object": "its constructor arguments are not among its attributes"}
-            return {"kind": value.kind, **{k: v for k, v in value.options.items() if v is not None}}
+            fields = table_of(self.noun, value.factory).model_fields
+            there = {name: one for name, one in value.options.items() if one is not None}
+            nothing = (name for name, one in value.options.items() if one is None and _may_be_none(fields[name]))
+            return {"kind": value.kind, **there, **dict.fromkeys(nothing, _NONE)}
         if isinstance(value, Component) and (told := value.described()) is not None:
             return told
         options = value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else {}
-        return {"kind": self.kind_of(value), **options}
+        return {"kind": self.kind_of(value), **options, **_chosen_none(value)}
 
     def split(self, value: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return kind and options of a slot's value."""
@@ -432,6 +436,29 @@ class Slot:
     def of(cls, metadata: Iterable[object]) -> Self | None:
         """Return the slot among a field's annotations, if it has one."""
         return next((item for item in metadata if isinstance(item, cls)), None)
+
+
+_NONE: Final = "none"
+"""Text for nothing in a file, where something else is the default."""
+
+
+def _may_be_none(option: FieldInfo) -> bool:
+    """Return whether an option may be nothing, and is something by default."""
+    kinds = typing.get_args(option.annotation)
+    optional = type(None) in kinds and str not in kinds and not option.is_required()
+    return optional and (option.default is not None or option.default_factory is not None)
+
+
+def _without_none(options: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:
+    """Return options with nothing where ``"none"`` says so."""
+    said = {name for name, one in options.items() if isinstance(one, str) and one == _NONE and name in fields}
+    return {name: None if name in said and _may_be_none(fields[name]) else one for name, one in options.items()}
+
+
+def _chosen_none(part: object) -> dict[str, str]:
+    """Return the options of a part that are nothing where something else is the default."""
+    fields = type(part).model_fields if isinstance(part, BaseModel) else {}
+    return {name: _NONE for name, option in fields.items() if _may_be_none(option) and getattr(part, name) is None}
 
 
 def _is_component(found: object) -> bool:

@@ -1,4 +1,4 @@
-"""TOML with more digits, brackets or tables than any scenario has."""
+"""TOML with more digits, brackets or tables than any scenario has, and options that are nothing."""
 
 import pytest
 
@@ -58,3 +58,32 @@ def test_values_set_on_the_command_line_have_the_same_bounds(text, words):
 
 def test_a_value_of_several_lines_is_a_text():
     assert parse_assignment("name=1\nb = 2") == ("name", "1\nb = 2")
+
+
+class Patient:
+    """A selector with an option that may be nothing and is something by default."""
+
+    def __init__(self, cohort: int = 1, rounds: int | None = 3) -> None:
+        self.cohort, self.rounds = cohort, rounds
+
+    def select(self, view, rng):
+        return view.clients[: self.cohort]
+
+    def observe(self, reports):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("path", "chosen"),
+    [
+        ("selector", {"kind": "oort", "cohort": 5, "blacklist_after": None}),
+        ("network", {"kind": "urban-macro", "sites": None}),
+        ("selector", Patient(2, None)),
+    ],
+)
+def test_nothing_stays_nothing_where_something_is_the_default(path, chosen):
+    scenario = Scenario.load("scenarios/quickstart.toml").replace({path: chosen})
+    again = Scenario.from_toml(scenario.to_toml())
+    assert again == scenario
+    assert again.digest() == scenario.digest()
+    assert '= "none"' in scenario.to_toml().partition(f"[{path}]")[2]
