@@ -234,7 +234,7 @@ class SupervisedLearner:
     ) -> Model:
         """Return the next model, or ``model`` where fewer updates have a weight than the aggregation needs."""
         check_of(of)
-        current, delivered = cast(asked.Model, model), cast(Sequence[asked.Update], updates)
+        current, delivered = cast(asked.Model, model), tuple(cast(Sequence[asked.Update], updates))
         chosen = checked_weights(weights, len(delivered), "updates")
         if not has_enough(self._aggregator, chosen):
             return model
