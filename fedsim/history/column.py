@@ -169,7 +169,7 @@ class TableSchema:
         """Return a table in the order of the column that it is sorted by; rows of one value stay as they are."""
         if self.sorted_by is None:
             return table
-        values = table.column(self.sorted_by).to_numpy()
+        values = numbers_of(table.column(self.sorted_by).combine_chunks())
         return table if np.all(values[1:] >= values[:-1]) else table.take(np.argsort(values, kind="stable"))
 
     def read(self, table: pa.Table) -> pa.Table:

@@ -101,9 +101,9 @@ def task(executor, rows, **changes):
 @given(local=LOCALS, samples=st.integers(2, 40), work=st.floats(0.01, 1.0))
 def test_trainer_does_exactly_the_batches_of_the_arithmetic(local, samples, work):
     executor = SequentialExecutor(TrainingSetup(Counting(), Tiny().load(), local, seed=0))
-    training = executor.train([task(executor, np.arange(samples), work=work)])
+    job = task(executor, np.arange(samples), work=work)
     SIZES.clear()
-    next(training)
+    list(executor.train([job]))
     assert walk(local, samples, work, 1) == SIZES
 
 
