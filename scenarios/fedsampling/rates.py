@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedsampling_experiments import LABELS, scenario_of
-from fedsim.learning.data.published import FashionMNIST
+from fedsim.learning.data.mnist import FashionMNIST
 from paper_runs.tables import markdown, with_deviation
 
 from fedsim import Scenario, sweep

@@ -169,7 +169,7 @@ class NoSize(Selector):
 class Network(Component):
     requires: ClassVar = frozenset()
 
-    def build(self, positions_m, streams):
+    def build(self, run):
         return {}["price"]
 
 
@@ -186,7 +186,7 @@ class Unsound(Network):
 
 
 class NoLinks(Network):
-    def build(self, positions_m, streams):
+    def build(self, run):
         return 3
 """
 

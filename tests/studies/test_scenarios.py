@@ -88,7 +88,7 @@ CASES = [(file, baseline) for file in FILES for baseline in BASELINES[: 1 if fil
     ids=lambda part: part.stem if isinstance(part, Path) else "-".join(map(str, part.values())) or "itself",
 )
 def test_scenario_runs_on_digits(file, baseline):
-    scenario = Scenario.load(file).replace({"rounds.count": 2, "crowd.clients": 20, **baseline})
+    scenario = Scenario.load(file).replace({"rounds.count": 2, "crowd.clients": 24, **baseline})
     learns = scenario.describe()["learning"]["kind"] != "none"
     if learns and scenario.learning.data != Scenario.load(SCENARIOS / "quickstart.toml").learning.data:
         digits = {"learning.data": "digits", "learning.model": {"kind": "mlp"}, "results.evaluate_every": 1}

@@ -151,7 +151,7 @@ def test_a_script_needs_no_main_guard_and_its_own_parts_are_found(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
 def test_a_study_that_is_stopped_goes_on_and_leaves_no_process(sent, tmp_path):
-    base = BASE.replace({"rounds.count": 150})
+    base = BASE.replace({"rounds.count": 1500})
     (tmp_path / "base.toml").write_text(base.to_toml())
     command = [sys.executable, "-m", "fedsim", "sweep", "base.toml", "--grid", "selector.cohort=1,3", "--seeds", "12"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
