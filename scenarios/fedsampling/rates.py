@@ -18,12 +18,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedsampling_experiments import LABELS, scenario_of
-from fedsim.learning.data.mnist import FashionMNIST
 from paper_runs.tables import markdown, with_deviation
 
 from fedsim import Scenario, sweep
 from fedsim.history import History
 from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.data.mnist import FashionMNIST
 
 LOCAL = ("learning.local.learning_rate", (0.05, 0.12, 0.3, 0.8))
 SERVER = ("learning.server.learning_rate", (0.003, 0.01, 0.03))

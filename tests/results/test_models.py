@@ -121,7 +121,12 @@ def test_the_file_says_the_settings_of_the_model(tmp_path):
     run(SCENARIO, tmp_path / "run")
     with models.safetensors.safe_open(tmp_path / "run" / "model.safetensors", "numpy") as opened:
         about = json.loads(opened.metadata()["fedsim"])
-    assert about == {"model": {"kind": "mlp", "train": [], "hidden": [8]}, "shape": [1, 8, 8], "classes": 10, "round": 4}
+    assert about == {
+        "model": {"kind": "mlp", "train": [], "hidden": [8]},
+        "shape": [1, 8, 8],
+        "classes": 10,
+        "round": 4,
+    }
 
 
 def test_the_interval_of_models_is_checked(tmp_path):
