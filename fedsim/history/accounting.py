@@ -1,12 +1,14 @@
 """Seconds, bits and joules of a run by the fate of its participations."""
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray
+from fedsim.history.column import numbers_of
 from fedsim.history.columns import SECONDS, codes_of
 from fedsim.history.outcomes import Fate
 from fedsim.history.tables import Tables
@@ -29,7 +31,7 @@ class SpentByFate:
         code = codes_of(participations.column("fate"), Fate)
         np.add.at(self.count, code, 1)
         for name, total in self.sums.items():
-            np.add.at(total, code, participations.column(name).to_numpy())
+            np.add.at(total, code, numbers_of(participations.column(name)))
 
 
 def by_fate(tables: Tables, participations: Iterable[pa.RecordBatch] | None = None) -> pa.Table:
@@ -45,6 +47,14 @@ def by_fate(tables: Tables, participations: Iterable[pa.RecordBatch] | None = No
     tables : of the run
     participations : the participations batch by batch, where they are too many for memory
     """
+    rows, columns = _by_fate(tables, participations)
+    return pa.table({"fate": rows, **columns})
+
+
+def _by_fate(
+    tables: Tables, participations: Iterable[pa.RecordBatch] | None
+) -> tuple[list[str], dict[str, NDArray[Any]]]:
+    """Return the names of the rows of `by_fate`, and its other columns as arrays."""
     rows, of_fates = list(Fate.labels()), SpentByFate()
     for batch in tables.participations.to_batches() if participations is None else participations:
         of_fates.add(batch)
@@ -53,20 +63,17 @@ def by_fate(tables: Tables, participations: Iterable[pa.RecordBatch] | None = No
         if table is not None:
             rows.append(row)
             count = np.append(count, table.num_rows)
-            sums = {name: np.append(total, table.column(name).to_numpy().sum()) for name, total in sums.items()}
+            sums = {name: np.append(total, numbers_of(table.column(name)).sum()) for name, total in sums.items()}
     total_s = np.sum([sums[name] for name in SECONDS], axis=0)
     bits = np.sum([sums[name] for name in _BITS], axis=0)
-    return pa.table(
-        {
-            "fate": rows,
-            "participations": count,
-            **{name: sums[name] for name in SECONDS},
-            "total_s": total_s,
-            **{name: sums[name] for name in (*_BITS, "energy_j")},
-            "time_share": _shares(total_s),
-            "bits_share": _shares(bits),
-        }
-    )
+    return rows, {
+        "participations": count,
+        **{name: sums[name] for name in SECONDS},
+        "total_s": total_s,
+        **{name: sums[name] for name in (*_BITS, "energy_j")},
+        "time_share": _shares(total_s),
+        "bits_share": _shares(bits),
+    }
 
 
 class Spent(NamedTuple):
@@ -83,9 +90,8 @@ class Spent(NamedTuple):
 
 def spent(tables: Tables, participations: Iterable[pa.RecordBatch] | None = None) -> Spent:
     """Return what clients have spent in all, and which shares did not serve; arguments as for `by_fate`."""
-    table = by_fate(tables, participations)
-    column = {name: np.asarray(table.column(name).to_numpy()) for name in table.column_names if name != "fate"}
-    wasted = np.array([fate not in (*SERVED, PROBE, SECURE) for fate in table.column("fate").to_pylist()])
+    rows, column = _by_fate(tables, participations)
+    wasted = np.array([fate not in (*SERVED, PROBE, SECURE) for fate in rows])
     shares = column["time_share"], column["bits_share"], _shares(column["compute_s"]), _shares(column["energy_j"])
     totals = (float(column[name].sum()) for name in (*_BITS, "energy_j"))
     return Spent(*totals, *(float(share[wasted].sum()) for share in shares))

@@ -40,7 +40,7 @@ class Column:
             none = np.isnan(values) if values.dtype.kind == "f" else values < 0
         if self.labels is not None:
             codes = self._array(values, self.type.index_type, none)
-            return pa.DictionaryArray.from_arrays(codes, _texts(self.labels.labels()))
+            return pa.DictionaryArray.from_arrays(codes, texts_of(self.labels.labels()))
         return self._array(values, self.type, none)
 
     def from_values(self, values: Sequence[Any]) -> pa.Array:
@@ -92,23 +92,28 @@ class Column:
         return np.dtype(np.float64 if pa.types.is_floating(self.type) else np.int64)
 
 
-def _texts(values: Sequence[str]) -> pa.Array:
+def texts_of(values: Sequence[str]) -> pa.Array:
     """Return an Arrow array of strings, without pandas as in `Column._array`."""
     encoded = [value.encode() for value in values]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
-def numbers_of(array: pa.Array) -> NDArray[Any]:
+def numbers_of(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """Return an Arrow array of numbers, NaN for null; not by `pyarrow.Array.to_numpy`, which imports pandas."""
+    if isinstance(array, pa.ChunkedArray):
+        none = np.empty(0, dtype=array.type.to_pandas_dtype())
+        return np.concatenate([none, *map(numbers_of, array.chunks)])
     _, content = array.buffers()
     numbers = np.frombuffer(content or b"", dtype=array.type.to_pandas_dtype())
     numbers = numbers[array.offset : array.offset + len(array)]
     return np.where(known_of(array), numbers, np.nan) if array.null_count else numbers
 
 
-def known_of(array: pa.Array) -> NDArray[np.bool_]:
+def known_of(array: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
     """Return which values of an Arrow array are not null, without pandas as above."""
+    if isinstance(array, pa.ChunkedArray):
+        return np.concatenate([np.ones(0, dtype=bool), *map(known_of, array.chunks)])
     if not array.null_count:
         return np.ones(len(array), dtype=bool)
     bits = np.unpackbits(np.frombuffer(array.buffers()[0], dtype=np.uint8), bitorder="little")
@@ -167,9 +172,9 @@ class TableSchema:
 
     def in_order(self, table: pa.Table) -> pa.Table:
         """Return a table in the order of the column that it is sorted by; rows of one value stay as they are."""
-        if self.sorted_by is None:
+        if self.sorted_by is None or table.num_rows < 2:
             return table
-        values = numbers_of(table.column(self.sorted_by).combine_chunks())
+        values = numbers_of(table.column(self.sorted_by))
         return table if np.all(values[1:] >= values[:-1]) else table.take(np.argsort(values, kind="stable"))
 
     def read(self, table: pa.Table) -> pa.Table:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
+from fedsim.history.column import numbers_of, texts_of
 from fedsim.history.outcomes import Coded, RoundEnd
 from fedsim.history.tables import TableName, Tables
 
@@ -18,8 +19,8 @@ NO_EDGE: Final = -1
 
 def codes_of(labels: pa.Array | pa.ChunkedArray, kind: type[Coded]) -> IntArray:
     """Return the codes of a column of n labels of an enumeration, shape (n,)."""
-    found = pc.index_in(labels.cast(pa.string()), value_set=pa.array(kind.labels()))
-    return np.asarray(found.to_numpy()).astype(np.int64)
+    found = pc.index_in(labels.cast(pa.string()), value_set=texts_of(kind.labels()))
+    return numbers_of(found).astype(np.int64)
 
 
 def edges_of(tables: Tables, table: Literal["participations", "probes"] = "participations") -> IntArray:

@@ -144,7 +144,7 @@ class Tables:
             # Arrow gives the last label in the place of a null of a dictionary.
             values = values.cast(values.type.value_type)
         if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-            return numbers_of(values.combine_chunks()).copy()
+            return numbers_of(values)
         return np.asarray(values.to_numpy())
 
     def known(self, table: TableName, name: str) -> BoolArray:
@@ -155,7 +155,7 @@ class Tables:
         table : name of a table that this run has
         name : of the column
         """
-        return known_of(self.tables()[table].column(name).combine_chunks())
+        return known_of(self.tables()[table].column(name))
 
     def curve(self, x: X = "time", y: Y | str = "accuracy", smoothing: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return one quantity against simulated seconds or rounds, two arrays of the same shape (n,).

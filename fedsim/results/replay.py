@@ -21,7 +21,7 @@ class ReplayedSpool(Spool):
 
     def take(self, schema: pa.Schema) -> None:
         """Have the columns of a schema, before the first row."""
-        self.schema, self._ahead = schema, schema.empty_table()
+        self.schema, self._ahead = schema, pa.Table.from_batches([], schema)
 
     def append(self, table: pa.Table, at: int) -> None:
         """Compare rows with those of the run before as far as it has come; append those beyond."""

@@ -152,7 +152,7 @@ def _asked(folder: Path) -> dict[str, Any]:
 
 def _streamed(file: Path, kept: TableState | None, schema: TableSchema) -> pa.Table:
     if kept is None or not kept.bytes:
-        return schema.arrow.empty_table()
+        return pa.Table.from_batches([], schema.arrow)
     with file.open("rb") as opened:
         table = pa.Table.from_batches(list(read_batches(opened, kept.extent)))
     if table.num_rows < kept.rows:

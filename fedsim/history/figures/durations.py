@@ -8,6 +8,7 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.clock import TIE_ULPS
 from fedsim.errors import RunError
+from fedsim.history.column import numbers_of
 from fedsim.history.columns import RoundColumns, codes_of
 from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, add_legend, as_it_is, save
 from fedsim.history.outcomes import Outcome, RoundEnd
@@ -78,6 +79,6 @@ def _delivered(history: Tables) -> tuple[FloatArray, float]:
     for batch in history.participations.to_batches():
         arrived = codes_of(batch.column("outcome"), Outcome) == Outcome.DELIVERED
         count += int(np.count_nonzero(arrived))
-        took_s = batch.column("end_s").to_numpy() - batch.column("start_s").to_numpy()
+        took_s = numbers_of(batch.column("end_s")) - numbers_of(batch.column("start_s"))
         found.append(took_s[arrived][::each])
     return np.concatenate(found), count / max(history.participations.num_rows, 1)
