@@ -107,11 +107,14 @@ class Trainer:
     def draws(self) -> bool:
         """Return whether a pass through torch's own layers draws random numbers."""
         inputs = self._inputs.of(torch.from_numpy(self._data.train_x[:2].copy()).to(self.device))
-        self.flat.module.train()
+        module = self.flat.module
+        numbers = {name: value.clone() for name, value in module.train().state_dict().items()}
         with torch_generator(0), torch.no_grad():
             before = torch.default_generator.get_state()
             self.forward(inputs)
-            return not torch.equal(torch.default_generator.get_state(), before)
+            drawn = not torch.equal(torch.default_generator.get_state(), before)
+        module.load_state_dict(numbers)
+        return drawn
 
     def _sums(self, chunk: Chunk) -> FloatArray:
         images, labels = self._samples(chunk)

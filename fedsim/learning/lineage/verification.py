@@ -69,10 +69,10 @@ class Verification:
 
     def of_trainings(self, updates: Sequence[Update]) -> None:
         """Compare some of the trainings whose updates have come into use, if the store has them."""
-        if self._known.alone:
-            return
         count = len(updates)
-        places = {0} if self._first_training and count else set()
+        if self._known.alone or not count:
+            return
+        places = {0} if self._first_training else set()
         owed = min(self._owed, 1)
         self._owed -= owed
         places |= {self._dice.randrange(count) for _ in range(self._drawn(count) + owed)}

@@ -142,3 +142,10 @@ def test_bits_are_the_same_on_any_number_of_threads(model, local, at_a_time, mon
         assert executor.threads == min(count, at_a_time)
     assert found[0] == found[1]
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_look_at_what_a_model_draws_leaves_its_buffers(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    norm = SequentialExecutor(TrainingSetup(Normed(), Tiny(side=9).load(), LocalTraining(), seed=0)).flat.module[1]
+    assert norm.running_mean.tolist() == [0.0] * 4
+    assert norm.num_batches_tracked == 0

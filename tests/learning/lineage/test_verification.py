@@ -7,7 +7,7 @@ from torch import nn
 from fedsim import Scenario, run, simulate
 from fedsim.errors import DistrustError
 from fedsim.learning import MemoryStore
-from fedsim.learning.lineage.verification import PRINT, print_of
+from fedsim.learning.lineage.verification import PRINT, Verification, print_of
 from fedsim.simulation import Simulation
 
 RNG = np.random.default_rng(0)
@@ -94,3 +94,13 @@ def test_a_print_changes_with_each_number():
         found.add(print_of(moved))
     assert len(found) > 1
     assert print_of(numbers) not in {print_of(np.nextafter(numbers, np.float32(9)))}
+
+
+def test_a_round_without_updates_leaves_what_is_owed_to_the_next():
+    class Known:
+        alone = False
+
+    looked = Verification(Known(), "sequential", "machine", lambda: None, lambda _: {})
+    looked._owed = 1
+    looked.of_trainings([])
+    assert (looked._owed, looked.verified) == (1, 0)
