@@ -316,8 +316,7 @@ class Registry:
             return self._recipe_of(value)
         kind, options = self.split(value)
         factory = self.load(kind)
-        own = is_builtin(factory) if inspect.isclass(factory) else False
-        model = _own_table_of(self.noun, factory) if own else table_of(self.noun, factory)
+        own, model = self._table_of(factory)
         check_names(self.noun, options, model.model_fields)
         checked = model.model_validate(numbers_of(self.noun, model, _without_none(options, model.model_fields)))
         chosen = {name: getattr(checked, name) for name in model.model_fields}
@@ -335,7 +334,7 @@ class Registry:
         if isinstance(value, Recipe):
             if value.prototype is not None:
                 return {"kind": value.kind, "object": "its constructor arguments are not among its attributes"}
-            fields = table_of(self.noun, value.factory).model_fields
+            fields = self._table_of(value.factory)[1].model_fields
             there = {name: one for name, one in value.options.items() if one is not None}
             nothing = (name for name, one in value.options.items() if one is None and _may_be_none(fields[name]))
             return {"kind": value.kind, **there, **dict.fromkeys(nothing, _NONE)}
@@ -343,6 +342,11 @@ class Registry:
             return told
         options = value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else {}
         return {"kind": self.kind_of(value), **options, **_chosen_none(value)}
+
+    def _table_of(self, factory: Callable[..., Any]) -> tuple[bool, type[BaseModel]]:
+        """Return whether a constructor is fedsim's own, and the table of its options, which is then made once."""
+        own = is_builtin(factory) if inspect.isclass(factory) else False
+        return own, _own_table_of(self.noun, factory) if own else table_of(self.noun, factory)
 
     def split(self, value: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return kind and options of a slot's value."""
