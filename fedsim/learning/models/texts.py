@@ -25,10 +25,12 @@ class Convolution(nn.Module):
 
     def __init__(self, width: int, filters: int, window: int) -> None:
         super().__init__()
-        self.layer = nn.Conv1d(width, filters, window, padding="same")
+        self._right = 1 - window % 2
+        self.layer = nn.Conv1d(width, filters, window, padding=(window - 1) // 2)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        found: Tensor = self.layer(vectors.transpose(1, 2))
+        # An even window has one more zero to the right; torch's ``padding="same"`` does so too, with a warning.
+        found: Tensor = self.layer(nn.functional.pad(vectors.transpose(1, 2), (0, self._right)))
         return found.transpose(1, 2)
 
 

@@ -10,6 +10,7 @@ from fedsim.learning.data.shapes import TokenShape
 from fedsim.learning.executors.processes import ProcessesExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
+from fedsim.learning.models.texts import Convolution
 from tests.support import two_clients
 
 WORDS = 20
@@ -140,3 +141,15 @@ def test_attention_is_the_mean_of_values_by_the_softmax_of_products():
             shares = np.exp(scores) / np.exp(scores).sum()
             expected = sum(share * value[j, own].numpy() for j, share in enumerate(shares))
             np.testing.assert_allclose(layer(words)[0, i, own].detach(), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("window", [3, 4])
+def test_a_convolution_sees_its_window_around_a_word_and_zeros_beyond_the_text(window):
+    layer, words = Convolution(2, 3, window), torch.randn(1, 5, 2)
+    weight, bias = layer.layer.weight, layer.layer.bias
+    places = [range(word - (window - 1) // 2, word - (window - 1) // 2 + window) for word in range(5)]
+    by_hand = [
+        bias + sum(weight[:, :, step] @ words[0, place] for step, place in enumerate(around) if 0 <= place < 5)
+        for around in places
+    ]
+    torch.testing.assert_close(layer(words)[0], torch.stack(by_hand))
