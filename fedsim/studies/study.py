@@ -41,20 +41,22 @@ class Point:
     variant: str
     seed: int
     scenario: Scenario
+    digest: str
+    learns: bool
+    effort: float
+    """Participations, about; a measure for the order of runs."""
 
-    @cached_property
-    def digest(self) -> str:
-        return self.scenario.digest()
 
-    @cached_property
-    def learns(self) -> bool:
-        return bool(self.scenario.describe()["learning"].get("kind") != "none")
-
-    @cached_property
-    def effort(self) -> float:
-        """Participations, about; a measure for the order of runs."""
-        cohort = self.scenario.describe()["selector"].get("cohort", 10)
-        return float(self.scenario.rounds.count) * (float(cohort) if isinstance(cohort, int | float) else 10.0)
+def _of_arm(name: str, arm: Scenario, seeds: Sequence[int]) -> list[Point]:
+    """Return the runs of a variant; no check of a scenario, and nothing in its digest but itself, depends on a seed."""
+    told = arm.describe()
+    cohort = told["selector"].get("cohort", 10)
+    effort = float(arm.rounds.count) * (float(cohort) if isinstance(cohort, int | float) else 10.0)
+    learns = told["learning"].get("kind") != "none"
+    return [
+        Point(name, seed, arm.model_copy(update={"seed": seed}), digest, learns, effort)
+        for seed, digest in zip(seeds, arm.digests(seeds), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Study:
         if not whole or not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise StudyError(f"seeds: {list(self.seeds)} is not allowed; allowed: whole numbers from 0 on, each once")
         if not self.metrics:
-            object.__setattr__(self, "metrics", _usual(Point(names[0], self.seeds[0], self.base)))
+            object.__setattr__(self, "metrics", _usual(self.base))
         if not self.baseline:
             object.__setattr__(self, "baseline", names[0])
         self._check_comparison()
@@ -194,13 +196,10 @@ class Study:
                 if path == "seed":
                     raise StudyError("seed: is no value of a variant; seeds= gives runs that are pairs")
             try:
-                arms.append((variant.name, self.base.replace(variant.values)))
+                arms.append(_of_arm(variant.name, self.base.replace(variant.values), self.seeds))
             except ScenarioError as error:
                 raise ScenarioError(f"variant {variant.name!r}: {error}") from None
-        # No check of a scenario depends on its seed.
-        return tuple(
-            Point(name, seed, arm.model_copy(update={"seed": seed})) for seed in self.seeds for name, arm in arms
-        )
+        return tuple(itertools.chain.from_iterable(zip(*arms, strict=True)))
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -293,11 +292,11 @@ class Study:
         return cls.from_toml(read_text(path, StudyError), source=str(path), folder=Path(path).parent)
 
 
-def _usual(point: Point) -> tuple[str, ...]:
+def _usual(base: Scenario) -> tuple[str, ...]:
     """Return what is compared where nothing is named."""
-    if not point.learns:
+    if base.describe()["learning"].get("kind") == "none":
         return ("mean_round_s", "round_s_p95", "delivered_share")
-    return (f"time_to_{100 * point.scenario.results.target_accuracy:g}%", "final_accuracy", "mean_round_s")
+    return (f"time_to_{100 * base.results.target_accuracy:g}%", "final_accuracy", "mean_round_s")
 
 
 def _combined(grid: Mapping[str, Sequence[Any]], zipped: Mapping[str, Sequence[Any]]) -> list[Variant]:
