@@ -14,6 +14,7 @@ from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.studies.metrics import Metric, Value, metric
 from fedsim.studies.running.records import Records
+from fedsim.studies.running.watching import ended_by_time
 from fedsim.studies.study import Point, Study, StudyError, at, plain
 from fedsim.whole_files import replace_file
 
@@ -160,8 +161,9 @@ class StudyResult:
         point = self._ended[key]
         found, done = one.of(far), self._records.longest(point.digest)
         rounds = (done.rounds if done else None) or point.scenario.rounds.count
-        stopped = point.scenario.rounds.until_s is not None or point.scenario.rounds.target_accuracy is not None
-        if far.rounds.num_rows < rounds and not (stopped and rounds == point.scenario.rounds.count):
+        asked = point.scenario.rounds
+        goal = rounds == asked.count and (asked.target_accuracy is not None or asked.target is not None)
+        if far.rounds.num_rows < rounds and not goal and not ended_by_time(point, far):
             # It has ended for good: nothing comes after.
             return replace(found, reached=found.reached or not one.waits, watched=math.inf)
         return found

@@ -16,7 +16,7 @@ from fedsim.errors import FedsimError, ScenarioError, suggest
 from fedsim.inputs.files import read_text
 from fedsim.scenario import Scenario
 from fedsim.scenario.toml import parse_toml
-from fedsim.studies.metrics import UNITS, metric
+from fedsim.studies.metrics import UNITS, metric, needs
 
 Values = Mapping[str, Any]
 _FIELDS: Final = ("name", "base", "seeds", "set", "grid", "zip", "variants", "metrics", "baseline", "horizon", "level")
@@ -108,6 +108,7 @@ class Study:
         self._check_comparison()
         seen: dict[str, str] = {}
         for point in self.points[: len(names)]:
+            self._check_length(point)
             other = seen.setdefault(point.digest, point.variant)
             if other != point.variant:
                 raise StudyError(f"variants: {other!r} and {point.variant!r} describe the same runs")
@@ -124,6 +125,15 @@ class Study:
                 raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: {allowed}")
         if not 0.5 <= self.level < 1:
             raise StudyError(f"level: {self.level!r} is not allowed; allowed: 0.5 to 0.999, as 0.95")
+
+    def _check_length(self, point: Point) -> None:
+        until_s = point.scenario.rounds.until_s
+        for one, far in needs(self.metrics, self.horizon):
+            if one.spends == "s" and until_s is not None and far > until_s:
+                raise StudyError(
+                    f"variant {point.variant!r}: {one.name} needs runs of {far:g} s, and rounds.until_s ends them at "
+                    f"{until_s:g} s; allowed: up to {until_s:g} s, or a later rounds.until_s"
+                )
 
     @classmethod
     def of(
