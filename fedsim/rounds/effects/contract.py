@@ -52,6 +52,17 @@ class Limit(NamedTuple):
     seconds of set-up and transfer, those on the air, and the bits so far."""
 
 
+class Never(NamedTuple):
+    """Why no client can be selected any more."""
+
+    field: str
+    """Path of what says so in the scenario."""
+    why: str
+    """The reason, as a sentence without its full stop."""
+    allowed: str
+    """What lets a run go on."""
+
+
 class AskingServer(Protocol):
     """What an effect may ask of a server, whose round has a number, a start and a newest model."""
 
@@ -168,6 +179,25 @@ class Effect:
             return np.ones(ids.size, dtype=bool) if free_s is None else free_s <= time_s
 
         return PlainTracker(free, client, "look")
+
+    def never(self, time_s: float) -> Never | None:
+        """Return why no client can ever be selected again, where this effect alone prevents it; None elsewhere.
+
+        Parameters
+        ----------
+        time_s : the present instant, from which on no client is free
+        """
+
+    def participation_j(self, client: IntArray, phases_s: FloatArray, on_air_s: FloatArray) -> FloatArray:
+        """Return the joules of whole participations, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        phases_s : seconds of downlink, work and uplink, shape (3, n)
+        on_air_s : seconds on the air down and up, shape (2, n)
+        """
+        return np.zeros(client.size)
 
     def shows(self) -> Mapping[str, Shown]:
         """Return columns that clients declare, by name: for a selector's view, and for the table ``clients`` at 0 s.
@@ -306,6 +336,8 @@ EFFECT: Final = Contract(
         "begin": Free(),
         "free_s": OptionalOf(Numbers(same_shape("client"), infinite=True)),
         "tracker": Free(),
+        "never": OptionalOf(InstanceOf(Never)),
+        "participation_j": Numbers(same_shape("client"), infinite=True),
         "shows": Free(),
         "plan": Free(),
         "due": Free(),

@@ -9,7 +9,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices.tracking import AvailabilityTracker
 from fedsim.learning import Release
 from fedsim.privacy import PrivacyAccountant
-from fedsim.rounds.effects.contract import NEVER, Effect
+from fedsim.rounds.effects.contract import NEVER, Effect, Never
 from fedsim.rounds.plan import Plan
 
 
@@ -44,6 +44,11 @@ class PrivacyBudget(Effect):
 
     def free_s(self, client: IntArray, time_s: float) -> FloatArray:
         return np.where(self.accountant.is_open(client), time_s, NEVER)
+
+    def never(self, time_s: float) -> Never | None:
+        if len(self.accountant.closed) < self.accountant.spent.size:
+            return None
+        return Never("privacy", self.accountant.why_closed, "a budget that pays for an update")
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
         return _ClosedAccounts(self.accountant, client)

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.devices import Availability, Batteries
+from fedsim.devices import Availability
 from fedsim.learning import Learner, Release
 from fedsim.privacy import PrivacyAccountant, ReleaseFacts, SideInformation
 from fedsim.privacy.side_information import released_numbers
 from fedsim.rounds.aggregation.weightings import BySamples, Weighting
-from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.effects.privacy_budget import PrivacyBudget
@@ -73,11 +72,6 @@ class ServerContext:
     def accountant(self) -> PrivacyAccountant | None:
         budget = Effects(self.clients.effects).of(PrivacyBudget)
         return None if budget is None else budget.accountant
-
-    @cached_property
-    def batteries(self) -> Batteries | None:
-        battery = Effects(self.clients.effects).of(Battery)
-        return None if battery is None else battery.batteries
 
     def sent_numbers(
         self, client: IntArray, releases: Sequence[Release], columns: Mapping[str, NDArray[Any]]
