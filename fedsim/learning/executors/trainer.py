@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.arrays import FloatArray, Vector
+from fedsim.learning.executors.batches import Batches, Drawing
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.objective import Objective, Seen
@@ -50,7 +51,8 @@ class Trainer:
         self.sandbox = Sandbox(self.flat, own_name(setup.model) or type(setup.model).__name__) if own else None
         self._own_loss = OwnLoss(setup, self.flat) if setup.algorithm.has_loss else None
         self._objective, self._task = Objective(setup), TASK.checked(setup.task)
-        self.loss, self._optimizer = self._objective.training, optimizer_of(setup.local, self.flat)
+        self._optimizer = optimizer_of(setup.local, self.flat)
+        self.drawing = Drawing(setup.local, self.flat.layout.smallest_batch)
         self.set_rate = self._optimizer.set_rate
         weights = self.flat.parameters.data
         self._start = torch.empty_like(weights) if self._pull else weights
@@ -62,22 +64,22 @@ class Trainer:
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
     def train(self, job: TrainingJob) -> TrainingResult:
-        seed = int(job.rng.integers(2**63))
+        batches = self.drawing.batches(job)
         if self._makes_batches:
             # Draws of their own, so that those of dropout stay what they are.
-            self._draws.manual_seed(seed ^ _OF_BATCHES)
+            self._draws.manual_seed(batches.seed ^ _OF_BATCHES)
         self.start(job)
-        losses, seen, first_pass = list[tuple[float, int]](), list[Seen](), self.first_pass(job)
+        losses, seen = list[tuple[float, int]](), list[Seen]()
         if self._own_loss is not None:
             self._own_loss.start(job)
         rates = () if job.rates is None else job.rates.tolist()
-        with self._alone(seed):
-            for images, labels in self._batches(job):
+        with self._alone(batches.seed):
+            for images, labels in self._shown(batches):
                 if rates:
                     self.set_rate(rates[len(losses)])
                 loss, kept = self.step(images, labels)
                 losses.append((loss.item(), len(labels)))
-                if len(seen) < first_pass:
+                if len(seen) < batches.first_pass:
                     seen.append(kept)
         return self.result(job, losses, seen)
 
@@ -147,7 +149,7 @@ class Trainer:
         gradient, weights, local = self.flat.gradient, self.flat.parameters.data, self._local
         gradient.zero_()
         scores = self.forward(images)
-        loss, kept = self.loss(scores, labels)
+        loss, kept = self._objective.mean(scores, labels)
         own = self._own_loss
         torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
         if self._pull:
@@ -167,25 +169,12 @@ class Trainer:
         for loss, count in losses:
             total += loss * count
             passed += count
-        loss_rms = float(self.loss.losses(seen).double().square().mean().sqrt())
+        loss_rms = float(self._objective.of_samples(seen).double().square().mean().sqrt())
         difference = self.flat.numbers()
         difference -= job.base
         difference.flags.writeable = False
         state = self._optimizer.state() if self._local.keep_optimizer_state else {}
         return TrainingResult(difference, total / passed, loss_rms, state)
-
-    def first_pass(self, job: TrainingJob) -> int:
-        """Return how many batches the first pass over the samples has."""
-        return int(self._local.batches_per_epoch(job.rows.size, self.flat.layout.smallest_batch))
-
-    def orders(self, job: TrainingJob) -> Iterator[IntArray]:
-        """Yield the rows of each epoch, in the order of their batches."""
-        count, each = job.rows.size, self.first_pass(job)
-        left = int(self._local.batches(count, job.work, self.flat.layout.smallest_batch))
-        while left:
-            now = min(each, left)
-            yield job.rows[job.rng.permutation(count)[: now * self._local.batch_size]]
-            left -= now
 
     def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
         """Return float32 scores; convolutions, dense layers and their gradients compute in bfloat16."""
@@ -193,13 +182,16 @@ class Trainer:
             scores: Tensor = self.flat.module(images)
         return scores.float()
 
-    def _batches(self, job: TrainingJob) -> Iterator[tuple[Tensor, Tensor]]:
+    def _shown(self, planned: Batches) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs and targets of each batch; an epoch's inputs are gathered and computed at once."""
-        for rows in self.orders(job):
+        sizes, used = planned.sizes.tolist(), 0
+        for start in range(0, len(sizes), planned.first_pass):
+            own = sizes[start : start + planned.first_pass]
+            rows = planned.rows[used : used + sum(own)]
+            used += rows.size
             inputs = self._inputs.of(torch.from_numpy(self._data.train_x[rows]).to(self.device))
             labels = torch.from_numpy(self._data.train_y[rows]).to(self.device)
-            size = self._local.batch_size
-            batches = zip(torch.split(inputs, size), torch.split(labels, size), strict=True)
+            batches = zip(torch.split(inputs, own), torch.split(labels, own), strict=True)
             yield from (self._made(*batch) for batch in batches) if self._makes_batches else batches
 
     def _made(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

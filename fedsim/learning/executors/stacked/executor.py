@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.alone import sound_trainer, standard_jobs
+from fedsim.learning.executors.batches import Drawing, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
     TrainingJob,
@@ -26,11 +27,10 @@ from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Objective, tried
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
-from fedsim.learning.executors.stacked.plan import Drawing
-from fedsim.learning.executors.stacked.samples import Samples
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
 from fedsim.learning.executors.trainer import one_thread
 from fedsim.learning.models.flat_module import build_flat
+from fedsim.learning.models.inputs import tensor
 from fedsim.learning.models.settings import own_name
 
 _MOST: Final = 32
@@ -146,7 +146,7 @@ class StackedExecutor:
 
     def _check_losses(self) -> None:
         """Refuse losses that depend on the other samples, since batches are filled up here."""
-        if self._module(self._few).mixes_losses(*self._samples.batch(tried(self._samples.count))):
+        if self._module(self._few).mixes_losses(*self._samples.batch(tensor(tried(self._samples.count)))):
             raise FedsimError(
                 f"learning.task: losses of {type(self._setup.task).__name__} depend on the other samples of a batch, "
                 "which the executor 'stacked' fills up; allowed: the executors 'sequential' and 'processes'"

@@ -12,21 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import IntArray
-from fedsim.learning.executors.contracts import TrainingJob
-from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.executors.batches import Batches
 
 IDLE: Final = -1
 """In place of a batch: the slot has none at that step."""
-
-
-@dataclass(frozen=True)
-class Batches:
-    """The batches of one client."""
-
-    rows: IntArray
-    sizes: IntArray
-    first_pass: int
-    seed: int
 
 
 class BatchTable:
@@ -36,8 +25,9 @@ class BatchTable:
         sizes = np.concatenate([one.sizes for one in clients])
         self._first = np.cumsum([0, *(one.sizes.size for one in clients)])
         self._sizes, self._first_pass = sizes, [one.first_pass for one in clients]
-        rows = np.concatenate([*(one.rows for one in clients), clients[0].rows[:1]])
-        self.rows = np.pad(rows, ((0, 0), (0, width - rows.shape[1])), mode="edge")
+        # A batch is filled up with its last sample.
+        places = (np.cumsum(sizes) - sizes)[:, None] + np.minimum(np.arange(width), sizes[:, None] - 1)
+        self.rows = np.concatenate([one.rows for one in clients])[np.concatenate([places, places[:1]])]
         self._real = np.arange(width) < sizes[:, None]
         self.weights = np.zeros(self.rows.shape, dtype=np.float32)
         np.divide(self._real, sizes[:, None], out=self.weights[:-1], casting="unsafe")
@@ -72,36 +62,6 @@ class _Slot:
     client: int
     batch: int
     runs: list[tuple[int, int]] = field(default_factory=list)
-
-
-class Drawing:
-    """Draws the batches of clients as the sequential executor does."""
-
-    def __init__(self, local: LocalTraining, smallest_batch: int) -> None:
-        self._local, self._smallest_batch = local, smallest_batch
-        self._counts: dict[tuple[int, float], tuple[int, IntArray]] = {}
-
-    def batches(self, job: TrainingJob) -> Batches:
-        count, size = job.rows.size, self._local.batch_size
-        each, sizes = self._sizes(count, job.work)
-        used, rng = min(count, each * size), job.rng
-        seed = int(rng.integers(2**63))
-        orders = np.empty((-(-sizes.size // each), each * size), dtype=np.int64)
-        for order in orders:
-            order[:used] = rng.permutation(count)[:used]
-        orders[:, used:] = orders[:, used - 1 : used]
-        rows = job.rows[orders.reshape(-1, size)[: sizes.size]]
-        return Batches(rows, sizes, min(each, sizes.size), seed)
-
-    def _sizes(self, count: int, work: float) -> tuple[int, IntArray]:
-        """Return how many batches an epoch has, and the sizes of all batches."""
-        if (count, work) not in self._counts:
-            local, size = self._local, self._local.batch_size
-            each = int(local.batches_per_epoch(count, self._smallest_batch))
-            sizes = np.full(int(local.batches(count, work, self._smallest_batch)), size)
-            sizes[each - 1 :: each] = min(count - (each - 1) * size, size)
-            self._counts[count, work] = each, sizes
-        return self._counts[count, work]
 
 
 def plan(sizes: Sequence[IntArray], slots: int, padded_to: int | None) -> Timeline:

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import FedsimError
+from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.stacked.draws import SlotDraws
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.optimizers import SlotOptimizer, rows_of
-from fedsim.learning.executors.stacked.plan import IDLE, Batches, BatchTable, Timeline, plan
+from fedsim.learning.executors.stacked.plan import IDLE, BatchTable, Timeline, plan
 from fedsim.learning.executors.stacked.recorder import Run
-from fedsim.learning.executors.stacked.samples import Samples
 from fedsim.learning.models.inputs import tensor
 
 _CHUNK_BYTES: Final = 2**25
@@ -65,7 +65,7 @@ class SlotTraining:
         at_work: set[int] = set()
         for steps in self._chunks(timeline):
             size, which = int(timeline.sizes[steps.start]), timeline.batch[steps]
-            images, labels = self._samples.batch(table.rows[which, :size])
+            images, labels = self._samples.batch(tensor(table.rows[which, :size]))
             weights, targets = self._targets(labels, table.weights[which, :size])
             run, found = self._run(size), []
             for step, *batch in zip(range(steps.start, steps.stop), images, weights, targets, strict=True):
@@ -142,7 +142,7 @@ class SlotTraining:
     def _find_padding(self) -> int | None:
         """Return the size that all batches are filled up to, or None if the model needs them in their own size."""
         size = self._local.batch_size
-        few, _ = self._samples.batch(np.arange(3) % self._samples.count)
+        few, _ = self._samples.batch(torch.arange(3) % self._samples.count)
         if self._buffers or self._module.mixes_samples(few):
             self._traced(size)
             return None
@@ -175,7 +175,7 @@ class SlotTraining:
         """Return images, weights and targets of a batch for each slot, as many different ones as asked for."""
         slot = np.arange(self.slots) % different
         rows = (slot[:, None] * size + np.arange(size)) % self._samples.count
-        images, labels = self._samples.batch(rows)
+        images, labels = self._samples.batch(tensor(rows))
         return images, *self._targets(labels, np.full(rows.shape, 1 / size, dtype=np.float32))
 
     def _example_step(self, size: int, different: int) -> Tensor:
