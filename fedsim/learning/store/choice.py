@@ -9,9 +9,8 @@ from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from fedsim.errors import FedsimError, StoreError, StoreWarning
 from fedsim.inputs.files import expanded
-from fedsim.learning.store.contracts import Store
+from fedsim.learning.store.contracts import NoStore, Store
 from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
-from fedsim.learning.store.memory import NoStore
 from fedsim.user_cache import user_cache
 
 STORE_VARIABLE: Final = "FEDSIM_STORE"

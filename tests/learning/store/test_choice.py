@@ -4,8 +4,8 @@ import pytest
 
 from fedsim.errors import FedsimError, StoreError, StoreWarning
 from fedsim.learning.store.choice import default_folder, limit_of_environment, open_store, parse_size, show_size
+from fedsim.learning.store.contracts import MemoryStore, NoStore
 from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
-from fedsim.learning.store.memory import MemoryStore, NoStore
 
 
 @pytest.fixture(autouse=True)
