@@ -62,7 +62,7 @@ def data(
 def _tell(parts: "Mapping[str, PublishedPart]", folder: Path, *, named: bool, option: str) -> None:
     """Tell what is found of data sets, and how to get the others; of one that is named in any case."""
     from fedsim.learning.data.datasets import FETCHED
-    from fedsim.learning.data.text.vectors import found_vectors
+    from fedsim.learning.data.text.in_words import found_vectors
 
     found = {kind: part.found(folder) for kind, part in parts.items()}
     print_table(

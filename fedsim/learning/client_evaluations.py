@@ -9,11 +9,9 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.learning.data.partitions.local_tests import LocalTests
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation
-from fedsim.learning.lineage.asked import Model, State
+from fedsim.learning.lineage.asked import Model, State, digest_of, of_clients
 from fedsim.learning.lineage.computed import Computation
-from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.evaluated import Evaluations
-from fedsim.learning.lineage.faults import of_clients
 from fedsim.learning.lineage.local_work import LocalWork
 
 _QUANTILES: Final = {"p10": 0.1, "p50": 0.5, "p90": 0.9}

@@ -24,18 +24,17 @@ from fedsim.learning.aggregation.combining import (
     stepped,
     weighted_mean,
 )
-from fedsim.learning.aggregation.contracts import Aggregator
-from fedsim.learning.aggregation.mean import Mean
+from fedsim.learning.aggregation.contracts import Aggregator, Mean
 from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.client_evaluations import evaluate_clients, over_clients
-from fedsim.learning.computing import ExecutorUsed, Work
+from fedsim.learning.contracts import Model, Release, Update
 from fedsim.learning.data.partitions.local_tests import LocalTests
 from fedsim.learning.data.partitions.statistics import label_counts
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, TrainingSetup
 from fedsim.learning.lineage import asked
-from fedsim.learning.lineage.asked import Combined, Recipe
+from fedsim.learning.lineage.asked import Combined, Recipe, digest_of
 from fedsim.learning.lineage.behaviour import (
     OF_FEDSIM,
     Behaviour,
@@ -45,24 +44,20 @@ from fedsim.learning.lineage.behaviour import (
     name_of,
 )
 from fedsim.learning.lineage.computed import Computation
-from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.evaluated import Evaluations
-from fedsim.learning.lineage.keeping import Keeping
-from fedsim.learning.lineage.known import Known
+from fedsim.learning.lineage.known import Keeping, Known
 from fedsim.learning.lineage.local_work import LocalWork
-from fedsim.learning.lineage.messages import Messages
-from fedsim.learning.lineage.updates import Updates
+from fedsim.learning.lineage.updates import Messages, Updates
 from fedsim.learning.lineage.verification import Verification, distrust, trusted
 from fedsim.learning.local_training import check_batches, checked_probe, probe_samples
-from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.models.channels import NarrowModel, Widths
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
+from fedsim.learning.sizes import ExecutorUsed, Work
 from fedsim.learning.steps.listed import Steps
-from fedsim.learning.store.contracts import Store
-from fedsim.learning.store.memory import NoStore
+from fedsim.learning.store.contracts import NoStore, Store
 from fedsim.learning.tasks.scores import own_task
 from fedsim.learning.update_metrics import checked_fresh_weights, deviations, measure
 from fedsim.streams import Streams

@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
-from fedsim.learning.lineage.asked import Model, Update
+from fedsim.learning.lineage.asked import Model, Update, digest_of
 from fedsim.learning.lineage.computed import Computation
-from fedsim.learning.lineage.digests import digest_of
-from fedsim.learning.lineage.evaluated import Evaluations
-from fedsim.learning.lineage.evaluator import Running
+from fedsim.learning.lineage.evaluated import Evaluations, Running
 from fedsim.learning.store.contracts import Record
 from fedsim.measurements import check_needs
 

@@ -7,17 +7,32 @@ since a stale update may yet be combined with it.
 """
 
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from fedsim.arrays import Vector
+from fedsim.errors import PartError
 from fedsim.learning.aggregation.combining import Incoming
+from fedsim.learning.contracts import Release
 from fedsim.learning.drawn_samples import Draw
 from fedsim.learning.evaluation import PendingEvaluation
 from fedsim.learning.executors.contracts import OptimizerState
-from fedsim.learning.lineage.digests import digest_of
-from fedsim.learning.model_and_update import Release
 from fedsim.learning.server_optimizers.contracts import ServerState
 from fedsim.learning.store.contracts import Record
+
+_KINDS: Final = {kind: kind.__name__.encode() for kind in (str, bytes, int, float, type(None))}
+
+
+def digest_of(*ingredients: str | bytes | float | None) -> str:
+    """Return a hash of ingredients in their order, 32 hexadecimal digits."""
+    parts = []
+    for item in ingredients:
+        kind = type(item)
+        encoded = item if isinstance(item, bytes) else repr(item).encode()
+        name = _KINDS[kind] if kind in _KINDS else kind.__name__.encode()
+        parts.append(b"%s%d:%s" % (name, len(encoded), encoded))
+    return blake2b(b"".join(parts), digest_size=16).hexdigest()
+
 
 STEPS: Final = "step."
 """Prefix of the names of what steps remember of a client's messages, among the arrays of its state."""
@@ -151,3 +166,58 @@ class Model:
 
 
 Node = Model | Update
+
+
+class Naming:
+    """A block whose errors of own parts are completed by a function."""
+
+    __slots__ = ("_complete",)
+
+    def __init__(self, complete: Callable[[PartError], None]) -> None:
+        self._complete = complete
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, PartError):
+            self._complete(error)
+
+
+def of_trainings(updates: Sequence[Update]) -> Naming:
+    """Name client and round: the round after the version that the training started from."""
+
+    def complete(fault: PartError) -> None:
+        fault.name_clients([one.client for one in updates])
+        chosen = updates if fault.at is None else updates[fault.at : fault.at + 1]
+        rounds = {one.base.version + 1 for one in chosen}
+        if fault.round is None and len(rounds) == 1:
+            fault.of_round(rounds.pop())
+
+    return Naming(complete)
+
+
+def of_training(update: Update) -> Naming:
+    def complete(fault: PartError) -> None:
+        fault.at = None
+        fault.name_clients([update.client])
+        if fault.round is None:
+            fault.of_round(update.base.version + 1)
+
+    return Naming(complete)
+
+
+def of_clients(clients: Sequence[int]) -> Naming:
+    def complete(fault: PartError) -> None:
+        fault.at = None
+        fault.name_clients(clients)
+
+    return Naming(complete)
+
+
+def of_model(version: int) -> Naming:
+    def complete(fault: PartError) -> None:
+        if fault.round is None:
+            fault.of_round(version)
+
+    return Naming(complete)

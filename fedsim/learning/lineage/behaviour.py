@@ -24,7 +24,7 @@ from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.algorithms.contracts import ALGORITHM, Gathered, LocalTask
 from fedsim.learning.compression.compressors import Compressor
 from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingSetup
-from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.asked import digest_of
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.schedules import Schedule

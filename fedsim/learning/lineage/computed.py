@@ -18,11 +18,21 @@ from fedsim.arrays import IntArray, Vector
 from fedsim.learning.aggregation.combining import Incoming, difference_from
 from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingResult
-from fedsim.learning.lineage.asked import OWN, STEPS, Model, Node, Result, State, Update
-from fedsim.learning.lineage.faults import of_model, of_training, of_trainings
+from fedsim.learning.lineage.asked import (
+    OWN,
+    STEPS,
+    Model,
+    Node,
+    Result,
+    State,
+    Update,
+    of_model,
+    of_training,
+    of_trainings,
+)
 from fedsim.learning.lineage.known import Known
 from fedsim.learning.lineage.local_work import LocalWork
-from fedsim.learning.lineage.messages import Messages
+from fedsim.learning.lineage.updates import Messages
 from fedsim.learning.lineage.verification import PRINT, print_of
 from fedsim.learning.store.contracts import Record
 from fedsim.learning.torch_modes import own_modes

@@ -9,19 +9,53 @@ With a rule other than "all" a model that this run has put there is removed once
 does not want it.
 """
 
+import re
 import time
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 import numpy as np
 
+from fedsim.errors import FedsimError
 from fedsim.learning.lineage.asked import Model, Node, State, Update
-from fedsim.learning.lineage.keeping import Keeping
 from fedsim.learning.server_optimizers.contracts import ServerState
-from fedsim.learning.store.contracts import Arrays, Record, Store
-from fedsim.learning.store.memory import NoStore
+from fedsim.learning.store.contracts import Arrays, NoStore, Record, Store
+
+_EVERY: Final = re.compile(r"every +([1-9][0-9]*)")
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Which models of a run stay in the store once a newer one is there; the newest stays always."""
+
+    every: int | None = 1
+
+    def __post_init__(self) -> None:
+        if self.every is not None and self.every < 1:
+            raise FedsimError(f"keep-models: every {self.every!r} is not allowed; the number must be at least 1")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the rule that a text names: ``all``, ``last`` or ``every N``."""
+        if text == "all":
+            return cls(1)
+        if text == "last":
+            return cls(None)
+        if (found := _EVERY.fullmatch(text)) is None:
+            raise FedsimError(
+                f"keep-models: {text!r} is not allowed; it must be all, last or every N, such as 'every 10'"
+            )
+        return cls(int(found[1]))
+
+    def __str__(self) -> str:
+        return {None: "last", 1: "all"}.get(self.every, f"every {self.every}")
+
+    def stays(self, version: int) -> bool:
+        return self.every is not None and version % self.every == 0
+
 
 _SHARE_OF_TIME: Final = 0.02
 _LONGEST_S: Final = 2.0

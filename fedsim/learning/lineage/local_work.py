@@ -8,9 +8,9 @@ import numpy as np
 from fedsim.arrays import BoolArray, FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation.combining import Incoming, WeightedSum
-from fedsim.learning.algorithms.catalogue import LOCAL_ALGORITHMS
 from fedsim.learning.algorithms.contracts import (
     ALGORITHM,
+    LOCAL_ALGORITHMS,
     Gathered,
     LocalAlgorithm,
     LocalSteps,
@@ -18,11 +18,9 @@ from fedsim.learning.algorithms.contracts import (
     Memory,
     Start,
 )
-from fedsim.learning.algorithms.fedprox import FedProx
-from fedsim.learning.algorithms.plain import Plain
+from fedsim.learning.algorithms.plain import FedProx, Plain
 from fedsim.learning.executors.contracts import OptimizerState
-from fedsim.learning.lineage.asked import OWN, State, Update
-from fedsim.learning.lineage.faults import of_training
+from fedsim.learning.lineage.asked import OWN, State, Update, of_training
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.channels import NarrowModel, Widths, held
 from fedsim.learning.models.layout import ModelLayout

@@ -1,17 +1,66 @@
 """What clients would send: updates with their digests, and the states that they go on from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, Mask, Vector
+from fedsim.learning.contracts import Release
 from fedsim.learning.drawn_samples import Drawn
-from fedsim.learning.lineage.asked import Model, State, Update
+from fedsim.learning.executors.contracts import OptimizerState
+from fedsim.learning.lineage.asked import STEPS, Model, State, Update, digest_of
 from fedsim.learning.lineage.local_work import LocalWork
-from fedsim.learning.lineage.messages import Messages
-from fedsim.learning.model_and_update import Release
-from fedsim.learning.steps.contracts import Sender
+from fedsim.learning.steps.contracts import Message, Sender
+from fedsim.learning.steps.listed import Steps
+
+
+class Messages:
+    """The messages of one run."""
+
+    def __init__(self, steps: Steps, part: Callable[[Update], Mask | None], behaviour: str = "") -> None:
+        self.steps, self.part = steps, part
+        self._behaviour = (behaviour,) if behaviour else ()
+        self.lossless: Final = steps.lossless
+        self.remembers: Final = steps.remembers
+
+    def digest(self, update: Update) -> str:
+        return digest_of("sent", update.work_digest, *self.steps.identity(_sender(update)), *self._behaviour)
+
+    def memory_digest(self, sender: Sender) -> str:
+        """Return the digest of what decides how a training changes its client's memory, beside the training."""
+        return digest_of("memory", *self.steps.identity(sender), *self._behaviour)
+
+    def sent(self, update: Update, difference: Vector) -> tuple[Vector, OptimizerState]:
+        """Return what the server receives, shape (d,), and what the client remembers of its message."""
+        if self.lossless and update.release is None:
+            return difference, {}
+        sent = Message(_sender(update), difference, self.part(update), dict(update.memory_of(STEPS)))
+        message = self.steps.client(sent)
+        return message.numbers, {STEPS + name: values for name, values in message.memory.items()}
+
+    def server_noise(self, updates: Sequence[Update], weights: FloatArray) -> Callable[[], FloatArray] | None:
+        """Return what draws what the server adds to an aggregate, shape (d,); None where it adds nothing."""
+        if self.lossless and all(one.release is None for one in updates):
+            return None
+        return self.steps.server([_sender(one) for one in updates], weights)
+
+    def noise_energy(self, update: Update) -> float:
+        """Return the expected squared norm of the noise in an update before compression; NaN if it is not stated."""
+        return self.steps.noise_energy(update.release, self.part(update))
+
+    def before_noise(self, update: Update, difference: Vector) -> tuple[Vector, bool]:
+        """Return an update as the mechanism has clipped it, shape (d,), and whether that changed it.
+
+        Neither what earlier messages left out nor compression is part of it.
+        """
+        found = self.steps.clipped(difference, update.release)
+        return found, found is not difference and not np.array_equal(found, difference)
+
+
+def _sender(update: Update) -> Sender:
+    return Sender(update.client, update.base.version, update.repeat, update.release)
 
 
 class Updates:

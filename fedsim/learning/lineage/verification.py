@@ -16,8 +16,7 @@ from fedsim.arrays import Vector
 from fedsim.errors import DistrustError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import SEQUENTIAL
-from fedsim.learning.lineage.asked import Model, Update
-from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.asked import Model, Update, digest_of
 from fedsim.learning.lineage.known import Known
 from fedsim.learning.store.contracts import Record, Store
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from fedsim.learning.data.shapes import Shape
-from fedsim.learning.models.fitting import of_images
-from fedsim.learning.models.trains import Trains
+from fedsim.learning.models.settings import Trains, of_images
 
 if TYPE_CHECKING:
     from torch import nn

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from fedsim.errors import ScenarioError
 from fedsim.learning.data.shapes import Shape, TokenShape
-from fedsim.learning.models.fitting import in_words, of_text
 from fedsim.learning.models.images import Dropout
-from fedsim.learning.models.trains import Trains
+from fedsim.learning.models.settings import Trains, in_words, of_text
 
 if TYPE_CHECKING:
     from torch import nn

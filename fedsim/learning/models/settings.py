@@ -1,19 +1,104 @@
 """The models that a scenario can name; torch is imported when one is built."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Final, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from fedsim.learning.data.shapes import Shape
-from fedsim.learning.models.fitting import of_images, of_numbers
-from fedsim.learning.models.trains import Trains
-from fedsim.registry import Registry
+from fedsim.errors import ScenarioError
+from fedsim.learning.data.shapes import Shape, TokenShape, TypedShape
+from fedsim.registry import Component, Registry
 from fedsim.units import Bound
 
 if TYPE_CHECKING:
     from torch import nn
+
+Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)]
+
+
+class Trains(Component):
+    """What all models of fedsim have in common.
+
+    Attributes
+    ----------
+    train : names of layers or parameters that are trained, or patterns of them such as ``"features.1*"``
+        All by default. The others keep their first numbers and are not sent.
+    """
+
+    train: Names = ()
+
+
+def chosen(module: "nn.Module", train: Sequence[str]) -> "nn.Module":
+    """Return a module, of whose parameters those with the given names want a gradient; unchanged without any."""
+    known = [name for name, _ in module.named_parameters()]
+    for pattern in train:
+        if not any(_fits(name, (pattern,)) for name in known):
+            raise ScenarioError(
+                f"learning.model.train: {pattern!r} fits no parameter; allowed: names or patterns of {', '.join(known)}"
+            )
+    for name, parameter in module.named_parameters() if train else ():
+        parameter.requires_grad_(_fits(name, train))
+    return module
+
+
+def _fits(name: str, patterns: Sequence[str]) -> bool:
+    """Return whether one of some patterns is about a parameter or a layer that has it."""
+    return any(fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*") for pattern in patterns)
+
+
+TEXT_MODELS = "text-cnn, text-attention, char-lstm"
+
+
+def of_images(shape: Shape, kind: str, least: int) -> tuple[int, int, int]:
+    """Return channels, height and width, or raise `ScenarioError` if samples are no images or too small."""
+    if isinstance(shape, TokenShape | TypedShape) or len(shape) != 3:
+        raise ScenarioError(f"learning.model: {kind} needs images, and these samples are {in_words(shape)}")
+    channels, height, width = shape
+    if min(height, width) < least:
+        raise ScenarioError(
+            f"learning.model: {kind} needs images of at least {least} x {least} pixels, these have {height} x {width}; "
+            f"allowed here: mlp, or larger images (mnist, fashion-mnist, cifar-10)"
+        )
+    return channels, height, width
+
+
+def of_numbers(shape: Shape, kind: str) -> Shape:
+    if isinstance(shape, TokenShape):
+        raise ScenarioError(
+            f"learning.model: {kind} needs numbers, and these samples are {in_words(shape)}; allowed here: "
+            f"{TEXT_MODELS}; for the task 'next-token' char-lstm with places = 'each'"
+        )
+    if isinstance(shape, TypedShape):
+        raise ScenarioError(
+            f"learning.model: {kind} needs numbers of float32, and these samples are {in_words(shape)}; allowed: a "
+            "model of your own, or samples of float32"
+        )
+    return shape
+
+
+def of_text(shape: Shape, kind: str) -> TokenShape | tuple[int, int]:
+    """Return length and vocabulary, or length and width of vectors; `ScenarioError` if samples are neither."""
+    if isinstance(shape, TokenShape):
+        return shape
+    if len(shape) != 2 or isinstance(shape, TypedShape):
+        raise ScenarioError(f"learning.model: {kind} needs text, and these samples are {in_words(shape)}")
+    return shape[0], shape[1]
+
+
+def in_words(shape: Shape) -> str:
+    """Return what samples of a shape are.
+
+    >>> in_words((3, 32, 32)), in_words((60,)), in_words(TokenShape(30, 5000))
+    ('images of 3 x 32 x 32', 'numbers of shape (60,)', 'texts of 30 tokens')
+    """
+    if isinstance(shape, TokenShape):
+        return f"texts of {shape.length} tokens"
+    if isinstance(shape, TypedShape):
+        return f"{shape.dtype} of shape {tuple(shape)}"
+    return f"images of {' x '.join(map(str, shape))}" if len(shape) == 3 else f"numbers of shape {tuple(shape)}"
 
 
 class ModelPart(Protocol):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from fedsim.learning import AGGREGATIONS
 from fedsim.learning.aggregation import coordinates
+from fedsim.learning.aggregation.contracts import Mean
 from fedsim.learning.aggregation.coordinates import Median, TrimmedMean
 from fedsim.learning.aggregation.krum import Krum, MultiKrum
-from fedsim.learning.aggregation.mean import Mean
 
 
 def combined(rule, rows, parameters=None):

@@ -11,7 +11,7 @@ from fedsim.errors import DataError
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset, data_folder
 from fedsim.learning.data.in_files import InFiles
-from fedsim.learning.data.text.words import UNKNOWN
+from fedsim.learning.data.text.in_words import UNKNOWN
 
 _MAX_BYTES: Final = 1 << 26
 _NAMES: Final = "input.txt", "input.txt.gz"

@@ -8,7 +8,7 @@ from fedsim.code_digest import Code
 from fedsim.errors import PartError
 from fedsim.foreign import Foreign, code_of, place_of, required_of
 from fedsim.learning.data.shapes import Shape
-from fedsim.learning.models.trains import Names, Trains, chosen
+from fedsim.learning.models.settings import Names, Trains, chosen
 
 if TYPE_CHECKING:
     from torch import nn
