@@ -48,7 +48,6 @@ class Recorder:
             table.schema = table.schema.wider(more)
 
     def schema(self, name: str) -> TableSchema:
-        """Return the schema of a table of this run."""
         return self._tables[name].schema
 
     def add_participations(self, columns: Mapping[str, Piece]) -> None:
@@ -68,7 +67,6 @@ class Recorder:
         self._tables[RELEASES.name].add_columns(columns)
 
     def add_round(self, values: Row) -> None:
-        """Record a round as a row of `ROUNDS`."""
         self._tables[ROUNDS.name].add_row(values)
 
     def add_edge_round(self, **values: Any) -> None:
@@ -80,7 +78,6 @@ class Recorder:
         self._tables[EDGE_PARTICIPATIONS.name].add_row(values)
 
     def add_evaluation(self, **values: Any) -> None:
-        """Record an evaluation as a row of `EVALUATIONS`."""
         self._tables[EVALUATIONS.name].add_row(values)
 
     def add_evaluation_later(self, row: Callable[[], Row]) -> None:

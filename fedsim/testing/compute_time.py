@@ -138,7 +138,6 @@ class _Crowd(Examination):
             )
 
     def _checked(self, method: str, times: object, size: int) -> FloatArray:
-        """Return the answer of a method if it is an array of durations."""
         if not isinstance(times, np.ndarray) or not fits(times, np.float64, (size,)):
             raise self.fault(f"{method} returned {described(times)}; it must be a float64 array of shape ({size},)")
         if not np.all((times >= 0) & np.isfinite(times)):

@@ -55,7 +55,6 @@ class Examination:
         return answer
 
     def failure(self, member: str, error: Exception) -> FedsimError:
-        """Return the fault of a member that failed with an error of its own."""
         hint = f"; {self.read_only}" if "read-only" in str(error) else ""
         return self.fault(f"{member} failed with {type(error).__name__}: {error}{hint}")
 
@@ -75,7 +74,6 @@ def at_least_two(**sizes: int) -> None:
 
 
 def fits(answer: object, dtype: DTypeLike, shape: tuple[int, ...]) -> bool:
-    """Return whether an answer is an array of a type and shape."""
     return isinstance(answer, np.ndarray) and answer.dtype == dtype and answer.shape == shape
 
 

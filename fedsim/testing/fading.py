@@ -51,8 +51,6 @@ def check_fading(fading: Fading, *, probabilities: int = 20_000, rtol: float = 0
 
 
 class _Law(Examination):
-    """A fading law, and checked questions to it."""
-
     def __init__(self, fading: Fading, rtol: float) -> None:
         super().__init__(fading)
         missing = FADINGS.missing_methods(fading)

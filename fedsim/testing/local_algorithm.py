@@ -85,8 +85,6 @@ def check_local_algorithm(algorithm: LocalAlgorithm, *, clients: int = 3, rounds
 
 
 class _Trial(Examination):
-    """Rounds of one algorithm."""
-
     read_only = "the arrays of a task are read-only"
 
     def __init__(self, algorithm: LocalAlgorithm, setup: TrainingSetup, clients: int, seed: int) -> None:
@@ -192,7 +190,6 @@ class _Trial(Examination):
         return Stepped(step.update, {name: locked(values) for name, values in step.shared.items()})
 
     def _kind(self, member: str, answer: object, **given: object) -> Any:
-        """Return an answer of the declared kind, or refuse it."""
         try:
             return ALGORITHM.members[member](answer, given)
         except AnswerError as lie:

@@ -92,8 +92,6 @@ def _network(network: Network | str | Mapping[str, Any]) -> Network:
 
 
 class _Checked(Examination):
-    """One network and its links; parameters as in `check_network`."""
-
     read_only = "it must not change the arrays that it is given"
 
     def __init__(self, network: Network, clients: int, bits: float, radius_m: float, seed: int) -> None:

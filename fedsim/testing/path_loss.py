@@ -51,8 +51,6 @@ def check_path_loss(path_loss: PathLoss, *, nearest_m: float = 20.0, distances: 
 
 
 class _Law(Examination):
-    """A path loss, and checked questions to it."""
-
     def __init__(self, path_loss: PathLoss) -> None:
         super().__init__(path_loss)
         self.law(not PATH_LOSSES.missing_methods(path_loss), "loss_db: there is no such method")

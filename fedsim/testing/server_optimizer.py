@@ -78,7 +78,6 @@ class _Trial(Examination):
             self._compare([again], kept[number : number + 1], "depend on what was asked in between")
 
     def _walk(self, optimizer: ServerOptimizer) -> list[tuple[Vector, ServerState]]:
-        """Return what each step gave, as it was then."""
         self.place = f"in the trial with {self.title}"
         model, state = self.model, self._checked("init", self.ask("init", optimizer.init, self.model.size))
         found, kept = [], []
