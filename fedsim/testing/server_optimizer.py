@@ -46,9 +46,7 @@ def check_server_optimizer(optimizer: ServerOptimizer, *, parameters: int = 40, 
     """
     at_least_two(parameters=parameters, steps=steps)
     part = Examination(optimizer)
-    part.law(isinstance(optimizer, ServerOptimizer), "step: it does not derive from fedsim.learning.ServerOptimizer")
-    adds = optimizer.adds_update
-    part.law(isinstance(adds, bool), f"adds_update: {adds!r} is not allowed; it must be True or False")
+    part.derives(optimizer, ServerOptimizer, "step", "adds_update")
     for title, size, scale in (
         ("random updates", parameters, 0.1),
         ("updates of zero", parameters, 0.0),
