@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from study_scripts import Runs, panels, run, seconds_to, sizes, study_of, table, told, written
 
 from fedsim import History
-from fedsim.history.accounting import wasted_shares
+from fedsim.history.accounting import spent
 
 TARGETS = (0.8, 0.9)
 SMOOTHED_S = 2.0  # simulated seconds that means of accuracy reach back, in curves and at the end
@@ -27,8 +27,9 @@ def window(history: History) -> int:
 
 def figures(history: History) -> list[float]:
     final = float(history.curve(smoothing=window(history))[1][-1])
-    times_s = [seconds_to(history, target) for target in TARGETS]
-    return [float(history.column("rounds", "duration_s").mean()), final, *wasted_shares(history), *times_s]
+    times_s, told = [seconds_to(history, target) for target in TARGETS], spent(history)
+    mean_s = float(history.column("rounds", "duration_s").mean())
+    return [mean_s, final, told.wasted_time, told.wasted_bits, *times_s]
 
 
 def main() -> None:

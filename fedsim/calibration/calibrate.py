@@ -25,8 +25,6 @@ _LONGER: Final = 1.0 + 1e-9
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a log gave."""
-
     scenario: Scenario
     phases: tuple[PhaseFit, ...]
     presence: Presence

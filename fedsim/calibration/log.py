@@ -51,7 +51,6 @@ class Log:
 
     @property
     def candidates_asked(self) -> int:
-        """Number of rounds whose candidates are known."""
         return 0 if self.candidates is None else int(self.candidates.size)
 
     @property

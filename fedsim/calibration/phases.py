@@ -21,8 +21,6 @@ _LARGEST_FACTOR: Final = 1e6
 
 @dataclass(frozen=True)
 class PhaseFit:
-    """The law of one phase."""
-
     phase: int
     fit: Fit
     effects: Effects

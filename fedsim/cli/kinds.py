@@ -50,7 +50,6 @@ def _print_options(catalogue: Any, kind: str) -> None:
 
 
 def catalogues() -> dict[str, Any]:
-    """Return the registry of each sort."""
     from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
     from fedsim.learning import (
         AGGREGATIONS,

@@ -155,7 +155,6 @@ class RunFolder:
             self._spools[name] = self._open(TABLES[name], table.extent)
 
     def spool(self, schema: TableSchema) -> ReplayedSpool:
-        """Return the rows of a table in this folder."""
         if schema.name not in self._spools:
             self._spools[schema.name] = self._open(schema, EMPTY)
         self._spools[schema.name].take(schema.arrow)
@@ -198,7 +197,6 @@ class RunFolder:
         self._write_state(status, self._saved, executor, error)
 
     def write_tables(self, recorder: Recorder) -> None:
-        """Write the tables of a run that has ended as Parquet."""
         recorder.flush()
         self.mark(recorder.counts())
         for name, spool in self._spools.items():

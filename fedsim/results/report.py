@@ -147,7 +147,6 @@ def _fates(history: History) -> Page:
 
 
 def _shares(values: Sequence[float]) -> list[float]:
-    """Return values as shares of their sum; 0 where that is 0."""
     total = sum(values)
     return [value / total if total > 0 else 0.0 for value in values]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedsim.arrays import Vector
 from fedsim.learning import Compressor
-from fedsim.testing.examination import Examination, at_least_two, described, fits
+from fedsim.testing.examination import Examination, at_least_two
 
 _ROUNDING = 1e-5
 
@@ -51,9 +51,7 @@ def check_compressor(
     """
     at_least_two(tensors=len(tensors), draws=draws)
     part = Examination(compressor)
-    part.law(isinstance(compressor, Compressor), "compress: it does not derive from fedsim.learning.Compressor")
-    for name, told in (("lossless", compressor.lossless), ("remembers", compressor.remembers)):
-        part.law(isinstance(told, bool), f"{name}: {told!r} is not allowed; it must be True or False")
+    part.derives(compressor, Compressor, "compress", "lossless", "remembers")
     rng = np.random.default_rng([seed, 1])
     usual = rng.standard_normal(sum(tensors)).astype(np.float32)
     single, wild = np.zeros_like(usual), usual.copy()
@@ -114,9 +112,7 @@ class _Trial(Examination):
     def _compressed(self, compressor: Compressor, draw: int) -> Vector:
         rng = np.random.default_rng([self.seed, 2, draw])
         found = self.ask("compress", compressor.compress, self.update, self.tensors, rng)
-        if not fits(found, np.float32, self.update.shape):
-            raise self.fault(f"compress returned {described(found)}; float32 of shape {self.update.shape} is needed")
-        return found
+        return self.array("compress", found, self.update.shape, np.float32, least=None)
 
 
 def _bits(vector: Vector) -> np.ndarray[tuple[int, ...], np.dtype[np.uint32]]:

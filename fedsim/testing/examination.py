@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from fedsim.errors import ContractError, FedsimError, PartError
 from fedsim.rounds import Run
@@ -38,6 +38,33 @@ class Examination:
             i = int(np.flatnonzero(found != wanted)[0])
             raise self.fault(f"{fault}: {found[i]} and {wanted[i]} for one client")
 
+    def derives(self, part: object, base: type, member: str, *flags: str) -> None:
+        """Refuse a part that does not derive from a class, or has other flags than True and False."""
+        self.law(isinstance(part, base), f"{member}: it does not derive from {base.__module__}.{base.__name__}")
+        for name in flags:
+            value = getattr(part, name)
+            self.law(isinstance(value, bool), f"{name}: {value!r} is not allowed; it must be True or False")
+
+    def array(
+        self,
+        member: str,
+        answer: object,
+        shape: tuple[int, ...],
+        dtype: DTypeLike = np.float64,
+        *,
+        least: float | None = 0.0,
+        infinite: bool = False,
+    ) -> NDArray[Any]:
+        """Return an answer that is an array of a type and shape, with finite numbers from a least one on."""
+        if not isinstance(answer, np.ndarray) or answer.dtype != dtype or answer.shape != shape:
+            wanted = f"{np.dtype(dtype)} of shape {shape} is needed"
+            raise self.fault(f"{member} returned {described(answer)}; {wanted}")
+        if least is not None:
+            wrong = answer[~((answer >= least) & (infinite | np.isfinite(answer)))]
+            needed = f"{'' if infinite else 'finite '}numbers{'' if least == -np.inf else f' of at least {least:g}'}"
+            self.law(not wrong.size, f"{member} returned {wrong[:1].tolist()}; {needed} are needed")
+        return answer
+
     def ask(self, member: str, call: Callable[..., T], *arguments: object) -> T:
         """Return the answer to a question with read-only arguments; a failure or a global draw is a fault."""
         before = _global_random_state()
@@ -55,7 +82,6 @@ class Examination:
         return answer
 
     def failure(self, member: str, error: Exception) -> FedsimError:
-        """Return the fault of a member that failed with an error of its own."""
         hint = f"; {self.read_only}" if "read-only" in str(error) else ""
         return self.fault(f"{member} failed with {type(error).__name__}: {error}{hint}")
 
@@ -72,11 +98,6 @@ def at_least_two(**sizes: int) -> None:
     if min(sizes.values()) < 2:
         given = " and ".join(map(repr, sizes.values()))
         raise ValueError(f"{' and '.join(sizes)}: {given} is not allowed; it must be at least 2")
-
-
-def fits(answer: object, dtype: DTypeLike, shape: tuple[int, ...]) -> bool:
-    """Return whether an answer is an array of a type and shape."""
-    return isinstance(answer, np.ndarray) and answer.dtype == dtype and answer.shape == shape
 
 
 def described(answer: object) -> str:

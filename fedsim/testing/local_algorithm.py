@@ -27,7 +27,7 @@ from fedsim.learning import (
 )
 from fedsim.learning.algorithms.contracts import ALGORITHM, LocalSteps, Memory
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.testing.examination import Examination, at_least_two, described, fits, locked
+from fedsim.testing.examination import Examination, at_least_two, locked
 
 _FLAGS: Final = ("corrects", "remembers", "server_keeps", "changes_messages", "reweighs", "personal", "has_loss")
 _STEPS: Final = 4
@@ -71,10 +71,7 @@ def check_local_algorithm(algorithm: LocalAlgorithm, *, clients: int = 3, rounds
     """
     at_least_two(clients=clients, rounds=rounds)
     part = Examination(algorithm)
-    part.law(isinstance(algorithm, LocalAlgorithm), "begin: it does not derive from fedsim.learning.LocalAlgorithm")
-    for name in _FLAGS:
-        told: object = getattr(algorithm, name)
-        part.law(isinstance(told, bool), f"{name}: {told!r} is not allowed; it must be True or False")
+    part.derives(algorithm, LocalAlgorithm, "begin", *_FLAGS)
     pull = algorithm.pull
     part.law(math.isfinite(pull) and pull >= 0, f"pull: {pull!r} is not allowed; it must be at least 0")
     ratios = algorithm.ratios
@@ -85,8 +82,6 @@ def check_local_algorithm(algorithm: LocalAlgorithm, *, clients: int = 3, rounds
 
 
 class _Trial(Examination):
-    """Rounds of one algorithm."""
-
     read_only = "the arrays of a task are read-only"
 
     def __init__(self, algorithm: LocalAlgorithm, setup: TrainingSetup, clients: int, seed: int) -> None:
@@ -104,7 +99,7 @@ class _Trial(Examination):
         told: object = part
         more = self.ask("numbers_more", algorithm.numbers_more, layout)
         if told is not None:
-            self.law(fits(told, np.bool_, (size,)), f"part returned {described(told)}; a mask of {size} is needed")
+            self.array("part", told, (size,), np.bool_)
         self.law(more >= 0, f"numbers_more returned {more!r}; at least 0 is needed")
         if part is not None or more or len(algorithm.ratios) > 1:
             self.law(algorithm.changes_messages, "changes_messages is False, though messages are not those of a model")
@@ -192,7 +187,6 @@ class _Trial(Examination):
         return Stepped(step.update, {name: locked(values) for name, values in step.shared.items()})
 
     def _kind(self, member: str, answer: object, **given: object) -> Any:
-        """Return an answer of the declared kind, or refuse it."""
         try:
             return ALGORITHM.members[member](answer, given)
         except AnswerError as lie:

@@ -43,8 +43,6 @@ _ENDED: Final = (RoundEnd.ENOUGH, RoundEnd.DEADLINE)
 
 @dataclass(frozen=True)
 class _Trial:
-    """A small crowd."""
-
     name: str
     work_s: tuple[float, ...]
     lost: int = 0
@@ -164,7 +162,6 @@ class _Play(Examination):
         self._server = server_of(context)(self.env, context, Clients(context.clients), rows)
 
     def ends(self) -> list[tuple[float, RoundEnd]]:
-        """Return when each round has ended, and by what."""
         horizon = self.env.timeout(_HORIZON_S)
         horizon.callbacks = [self._refuse_to_wait]
         try:

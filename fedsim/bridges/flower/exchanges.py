@@ -15,8 +15,6 @@ _NOTHING: Final = Expected(0.0, 0.0)
 
 
 class Stage(Enum):
-    """How far a message is."""
-
     WAITING = "it has not left the server"
     ON_THE_WAY = "its node has it, or will have it"
     ARRIVED = "its reply has arrived"
@@ -26,8 +24,6 @@ class Stage(Enum):
 
 @dataclass
 class Exchange:
-    """A message and its reply."""
-
     instruction: Instruction
     client: int
     pushed_s: float

@@ -223,7 +223,6 @@ class SimulatedGrid(Grid):
         self._testbed.report(weights=used)
 
     def _evaluated(self, metrics: Mapping[str, Any]) -> None:
-        """Record an evaluation, with what of its metrics is a number."""
         numbers = {name: float(value) for name, value in metrics.items() if isinstance(value, int | float)}
         if not numbers:
             _LOG.warning(

@@ -190,7 +190,6 @@ class OutsideRun:
         return None if self._history is not None or stepping.over else stepping.asked
 
     def over(self, call: str) -> StepError:
-        """Return the error about a call when the run is over."""
         notes = [note for note in self._simulation.server.notes if note != NOTE]
         why = notes[-1] if notes else f"rounds.count = {self.scenario.rounds.count}, or another end of the scenario"
         return StepError(f"{call}: the run is over ({why}); allowed: finish")
@@ -236,7 +235,6 @@ class OutsideRun:
         return max(0, (self.concurrency or 0) - self.decisions.server.in_flight)
 
     def stated(self, call: str, argument: str, cohort: Cohort | ArrayLike, statement: Statement) -> Cohort:
-        """Return a cohort that may be sent now, and state what was given for it."""
         known, now = self._selected, (self.decisions.number, self.stepping.now_s)
         if known is not None and cohort is known[2] and known[:2] == now:
             checked = known[2]

@@ -115,13 +115,9 @@ class Sessions:
 class SojournLaw(Protocol):
     """Sojourns of clients in their two states."""
 
-    def starts_on(self, client: IntArray) -> BoolArray:
-        """Return whether each client's sojourn 0 is on."""
-        ...
+    def starts_on(self, client: IntArray) -> BoolArray: ...
 
-    def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the end of each client's sojourn."""
-        ...
+    def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray: ...
 
 
 class Renewal(OnOffProcess):
@@ -222,7 +218,6 @@ class MarkovSojourns:
         self._start, self._sojourn = f"{name}-start", f"{name}-sojourn"
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return a stationary state."""
         share = self.mean_on_s / (self.mean_on_s + self.mean_off_s)
         return self._streams.uniform(self._start, client) < share
 

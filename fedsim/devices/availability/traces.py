@@ -3,7 +3,6 @@
 Streams: ``trace-availability`` by client, for a random mapping of clients to devices.
 """
 
-from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -20,11 +19,6 @@ from fedsim.traces import PICKLES, Mapped, entries_of, read_pickle
 from fedsim.units import Positive, Seconds
 
 _FIELD: Final = "devices.availability.path"
-
-
-def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals:
-    """Return the intervals of the devices of a file; ``period_s`` comes before the periods that the file states."""
-    return Traces(path=str(path), period_s=period_s).intervals()[0]
 
 
 def _from_behaviour(trace: Any, where: str) -> Intervals:

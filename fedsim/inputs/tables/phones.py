@@ -180,7 +180,6 @@ def _throughput(entries: list[dict[str, Any]], where: str) -> "dict[str, pa.Chun
 
 
 def as_columns(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> "dict[str, pa.ChunkedArray]":
-    """Return columns of texts from rows."""
     import pyarrow as pa
 
     columns = list(zip(*rows, strict=True)) or [()] * len(names)

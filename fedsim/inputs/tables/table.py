@@ -143,7 +143,6 @@ class Table:
                 )
 
     def whole(self, name: str, least: int = 0, allowed: str = "whole numbers from 0") -> IntArray:
-        """Return a column of whole numbers."""
         values = self._floats(name)
         wrong = ~((values >= least) & (values == np.rint(values)) & (values < _GREATEST))
         if wrong.any():

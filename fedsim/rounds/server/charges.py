@@ -47,7 +47,8 @@ class Charges:
         releases = [run.plan.releases[i] for i in places]
         epsilon = np.array([release.epsilon for release in releases])
         number = np.array([release.index for release in releases])
-        self._recorder.add_releases(
+        self._recorder.add_columns(
+            "releases",
             round=run.number,
             edge=self._edge,
             client=run.cohort.client[places],
@@ -76,7 +77,8 @@ class Charges:
         """Return the columns of a round that is over, and record the noise that the server has added."""
         noise, accountant, member = self._noise, self._accountant, self._member
         if noise is not None:
-            self._recorder.add_releases(
+            self._recorder.add_columns(
+                "releases",
                 round=number,
                 edge=self._edge,
                 client=np.array([NO_VALUE]),

@@ -89,7 +89,7 @@ class Questions(Effect):
             epsilon = np.zeros(client.size)
             epsilon[list(releases)] = [release.epsilon for release in releases.values()]
             epsilon[list(sizes)] = list(sizes.values())
-            rows.add_message(rows.recorder.add_probes, number, asked, epsilon=epsilon)
+            rows.add_message("probes", number, asked, epsilon=epsilon)
 
         def in_vain(unanswered: int) -> str:
             return (
