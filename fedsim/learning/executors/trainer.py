@@ -59,11 +59,13 @@ class Trainer:
         self._offset = torch.empty_like(weights) if setup.algorithm.corrects else None
         self._loaded: Vector | None = None
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
-        self.seeds = True
-        """Whether generators begin anew with each call; on several threads they are left alone."""
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
-    def train(self, job: TrainingJob) -> TrainingResult:
+    def compute(self, job: TrainingJob | Chunk) -> TrainingResult | FloatArray:
+        return self.train(job) if isinstance(job, TrainingJob) else self.score(job)
+
+    def train(self, job: TrainingJob, *, seeds: bool = True) -> TrainingResult:
+        """Return what a client learns; without ``seeds`` generators are left alone, which threads share."""
         batches = self.drawing.batches(job)
         if self._makes_batches:
             # Draws of their own, so that those of dropout stay what they are.
@@ -73,7 +75,7 @@ class Trainer:
         if self._own_loss is not None:
             self._own_loss.start(job)
         rates = () if job.rates is None else job.rates.tolist()
-        with self._alone(batches.seed):
+        with self._alone(batches.seed if seeds else None):
             for images, labels in self._shown(batches):
                 if rates:
                     self.set_rate(rates[len(losses)])
@@ -85,18 +87,18 @@ class Trainer:
 
     def score(self, chunk: Chunk) -> FloatArray:
         """Return the sums of a chunk's model, shape (m,), or of each of its samples, shape (n, m)."""
-        if self.sandbox is not None or self._loaded is not chunk.model:
-            self.flat.load(chunk.model)
+        if self.sandbox is not None or self._loaded is not chunk.base:
+            self.flat.load(chunk.base)
             self.flat.module.eval()
-            self._loaded = chunk.model
+            self._loaded = chunk.base
         if self.sandbox is None:
             return self._sums(chunk)
         with self._alone(chunk.start):
             return self._sums(chunk)
 
-    def _alone(self, seed: int) -> AbstractContextManager[None]:
+    def _alone(self, seed: int | None) -> AbstractContextManager[None]:
         """Let what is computed inside depend on the module's numbers and the seed alone."""
-        if self.seeds:
+        if seed is not None:
             seed_generators(seed, every=self.sandbox is not None)
         return self.sandbox or contextlib.nullcontext()
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import sound_trainer, standard_jobs
+from fedsim.learning.executors.alone import checked_print, standard_jobs
 from fedsim.learning.executors.batches import Drawing, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
@@ -28,7 +28,7 @@ from fedsim.learning.executors.objective import Objective, tried
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
-from fedsim.learning.executors.trainer import one_thread
+from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.inputs import tensor
 from fedsim.learning.models.settings import own_name
@@ -162,7 +162,8 @@ class StackedExecutor:
         setup = replace(self._setup, local=local)
         with self._computing(), named_faults(setup):
             with torch.enable_grad():
-                trainer = sound_trainer(setup)
+                trainer = Trainer(setup)
+                checked_print(trainer)
                 with trainer.turn():
                     wanted = [trainer.train(job) for job in standard_jobs(trainer)]
             mapped = SlotTraining(self._module(self._few), self._samples, setup)
