@@ -14,6 +14,7 @@ from fedsim.rounds import Run
 from fedsim.run_setup import other_build
 
 T = TypeVar("T")
+Answer = TypeVar("Answer")
 
 
 class Examination:
@@ -81,6 +82,15 @@ class Examination:
             raise self.fault(f"{member} drew from a global random generator; draws come from what it is given")
         return answer
 
+    def steady(self, member: str, part: T, call: Callable[[T], Answer]) -> Answer:
+        """Return an answer that a part gives again, as does a copy of it, and that it does not change later."""
+        found = call(part)
+        kept = copy.deepcopy(found)
+        self.law(alike(call(part), kept), f"{member}: the answer differs when it is repeated")
+        self.law(alike(call(copy.deepcopy(part)), kept), f"{member}: the answer differs in a copy")
+        self.law(alike(found, kept), f"{member}: the answer was changed after it had been returned")
+        return kept
+
     def failure(self, member: str, error: Exception) -> FedsimError:
         hint = f"; {self.read_only}" if "read-only" in str(error) else ""
         return self.fault(f"{member} failed with {type(error).__name__}: {error}{hint}")
@@ -137,7 +147,7 @@ def alike(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(alike(value, other[name]) for name, value in one.items())
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(alike, one, other))
-    return np.array_equal(one, other)
+    return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
 
 
 def _global_random_state() -> tuple[object, ...]:
