@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray, all_equal, filled, positions
+from fedsim.arrays import BoolArray, FloatArray, IntArray, all_equal, filled, positions
 from fedsim.history.outcomes import NOT_CUT, PHASES
 from fedsim.network import Links
 from fedsim.per_client import Values, is_one
@@ -30,6 +30,10 @@ class Plan:
     deadline_s : instant after which the server does not wait, inf for none
     start_s : instant at which the cohort is sent
     cohort : what the selector has prescribed for these clients; None for a question or another message
+    question : what a message asks for; None for others
+    drawn, silent : samples that members have drawn, and those without any, which send a message without bits; None
+        where none draw
+    counted : samples by which updates are weighted, shape (n,); None for those of the clients
     level : place of the part of the model that each trains, 0 for the whole, shape (n,); None where all train the whole
     releases, number_releases, spent : by position, what has been charged when a message up began
     update : whether the message up is an update, not a response to a question
@@ -52,6 +56,10 @@ class Plan:
 
     deadline_s: float = math.inf
     cohort: Any = None
+    question: Any = None
+    drawn: Any = None
+    silent: BoolArray | None = None
+    counted: NDArray[Any] | None = None
     level: IntArray | None = None
     update: bool = True
     counts_air: bool = False
