@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,13 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray, all_equal, filled, po
 from fedsim.history.outcomes import NOT_CUT, PHASES
 from fedsim.network import Links
 from fedsim.per_client import Values, is_one
+
+
+class Look(NamedTuple):
+    """When clients were found available: the instant, and the draw of availability that held then."""
+
+    time_s: float
+    draw: int
 
 
 class Plan:
@@ -23,7 +30,7 @@ class Plan:
     ----------
     client : ids, shape (n,)
     number, draw : round, and the key of the random numbers: the round too if no client is sent twice in it
-    looked_s, candidacy_draw : instant and draw for which the clients were found available
+    look : for which the clients were found available
     bits : sizes of the message down and of the message up, each one number or of shape (n,)
     samples, compute_s : samples and seconds of the whole work, shape (n,)
     work : share of the whole work that each member does, shape (n,)
@@ -79,16 +86,14 @@ class Plan:
         client: IntArray,
         number: int,
         draw: int,
+        look: Look,
         *,
-        looked_s: float,
-        candidacy_draw: int,
         bits: tuple[Values, Values],
         samples: FloatArray,
         compute_s: FloatArray,
         work: FloatArray | None = None,
     ) -> None:
-        self.client, self.number, self.draw = client, number, draw
-        self.looked_s, self.candidacy_draw = looked_s, candidacy_draw
+        self.client, self.number, self.draw, self.look = client, number, draw, look
         self.bits, self.samples, self.compute_s = list(bits), samples, compute_s
         self.work = np.ones(client.size) if work is None else work
         self.start_s = math.nan

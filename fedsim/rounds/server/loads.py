@@ -9,7 +9,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning import Model
 from fedsim.rounds.aggregation.weightings import cohort_weights
 from fedsim.rounds.clients.cohort import CohortRun
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.server.context import ServerContext
 from fedsim.selectors import Cohort
 
@@ -30,10 +30,8 @@ class Loads:
             run.work = np.where(run.work > 1.0, rounded[1], rounded[0])
         return run
 
-    def plan(
-        self, run: CohortRun, draw: int, candidacy_draw: int, looked_s: float, now_s: float, limit_s: float
-    ) -> Plan:
-        """Return what the cohort that has begun is to do, for clients found available at ``looked_s``."""
+    def plan(self, run: CohortRun, draw: int, look: Look, deadline_s: float) -> Plan:
+        """Return what the cohort that has begun is to do."""
         cohort, clients = run.cohort, self.context.clients
         down, up, samples = clients.workload.of(cohort.client)
         if cohort.trained:
@@ -43,15 +41,14 @@ class Loads:
             cohort.client,
             run.number,
             draw,
-            looked_s=looked_s,
-            candidacy_draw=candidacy_draw,
+            look,
             bits=(down, up),
             samples=samples,
             compute_s=samples if cohort.trained else clients.compute.duration_s(cohort.client, draw, samples),
             work=run.work,
         )
         plan.counted = clients.workload.counted(cohort.client)
-        plan.cohort, plan.deadline_s, plan.update = cohort, now_s + limit_s, not cohort.trained
+        plan.cohort, plan.deadline_s, plan.update = cohort, deadline_s, not cohort.trained
         return plan
 
     def weigh(self, run: CohortRun) -> None:

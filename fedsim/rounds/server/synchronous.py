@@ -24,6 +24,7 @@ from fedsim.learning import Model
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.participations import Participations
+from fedsim.rounds.plan import Look
 from fedsim.rounds.policies.contracts import POLICIES, waits_for_whole_cohort
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.server.buffer import Buffer
@@ -241,8 +242,8 @@ class SynchronousServer(Messages):
         context, client, model = self.context, cohort.client, self.model
         run = self.loads.begin(self._sent, self.number, cohort, model, self.buffer.repeats(client, model.version))
         now_s = self.env.now
-        looked_s = now_s if looked_s is None else looked_s
-        run.plan = plan = self.loads.plan(run, draw, self.crowd.draw(self.number), looked_s, now_s, limit_s)
+        look = Look(now_s if looked_s is None else looked_s, self.crowd.draw(self.number))
+        run.plan = plan = self.loads.plan(run, draw, look, now_s + limit_s)
         plan.waits_for_all, plan.ends_together = self._waits_for_all, self._ends_together
         on_end = None if self.clients_end_with_round else partial(self._client_ended, run)
         try:
