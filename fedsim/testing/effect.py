@@ -16,7 +16,7 @@ from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.effects.contract import Effect, Effects, Limit
 from fedsim.rounds.effects.kinds import EffectSettings
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.run import Run
 from fedsim.rounds.workload import Workload
 from fedsim.run_setup import RunSetup
@@ -123,8 +123,7 @@ class _Trial(Examination):
             client,
             number,
             number,
-            looked_s=float(self._env.now),
-            candidacy_draw=number,
+            Look(float(self._env.now), number),
             bits=(_BITS, _BITS),
             samples=samples,
             compute_s=_Work().duration_s(client, number, samples),

@@ -141,6 +141,7 @@ class _Play(Examination):
         clients, streams = len(trial.work_s), Streams(0)
         setup = RunSetup.at(np.zeros((clients, 2)), streams)
         availability, learner = Always().build(setup), _learner(clients)
+        effects = Effects([Vanishing(_Losses(trial.lost))])
         context = ServerContext(
             clients=Run(
                 self.env,
@@ -149,8 +150,9 @@ class _Play(Examination):
                 _WorkTimes(trial),
                 availability,
                 Workload(learner),
-                Effects([Vanishing(_Losses(trial.lost))]),
+                effects,
             ),
+            effects=effects,
             streams=streams,
             availability=availability,
             learner=learner,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.history.outcomes import NO_VALUE, Fate, Outcome
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.effects.privacy_budget import charged
+from fedsim.rounds.effects.privacy.budget import charged
 from fedsim.rounds.server.outside import Closed
 
 _OUTCOMES: Final = np.array(Outcome.labels())

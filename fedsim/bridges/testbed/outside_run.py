@@ -24,6 +24,8 @@ from fedsim.results.recording import write_results
 from fedsim.results.saver import Saver
 from fedsim.rounds import EvaluationPlan, Knowledge, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
+from fedsim.rounds.effects.privacy.releases import Releases
+from fedsim.rounds.effects.privacy.side_numbers import SideNumbers
 from fedsim.rounds.server.outside import Asked, Decisions, Wish
 from fedsim.scenario import Scenario
 from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
@@ -141,15 +143,18 @@ class OutsideRun:
         clients, learner = context.clients, context.learner
         self._stated, self.learner = Stated(learner.samples.size), ReportedLearner(learner)
         self._data_digest = learner.data_digest
-        masked = None if context.protection.secure is None else context.protection.secure.masked_bits
-        clients.workload = StatedWorkload(learner, context.selector.needs, masked, self._stated)
+        clients.workload = StatedWorkload(clients.workload, self._stated)
         clients.compute = StatedComputeTimes(clients.compute, self._stated)
         self.context = replace(
             context,
             learner=self.learner,
             selector=_Asked(context.selector).port,
-            protection=replace(context.protection, noise_to_signal=False, numbers_from_outside=True),
         )
+        numbers, releases = context.effects.of(SideNumbers), context.effects.of(Releases)
+        if numbers is not None:
+            numbers.from_outside = True
+        if releases is not None:
+            releases.learner = None
         return self.context
 
     def weigh(self, weight: Mapping[int, float]) -> None:

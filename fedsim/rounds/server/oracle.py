@@ -8,7 +8,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.effects.contract import Effect
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.server.context import ServerContext
 from fedsim.selectors import OracleView, RoundView
 
@@ -89,8 +89,7 @@ class OracleKnowledge:
             client,
             self.view.round,
             draw,
-            looked_s=self.view.time_s,
-            candidacy_draw=self.availability_draw,
+            Look(self.view.time_s, self.availability_draw),
             bits=(workload.down_bits, workload.up_bits),
             samples=samples,
             compute_s=context.clients.compute.duration_s(client, draw, samples),
