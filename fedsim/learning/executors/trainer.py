@@ -16,7 +16,7 @@ from fedsim.learning.executors.batches import Batches, Drawing
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.objective import Objective, Seen
-from fedsim.learning.executors.optimizers import optimizer_of
+from fedsim.learning.executors.optimizers import Optimizer, in_order
 from fedsim.learning.executors.own_loss import OwnLoss
 from fedsim.learning.executors.sandbox import Sandbox, has_own_code
 from fedsim.learning.models.flat_module import build_flat
@@ -40,7 +40,7 @@ class Trainer:
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         data, self.setup, self.device = setup.data, setup, torch.device(device)
-        self._data, self._local, self._pull = data, setup.local, setup.pull
+        self._data, self._keeps = data, setup.local.keep_optimizer_state
         self._inputs = Inputs(data, self.device)
         last = self.device.type == "cpu"
         self.flat = build_flat(
@@ -51,12 +51,10 @@ class Trainer:
         self.sandbox = Sandbox(self.flat, own_name(setup.model) or type(setup.model).__name__) if own else None
         self._own_loss = OwnLoss(setup, self.flat) if setup.algorithm.has_loss else None
         self._objective, self._task = Objective(setup), TASK.checked(setup.task)
-        self._optimizer = optimizer_of(setup.local, self.flat)
+        self._optimizer = Optimizer(self.flat.parameters.data[None], setup)
+        self._gradient = self.flat.gradient[None]
         self.drawing = Drawing(setup.local, self.flat.layout.smallest_batch)
         self.set_rate = self._optimizer.set_rate
-        weights = self.flat.parameters.data
-        self._start = torch.empty_like(weights) if self._pull else weights
-        self._offset = torch.empty_like(weights) if setup.algorithm.corrects else None
         self._loaded: Vector | None = None
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
@@ -136,33 +134,17 @@ class Trainer:
         self.flat.load(job.base)
         self.flat.module.train()
         self._loaded = None
-        self._optimizer.start(job.state)
-        if self._pull:
-            self._start.copy_(self.flat.parameters.data)
-        if self._offset is None and job.offset is not None:
-            self._offset = torch.empty_like(self.flat.parameters.data)
-        if self._offset is not None:
-            self._offset.zero_()
-        if self._offset is not None and job.offset is not None:
-            self._offset.copy_(torch.from_numpy(self.flat.inward(job.offset)))
+        state = in_order(job.state, self.flat.layout.parameters, self.flat.inward)
+        self._optimizer.start([0], [state], [None if job.offset is None else self.flat.inward(job.offset)])
 
     def step(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Seen]:
         """Do a step on a batch; return its mean loss, and what the losses of its samples are made of."""
-        gradient, weights, local = self.flat.gradient, self.flat.parameters.data, self._local
-        gradient.zero_()
+        self._gradient.zero_()
         scores = self.forward(images)
         loss, kept = self._objective.mean(scores, labels)
         own = self._own_loss
         torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
-        if self._pull:
-            gradient.add_(weights - self._start, alpha=self._pull)
-        if self._offset is not None:
-            gradient.add_(self._offset)
-        if local.clip_norm is not None:
-            gradient.mul_((local.clip_norm / gradient.norm()).clamp_max(1.0))
-        if local.weight_decay:
-            gradient.add_(weights, alpha=local.weight_decay)
-        self._optimizer.step()
+        self._optimizer.step(self._gradient)
         return loss, kept
 
     def result(self, job: TrainingJob, losses: Sequence[tuple[float, int]], seen: Sequence[Seen]) -> TrainingResult:
@@ -175,7 +157,8 @@ class Trainer:
         difference = self.flat.numbers()
         difference -= job.base
         difference.flags.writeable = False
-        state = self._optimizer.state() if self._local.keep_optimizer_state else {}
+        state = self._optimizer.state() if self._keeps else {}
+        state = in_order(state, self.flat.layout.parameters, self.flat.outward)
         return TrainingResult(difference, total / passed, loss_rms, state)
 
     def _forward_in_bfloat16(self, images: Tensor) -> Tensor:

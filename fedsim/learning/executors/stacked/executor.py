@@ -33,6 +33,8 @@ from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.inputs import tensor
 from fedsim.learning.models.settings import own_name
 
+_ARITHMETIC: Final = 2
+"""Counts the changes of the bits of results."""
 _MOST: Final = 32
 """Most clients trained at once."""
 _FEW: Final = 4
@@ -107,7 +109,7 @@ class StackedExecutor:
                 # Vectors of the processor then have no rest at any size of a batch, whose bits would be others.
                 self._few, self._most = max(self._few, _VECTOR), max(self._most, _VECTOR)
                 self._training(self._few)
-            named = f"stacked:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
+            named = f"stacked:{_ARITHMETIC}:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
             self.fingerprint = fingerprint_with(replace(setup, precision="float32"), named)
         if own_name(setup.model) is not None:
             self._check_numbers()

@@ -12,9 +12,9 @@ from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.optimizers import Optimizer, rows_of
 from fedsim.learning.executors.stacked.draws import SlotDraws
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
-from fedsim.learning.executors.stacked.optimizers import SlotOptimizer, rows_of
 from fedsim.learning.executors.stacked.plan import IDLE, BatchTable, Timeline, plan
 from fedsim.learning.executors.stacked.recorder import Run
 from fedsim.learning.models.inputs import tensor
@@ -51,8 +51,7 @@ class SlotTraining:
         self._models = rows_of(module.slots, module.count + module.buffers)
         self._pieces = module.pieces(self._models)
         self._buffers = self._pieces[len(self._pieces) - module.buffer_count :]
-        parameters, algorithm = self._models[:, : module.count], setup.algorithm
-        self._optimizer = SlotOptimizer(parameters, setup.local, setup.pull, corrects=algorithm.corrects)
+        self._optimizer = Optimizer(self._models[:, : module.count], setup)
         self._draws = SlotDraws(module.slots)
         self._steps: dict[int, Run] = {}
         self.padded_to: int | None = few.padded_to if few else self._find_padding()
