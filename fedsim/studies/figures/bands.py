@@ -47,7 +47,6 @@ def draw_bands(
     out: str | Path | None = None,
 ) -> "Figure":
     """Return a figure of variants, each with its runs by seed."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     if x not in _X:
@@ -64,7 +63,6 @@ def draw_bands(
     }
     paired = any(len(pairs) > 1 for pairs in differences.values())
     figure = Figure(figsize=(6.4, 5.6 if paired else 4.0), dpi=DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)
     grid = figure.add_gridspec(5, 1) if paired else figure.add_gridspec(1, 1)
     upper = figure.add_subplot(grid[:3] if paired else grid[0])
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(curves)}

@@ -68,11 +68,9 @@ def draw_points(
 
 
 def _empty(bars: int) -> "tuple[Figure, Axes]":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 1.6 + 0.35 * max(bars, 1)), dpi=DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.axvline(0.0, color="grey", linewidth=0.8)
     return figure, axes
