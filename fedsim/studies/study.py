@@ -282,12 +282,12 @@ class Study:
         else:
             base = Scenario.load(Path(folder) / head["base"])
         if "set" in head:
-            base = base.replace(_flat(head["set"]))
+            base = base.replace(flat(head["set"], parts=True))
         given = {
             name: head[name] for name in ("seeds", "name", "metrics", "baseline", "horizon", "level") if name in head
         }
-        grid, zipped = (_flat(head.get(key, {})) for key in ("grid", "zip"))
-        variants = {name: _flat(values) for name, values in head.get("variants", {}).items()}
+        grid, zipped = (flat(head.get(key, {}), parts=True) for key in ("grid", "zip"))
+        variants = {name: flat(values, parts=True) for name, values in head.get("variants", {}).items()}
         return cls.of(base, grid=grid, zipped=zipped, variants=variants, **given)
 
     @classmethod
@@ -351,12 +351,12 @@ def at(tables: Mapping[str, Any], path: str) -> Any:
     return found
 
 
-def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by dotted path; a table without a kind is a part of the path."""
+def flat(table: Mapping[str, Any], *, parts: bool = False) -> dict[str, Any]:
+    """Return values by dotted path; with ``parts`` a table that has a kind is a value."""
     found: dict[str, Any] = {}
     for name, value in table.items():
-        if isinstance(value, Mapping) and "kind" not in value and value:
-            found |= {f"{name}.{inner}": held for inner, held in _flat(value).items()}
+        if isinstance(value, Mapping) and value and not (parts and "kind" in value):
+            found |= {f"{name}.{inner}": held for inner, held in flat(value, parts=parts).items()}
         else:
             found[name] = value
     return found
