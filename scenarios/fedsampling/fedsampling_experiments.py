@@ -78,6 +78,8 @@ _IMAGES: Final[dict[str, Any]] = {
 }
 _NEWS: Final = {"kind": "mind", "folder": "MINDsmall_train", "glove": "glove.840B.300d.txt"}
 _TEXTS: Final[dict[str, Any]] = {**_IMAGES, "learning.data": _NEWS, "learning.model": "text-cnn"}
+_NARROW: Final = {"kind": "text-attention", "embedding": 32, "heads": 4, "head_width": 16, "hidden": 64, "pooling": 32}
+"""As narrow as the Text-CNN of table1.toml."""
 _TEXT_CNN: Final[dict[str, Changes]] = {
     "here": {},
     "mind": _TEXTS,
@@ -89,6 +91,7 @@ _TEXT_CNN: Final[dict[str, Changes]] = {
 DATA: Final[dict[str, Changes]] = {
     **_TEXT_CNN,
     **{f"{name}-attention": {**of, "learning.model": "text-attention"} for name, of in _TEXT_CNN.items()},
+    "here-attention": {"learning.model": _NARROW},
     "fashion": _IMAGES,
     "emnist": {"learning.data": "emnist", "learning.model": "resnet-18", "crowd.clients": 2326},
 }
