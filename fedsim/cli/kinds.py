@@ -72,7 +72,7 @@ def catalogues() -> dict[str, Any]:
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
     from fedsim.network.radio.shares.power_control import POWER_CONTROLS
-    from fedsim.network.satellite.passes import PASSES
+    from fedsim.network.satellite.satellite import PASSES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
     from fedsim.network.transport.transport import TRANSPORTS

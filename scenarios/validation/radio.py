@@ -19,7 +19,7 @@ from fedsim.network import (
     Rician,
 )
 from fedsim.network.radio.channel import Channel
-from fedsim.network.radio.tr38901.penetration import wall_loss_db
+from fedsim.network.radio.tr38901.outdoor import wall_loss_db
 from fedsim.streams import Streams
 from validation import PUBLISHED, FloatArray, Row, by_hand, deviation_of, exact, fit_of, mean_of, share_of
 
