@@ -33,7 +33,7 @@ _SORTS: Final = {
     "accesses": "network.graph.access:ACCESSES",
     "access-latencies": "network.cell.access:ACCESS_LATENCIES",
     "transports": "network.transport.transport:TRANSPORTS",
-    "passes": "network.satellite.passes:PASSES",
+    "passes": "network.satellite.satellite:PASSES",
     "mobilities": "network.topology.mobility:MOBILITIES",
     "troubles": "network.medium.failures:FAILURES",
     "compute-times": "devices:COMPUTE_TIMES",

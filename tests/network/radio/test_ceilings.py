@@ -11,7 +11,7 @@ from scipy import integrate, special, stats
 from scipy.interpolate import PchipInterpolator
 
 from fedsim.network import Nakagami, NoFading, Rayleigh, Rician
-from fedsim.network.radio.rates.ceilings import mean_below_ceiling, monotone_cubic
+from fedsim.network.radio.capacity import mean_below_ceiling, monotone_cubic
 
 LAWS = {
     "rayleigh": (Rayleigh(), stats.expon()),
