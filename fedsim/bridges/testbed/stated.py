@@ -38,8 +38,6 @@ class Stated:
 
 
 class StatedWorkload(Workload):
-    """Bits and samples of participations, where they are stated those."""
-
     def __init__(
         self,
         learner: Sizes,
