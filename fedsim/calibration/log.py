@@ -28,8 +28,6 @@ _LEAST_WORK: Final = 1e-9
 
 @dataclass(frozen=True)
 class Log:
-    """The n participations of a log, in the order of their rounds."""
-
     client: IntArray
     group: IntArray
     names: tuple[str, ...]

@@ -55,7 +55,6 @@ class EnergyDemand:
 
     @property
     def counts_air(self) -> bool:
-        """Whether seconds of the radio cost energy."""
         return self.power_w is not None
 
     def of(self, part: IntArray) -> "EnergyDemand":
@@ -63,7 +62,6 @@ class EnergyDemand:
         return EnergyDemand(**{name: None if column is None else column[..., part] for name, column in columns})
 
     def radio_j(self, phase: int, members: IntArray, on_air_s: FloatArray, spent_s: FloatArray) -> FloatArray:
-        """Return the energy of the radio's seconds in a phase, shape (m,)."""
         if self.power_w is None or self.base_w is None:
             return np.zeros(members.size)
         radio_j: FloatArray = self.power_w[phase][members] * on_air_s + self.base_w[phase][members] * spent_s

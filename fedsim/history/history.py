@@ -109,7 +109,6 @@ class History(Tables):
         return as_html(*self._first_sight())
 
     def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
-        """Return a title, and lines on what a run came to."""
         ends_s = self.column("rounds", "end_s")
         lost = [(int(self.column("rounds", name).sum()), name) for name in ("delivered", "late", "dropped")]
         lines = [

@@ -49,7 +49,6 @@ class Recorder:
         self._tables[table].add_row_later(row)
 
     def counts(self) -> dict[str, int]:
-        """Return how many rows each table has."""
         return {name: table.rows for name, table in self._tables.items()}
 
     def flush(self) -> None:

@@ -68,7 +68,6 @@ class RunFolder:
         self._began, self._before_s = time.perf_counter(), 0.0
 
     def __enter__(self) -> Self:
-        """Take the lock, if the folder exists."""
         if self.path.exists():
             # First without the lock, whose file has no place in a folder that holds something else.
             self._look()
@@ -95,7 +94,6 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether the folder holds this scenario's finished run."""
         return self.state is not None and self.state.status == "finished"
 
     def missing(self) -> list[str]:

@@ -32,7 +32,6 @@ _METADATA: Final = "fedsim"
 
 
 def model_of_round(number: int) -> str:
-    """Return the file of the model after a round, by its path in the folder of the run."""
     return f"{ROUNDS}/round-{number:06d}.safetensors"
 
 

@@ -59,7 +59,6 @@ def report(
     name: str = "",
     beside: Mapping[str, History] | None = None,
 ) -> list[Page]:
-    """Return the report of a run, beside others by their names."""
     critical, cloud = history.critical_path(), history.cloud_path()
     pages = [] if history.unfinished is None else [_unfinished(history.unfinished)]
     pages += overview(history, name, beside)

@@ -39,7 +39,6 @@ def stream_file(folder: Path, name: str) -> Path:
 
 
 def parquet_file(folder: Path, name: str) -> Path:
-    """Return the file of a table of a finished run."""
     return folder / f"{name}.parquet"
 
 

@@ -54,8 +54,6 @@ def check_availability(model: AvailabilityModel, *, clients: int = 40, seed: int
 
 
 class _Crowd(Examination):
-    """The availability of some clients, and checked questions to it."""
-
     def __init__(self, model: AvailabilityModel, clients: int, seed: int) -> None:
         super().__init__(model, f"{clients} clients")
         self._model, self._clients, self._seed = model, clients, seed
@@ -108,7 +106,6 @@ class _Crowd(Examination):
                 self.law(again == (at_s, then), fault)
 
     def _check_tracker(self, ids: IntArray, asked: list[tuple[float, int]]) -> None:
-        """Check that a tracker of some clients goes along with the answers."""
         tracker, before = self.ask("tracker", self._law.tracker, ids), np.zeros(ids.size, dtype=np.bool_)
         for time_s, draw in asked:
             available = self._available(self._law, ids, time_s, draw)

@@ -75,7 +75,6 @@ class _Trial(Examination):
         self.compressor, self.update, self.tensors, self.seed = compressor, update, tensors, seed
 
     def check(self, draws: int) -> None:
-        """Compress the update, again, and with many draws."""
         bits: object = self.ask("bits", self.compressor.bits, self.tensors)
         told: object = bits
         whole = isinstance(told, int | float) and math.isfinite(told) and told >= 0

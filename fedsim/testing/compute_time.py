@@ -70,8 +70,6 @@ def check_compute_time(
 
 
 class _Crowd(Examination):
-    """A law built for some clients, and checked questions to it."""
-
     def __init__(self, law: ComputeTime, clients: int, seed: int) -> None:
         super().__init__(law, f"{clients} clients")
         self.requires, self.clients = law.requires, clients
@@ -84,7 +82,6 @@ class _Crowd(Examination):
             self.law(has, f"build returned {self._times!r}; it has no method {method}")
 
     def duration_s(self, draw: int, client: IntArray, samples: FloatArray) -> FloatArray:
-        """Return the durations of some clients in a draw, checked, shape (n,)."""
         self.place = f"draw {draw}, {self.clients} clients"
         times = self.ask("duration_s", self._times.duration_s, client, draw, samples)
         return self.array("duration_s", times, client.shape).copy()

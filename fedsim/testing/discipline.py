@@ -66,8 +66,6 @@ def check_discipline(
 
 @dataclass(frozen=True)
 class _Trial:
-    """Jobs and the steps in which they come and go."""
-
     name: str
     works: Sequence[float]
     steps: Sequence[tuple[str, float]]

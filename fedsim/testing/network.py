@@ -166,7 +166,6 @@ class _Checked(Examination):
             self.law(whole, f"carried_bits of the {way} is less than {self.bits} bits at the end of the transfer")
 
     def mean(self, way: str, draws: int, rtol: float) -> None:
-        """Compare the mean of many durations with what is expected."""
         found = np.array([self._ask(self.links, way, self.client, draw) for draw in range(1, draws + 1)])
         expected = self._expected(way)
         same = np.array_equal(np.isinf(found).any(axis=0), np.isinf(expected))

@@ -130,8 +130,6 @@ def _check_aggregation(part: Examination, policy: RoundPolicy) -> None:
 
 
 class _Play(Examination):
-    """One run of a trial, which watches the policy."""
-
     def __init__(self, policy: RoundPolicy, trial: _Trial) -> None:
         super().__init__(policy)
         self.policy, self.trial = policy, trial
@@ -226,8 +224,6 @@ class _LowestIds:
 
 
 class _WorkTimes:
-    """Work that takes what the trial says."""
-
     def __init__(self, trial: _Trial) -> None:
         self._work_s, self._varies = np.array(trial.work_s), trial.varies
 

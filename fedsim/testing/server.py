@@ -243,7 +243,6 @@ class Server(Examination):
         )
 
     def _tell(self, reports: Reports) -> None:
-        """Store the server's knowledge of a report, and pass the report to the selector."""
         client, delivered = reports.client, reports.delivered
         self.last_duration_s[client[delivered]] = reports.duration_s[delivered]
         self.last_loss[client[delivered]] = reports.loss[delivered]

@@ -45,8 +45,6 @@ class Exchange:
 
 
 class Replies:
-    """Makes the replies of messages: their ClientApps run here."""
-
     def __init__(self, apps: ClientApps, foresight: Foresight) -> None:
         self._apps, self._foresight = apps, foresight
         self.in_vain = self.other_than_expected = 0

@@ -105,7 +105,6 @@ class SimulatedGrid(Grid):
 
     @property
     def runs(self) -> dict[int, int]:
-        """How often the ClientApp has run for each partition so far."""
         return dict(self._apps.runs)
 
     def serve(self, server_app: ServerApp) -> History:

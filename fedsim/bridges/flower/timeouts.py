@@ -29,7 +29,6 @@ class UntilTimeout(SynchronousPolicy):
     _timeout_s: list[float] = PrivateAttr(default_factory=lambda: [math.inf])
 
     def wait_at_most(self, timeout_s: float) -> None:
-        """Set the timeout of the coming cohort, from when it is sent."""
         self._timeout_s[0] = timeout_s
 
     @property

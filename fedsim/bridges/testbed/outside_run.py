@@ -53,8 +53,6 @@ def _copy(column: Any) -> Any:
 
 
 class Recording:
-    """The folder of one run whose cohorts come from outside."""
-
     def __init__(self, path: str | Path, scenario: Scenario, *, replace: bool) -> None:
         self._scenario = scenario
         self._folder = RunFolder(path, scenario, replace=replace, cohorts="outside")
@@ -96,8 +94,6 @@ NOTE: Final = "the cohorts came from outside, by the calls of a testbed"
 
 
 class OutsideRun:
-    """A run whose cohorts and reports come from outside."""
-
     context: ServerContext
     learner: ReportedLearner
 
@@ -236,7 +232,6 @@ class OutsideRun:
 
     @property
     def vacant(self) -> int:
-        """How many more clients an asynchronous server can have in flight."""
         return max(0, (self.concurrency or 0) - self.decisions.server.in_flight)
 
     def stated(self, call: str, argument: str, cohort: Cohort | ArrayLike, statement: Statement) -> Cohort:
@@ -284,7 +279,6 @@ class OutsideRun:
         return self._latest.get(client)
 
     def finish(self, sent_in: int, more_notes: Sequence[str] = ()) -> History:
-        """End the run, write its folder and return its history."""
         if self._history is not None:
             return self._history
         notes, closed, count = self._simulation.server.notes, self.decisions.closed, self.scenario.rounds.count

@@ -113,16 +113,12 @@ class Sessions:
 
 
 class SojournLaw(Protocol):
-    """Sojourns of clients in their two states."""
-
     def starts_on(self, client: IntArray) -> BoolArray: ...
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray: ...
 
 
 class Renewal(OnOffProcess):
-    """The availability of clients whose sojourns follow a `SojournLaw`."""
-
     def __init__(self, clients: int, law: SojournLaw, begins_s: float = 0.0) -> None:
         super().__init__(clients)
         self._law, self._begins_s = law, begins_s
