@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from fedsim.learning.data.given import dataset_of, padded
     from fedsim.learning.data.mnist import MNIST, FashionMNIST
     from fedsim.learning.data.own_files import IdxFiles
-    from fedsim.learning.data.partitions.dirichlet import DirichletPartition
-    from fedsim.learning.data.partitions.quantity_skew import QuantitySkewPartition
+    from fedsim.learning.data.partitions.by_label import DirichletPartition, QuantitySkewPartition
     from fedsim.learning.data.partitions.sizes import EqualPartition
     from fedsim.learning.drawn_samples import Drawn, SampleDraws
     from fedsim.learning.evaluation import ClientEvaluations, KnownEvaluation, PendingEvaluation
@@ -54,7 +53,8 @@ if TYPE_CHECKING:
         TrainingSetup,
     )
     from fedsim.learning.lineage.known import Keeping
-    from fedsim.learning.models.settings import CNN3, MLP, Architecture
+    from fedsim.learning.models.images import CNN3
+    from fedsim.learning.models.settings import MLP, Architecture
     from fedsim.learning.server_optimizers.adaptive import FedAdagrad, FedAdam, FedYogi
     from fedsim.learning.server_optimizers.averaging import FedAvg, FedAvgM
     from fedsim.learning.server_optimizers.contracts import ServerState

@@ -29,8 +29,7 @@ from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.lineage.asked import digest_of
 from fedsim.learning.lineage.behaviour import OF_FEDSIM, Behaviour, behaviour_of_training, trains_by_own_code
-from fedsim.learning.models.channels import NarrowModel
-from fedsim.learning.models.layout import Entry, ModelLayout
+from fedsim.learning.models.layout import Entry, ModelLayout, NarrowModel
 from fedsim.learning.models.settings import own_name
 from fedsim.learning.sizes import ExecutorUsed
 from fedsim.learning.store.contracts import Arrays, Store
@@ -44,8 +43,6 @@ _CONSTANT: Final = "constant."
 
 @dataclass(frozen=True)
 class Blueprint:
-    """Description of a model and an executor."""
-
     layout: ModelLayout
     numerics: str
     used: ExecutorUsed

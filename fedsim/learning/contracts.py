@@ -35,7 +35,7 @@ from fedsim.learning.evaluation import (
     EvaluationsOfClients,
     PendingEvaluation,
 )
-from fedsim.learning.models.channels import Widths
+from fedsim.learning.models.layout import Widths
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.sizes import Sizes, Work
 from fedsim.measurements import MOST_WORK

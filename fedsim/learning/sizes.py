@@ -6,7 +6,7 @@ from typing import Protocol, Self
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import FedsimError
-from fedsim.learning.models.channels import Widths
+from fedsim.learning.models.layout import Widths
 from fedsim.learning.models.settings import Architecture
 
 

@@ -194,16 +194,13 @@ class TimingSizes:
         return ()
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
-        """Return the samples of one pass over each client's data, times its share of the work, shape (n,)."""
         passed = (self.samples[client] if got is None else got).astype(np.float64)
         return passed if work is None else passed * work
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        """Return the wished shares, shape (n,): work without numbers has no steps."""
         return work
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        """Return a third of the samples of each client's probe, shape (n,)."""
         return probe_samples(self.samples[client], samples)
 
 

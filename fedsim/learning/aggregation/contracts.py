@@ -88,10 +88,10 @@ AGGREGATIONS: Final = Registry(
     ("combine",),
     {
         "mean": "fedsim.learning.aggregation.contracts:Mean",
-        "median": "fedsim.learning.aggregation.coordinates:Median",
-        "trimmed-mean": "fedsim.learning.aggregation.coordinates:TrimmedMean",
-        "krum": "fedsim.learning.aggregation.krum:Krum",
-        "multi-krum": "fedsim.learning.aggregation.krum:MultiKrum",
+        "median": "fedsim.learning.aggregation.robust:Median",
+        "trimmed-mean": "fedsim.learning.aggregation.robust:TrimmedMean",
+        "krum": "fedsim.learning.aggregation.robust:Krum",
+        "multi-krum": "fedsim.learning.aggregation.robust:MultiKrum",
     },
     default="mean",
 )

@@ -173,7 +173,6 @@ def read(value: Any, target_fill: float | None, noun: str) -> Dataset | Undivide
 
 
 def _users(value: Any, count: int, noun: str) -> IntArray:
-    """Return a number for each user, from 0 on, of numbers or names."""
     users = np.asarray(value)
     if users.shape != (count,) or users.dtype.kind not in "iuUO":
         raise DataError(
@@ -184,7 +183,6 @@ def _users(value: Any, count: int, noun: str) -> IntArray:
 
 
 def _is_array(value: Any) -> bool:
-    """Return whether a value is an array, a tensor, a frame or a list of samples, and no dataset of pairs."""
     return isinstance(value, list | Shaped | Framed)
 
 
@@ -258,7 +256,6 @@ def _whole(
 
 
 def _ragged(parts: Sequence[Rows]) -> bool:
-    """Return whether rows of several lengths are to be filled up."""
     return all(isinstance(rows, list) for rows in parts) and len({np.shape(row) for rows in parts for row in rows}) > 1
 
 

@@ -63,7 +63,6 @@ def is_own(part: object) -> bool:
 
 
 def name_of(part: object) -> str:
-    """Return ``"module:Name"`` of a part of the user's own."""
     part = unchecked(part)
     return part.place if isinstance(part, Foreign) else f"{type(part).__module__}:{type(part).__qualname__}"
 
@@ -217,7 +216,6 @@ def _probe(part: object) -> Iterator[object]:
 
 
 def _bytes(values: Mapping[str, Any] | Sequence[Any]) -> Iterator[bytes]:
-    """Yield the bits of numbers, arrays, and tables of them."""
     for name, value in _named(values) if isinstance(values, Mapping) else enumerate(values):
         yield str(name).encode()
         if isinstance(value, np.ndarray):

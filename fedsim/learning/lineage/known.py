@@ -70,8 +70,6 @@ _SERVER: Final = "server."
 
 
 class Known:
-    """The results of one run."""
-
     def __init__(self, store: Store, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
         # Records stay where they wait then, and no model is ever asked for.
@@ -84,7 +82,6 @@ class Known:
         """Computed models to which a reference is left, such as that of a stale update."""
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
-        """Return the records under some of these digests, also those that wait to be put."""
         waiting = {digest: self._records[digest] for digest in digests if digest in self._records}
         if len(waiting) < len(digests):
             return self._store.records([digest for digest in digests if digest not in waiting]) | waiting
@@ -96,7 +93,6 @@ class Known:
             self.flush()
 
     def flush(self) -> None:
-        """Put the records into the store that wait."""
         if self._records and not self.alone:
             with self._records_due:
                 self._store.put_records(self._records)
@@ -111,7 +107,7 @@ class Known:
             return node.before is None or self.find_state(node.before)
         if node.known:
             return True
-        arrays = self._store.arrays(node.digest)
+        arrays = self.arrays(node.digest)
         if arrays is None:
             return False
         state: ServerState | None = None
@@ -121,13 +117,11 @@ class Known:
         return True
 
     def find_state(self, state: State) -> bool:
-        """Give a state its stored value; return whether it has one."""
-        if state.value is None and (arrays := self._store.arrays(state.digest)) is not None:
+        if state.value is None and (arrays := self.arrays(state.digest)) is not None:
             state.take(arrays)
         return state.value is not None
 
     def put_if_due(self, model: Model) -> None:
-        """Put a computed model into the store, if the store is due for one or the rule names it."""
         every = self._keeping.every
         if self.alone:
             return
@@ -152,12 +146,11 @@ class Known:
                 self._store.remove_arrays(self._unwanted.popleft())
 
     def note_state(self, client: int, state: State) -> None:
-        """Note a state that goes into the store with the next model."""
         if not self.alone:
             self._states[client] = state
 
     def arrays(self, digest: str) -> Arrays | None:
-        return self._store.arrays(digest)
+        return None if self.alone else self._store.arrays(digest)
 
     def put_arrays(self, digest: str, arrays: Arrays) -> None:
         self._store.put_arrays(digest, arrays)

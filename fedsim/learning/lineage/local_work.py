@@ -22,8 +22,7 @@ from fedsim.learning.algorithms.plain import FedProx, Plain
 from fedsim.learning.executors.contracts import OptimizerState
 from fedsim.learning.lineage.asked import OWN, State, Update, of_training
 from fedsim.learning.local_training import LocalTraining
-from fedsim.learning.models.channels import NarrowModel, Widths, held
-from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.models.layout import ModelLayout, NarrowModel, Widths, held
 from fedsim.learning.schedules import SCHEDULE, ConstantRate
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer, ServerState
 from fedsim.units import BITS_PER_FLOAT32
@@ -109,7 +108,6 @@ class LocalWork:
         return difference, {OWN + name: values for name, values in memory.items()}
 
     def own_model(self, model: Vector, state: State) -> Vector:
-        """Return the model that a client uses, shape (d,)."""
         return self.algorithm.own_model(self._layout, model, _own(state.value or {}))
 
     def sum_of(
@@ -146,7 +144,6 @@ class LocalWork:
         )
 
     def rates(self, training: Update) -> FloatArray | None:
-        """Return the learning rate of each batch of a training, shape (t,); None for that of the settings."""
         if self._schedule is None:
             return None
         with of_training(training):
@@ -242,5 +239,4 @@ class GatheringSum(WeightedSum):
 
 
 def _own(state: OptimizerState | ServerState) -> Memory:
-    """Return the algorithm's part of a state, by its own names."""
     return {name.removeprefix(OWN): values for name, values in state.items() if name.startswith(OWN)}

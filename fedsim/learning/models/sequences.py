@@ -39,7 +39,6 @@ class _OfWords(Trains):
     dropout: Dropout = 0.2
 
     def _vectors(self, shape: Shape, kind: str) -> tuple["Vectors", int]:
-        """Return the layer of vectors and their width."""
         text = of_text(shape, kind)
         from fedsim.learning.models.texts import Vectors
 

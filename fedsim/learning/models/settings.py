@@ -1,5 +1,6 @@
 """The models that a scenario can name; torch is imported when one is built."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -151,9 +152,13 @@ class MLP(Trains):
     hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False), Bound(0, 2**16)] = (32, 16)
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        from fedsim.learning.models.architectures import mlp
+        from torch import nn
 
-        return mlp(math.prod(of_numbers(shape, "mlp")), classes, self.hidden)
+        widths = [math.prod(of_numbers(shape, MODELS.kind_of(self))), *self.hidden]
+        layers: list[nn.Module] = [nn.Flatten()]
+        for inputs, outputs in itertools.pairwise(widths):
+            layers += [nn.Linear(inputs, outputs), nn.ReLU(inplace=True)]
+        return nn.Sequential(*layers, nn.Linear(widths[-1], classes))
 
     def narrowed(self, ratio: float) -> ModelPart:
         return MLP(hidden=tuple(math.ceil(width * ratio) for width in self.hidden), train=self.train)
@@ -163,48 +168,10 @@ class LogisticRegression(Trains):
     """Multinomial logistic regression: one dense layer from all numbers of a sample onto the classes."""
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        from fedsim.learning.models.architectures import mlp
+        from torch import nn
 
-        return mlp(math.prod(of_numbers(shape, "logistic-regression")), classes, ())
-
-
-class CNN3(Trains):
-    """The CIFAR-10 network of the PAUSE code: three convolutions, four dense layers, batch normalisation.
-
-    Convolutions 3 x 3 without padding to 32, 64 and 128 channels, each followed by ReLU, 2 x 2 max-pooling and
-    batch normalisation; dense layers to 128, 64 and 32, each with ReLU and then batch normalisation; a dense
-    layer onto the classes. 170,474 parameters on CIFAR-10. The dropout layers that the code declares but never
-    applies are left out.
-
-    Examples
-    --------
-    >>> sum(one.numel() for one in CNN3().build((3, 32, 32), 10).parameters())
-    170474
-    >>> CNN3().build((1, 8, 8), 10)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.ScenarioError: learning.model: cnn3 needs images of at least 22 x 22 pixels, ...
-    """
-
-    def build(self, shape: Shape, classes: int) -> "nn.Module":
-        image = of_images(shape, "cnn3", 22)
-        from fedsim.learning.models.architectures import cnn3
-
-        return cnn3(image, classes)
-
-    def narrowed(self, ratio: float) -> ModelPart:
-        return NarrowCNN3(ratio=ratio, train=self.train)
-
-
-class NarrowCNN3(Trains):
-    """`CNN3` with fewer channels."""
-
-    ratio: Annotated[float, Field(gt=0, le=1)]
-
-    def build(self, shape: Shape, classes: int) -> "nn.Module":
-        from fedsim.learning.models.architectures import cnn3
-
-        return cnn3(of_images(shape, "cnn3", 22), classes, self.ratio)
+        numbers = math.prod(of_numbers(shape, MODELS.kind_of(self)))
+        return nn.Sequential(nn.Flatten(), nn.Linear(numbers, classes))
 
 
 MODELS: Final = Registry(
@@ -214,7 +181,7 @@ MODELS: Final = Registry(
     {
         "mlp": "fedsim.learning.models.settings:MLP",
         "logistic-regression": "fedsim.learning.models.settings:LogisticRegression",
-        "cnn3": "fedsim.learning.models.settings:CNN3",
+        "cnn3": "fedsim.learning.models.images:CNN3",
         "cnn5": "fedsim.learning.models.images:CNN5",
         "fedsampling-cnn": "fedsim.learning.models.images:FedSamplingCNN",
         "resnet-18": "fedsim.learning.models.images:ResNet18",

@@ -128,7 +128,6 @@ class DiskStore:
                 rmtree(path)
 
     def close(self) -> None:
-        """Close the file; the next use opens it again."""
         with self._lock:
             if self._sql is not None and self._opened_as[0] != os.getpid():
                 _OF_PARENTS.append(self._sql)  # its locks are the parent's
@@ -137,7 +136,6 @@ class DiskStore:
             self._sql = None
 
     def path(self, digest: str) -> Path:
-        """Return the file of a model that is too large for the tables."""
         return self.folder / "large" / digest[:2] / f"{digest}.safetensors"
 
     def _put(self, sql: sqlite3.Connection, digest: str, arrays: Arrays) -> None:
@@ -177,7 +175,6 @@ class DiskStore:
         return found
 
     def _removed(self, sql: sqlite3.Connection, which: str, *given: object) -> list[int]:
-        """Remove models, and return their bytes."""
         gone = sql.execute(f"DELETE FROM model WHERE {which} RETURNING digest, bytes", given).fetchall()
         for digest, _ in (one for one in gone if one[1] > _LARGE):
             self.path(digest).unlink(missing_ok=True)
@@ -264,7 +261,6 @@ def _row(digest: str, record: Record) -> tuple[str, str, bytes, int]:
 
 
 def _record(row: Sequence[Any]) -> Record | None:
-    """Return the record of a row, or None if it is damaged."""
     digest, names, numbers, crc = row
     if not isinstance(numbers, bytes) or zlib.crc32(f"{digest} {names}".encode() + numbers) != crc:
         return None

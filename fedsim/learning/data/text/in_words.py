@@ -14,7 +14,7 @@ from fedsim.arrays import BoolArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.in_files import InFiles, parted
+from fedsim.learning.data.in_files import InFiles, check_parts, parted
 
 _WIDEST: Final = 4096
 """Most numbers of a vector."""
@@ -147,20 +147,23 @@ class InWords(InFiles):
 
     def coded(
         self,
+        path: Path,
         texts: Sequence[str],
-        labels: Sequence[int],
+        labels: IntArray,
         users: Sequence[str] | None,
         train: BoolArray,
         classes: int,
         place: Path,
     ) -> Dataset:
-        """Return texts as a set, of which some are for training."""
+        """Return texts of a file as a set, of which some are for training."""
+        check_parts(path, train)
         words = [words_of(text) for text in texts]
         vocabulary = vocabulary_of((text for text, use in zip(words, train, strict=True) if use), self.vocabulary)
         files = self.vector_files(place)
         return parted(
+            path,
             encoded(words, vocabulary, self.length),
-            np.array(labels, dtype=np.int64),
+            labels,
             train,
             users,
             classes=classes,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.errors import DataError
-from fedsim.learning.data.partitions.from_file import FilePartition
+from fedsim.learning.data.partitions.natural import FilePartition
 from fedsim.streams import Streams
 
 
