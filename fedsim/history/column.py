@@ -147,7 +147,6 @@ class TableSchema:
         return replace(self, columns=(*self.columns, *own))
 
     def check(self, given: Iterable[str]) -> list[Column]:
-        """Return the columns that are not given, and may be null or have a default."""
         names = frozenset(given)
         if names == self._names:
             return []

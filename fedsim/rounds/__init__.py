@@ -39,19 +39,7 @@ if TYPE_CHECKING:
     from fedsim.rounds.server.view import Knowledge
     from fedsim.rounds.workload import Workload
 else:
-    __getattr__ = on_use(
-        __name__,
-        {
-            "EvaluationPlan": "fedsim.rounds.server.evaluations",
-            "Knowledge": "fedsim.rounds.server.view",
-            "Progress": "fedsim.rounds.server.server",
-            "Run": "fedsim.rounds.run",
-            "Server": "fedsim.rounds.server.server",
-            "ServerContext": "fedsim.rounds.server.context",
-            "StoppingCriteria": "fedsim.rounds.server.server",
-            "Workload": "fedsim.rounds.workload",
-        },
-    )
+    __getattr__ = on_use(__name__)
 
 __all__ = [
     "BACKHAULS",

@@ -66,8 +66,6 @@ def check_effect(settings: EffectSettings, *, clients: int = 8, seed: int = 0) -
 
 
 class _Trial(Examination):
-    """Some cohorts of one run with an effect."""
-
     def __init__(self, settings: EffectSettings, clients: int, seed: int) -> None:
         super().__init__(settings)
         self._clients, self._may_end = clients, settings.may_end
@@ -145,8 +143,6 @@ class _Trial(Examination):
 
 
 class _Examined(Effect):
-    """An effect whose every answer is examined."""
-
     def __init__(self, trial: Examination, effect: Effect) -> None:
         self._trial, self._effect = trial, effect
         self.phases, self.starts = effect.phases, effect.starts  # type: ignore[misc]
@@ -216,8 +212,6 @@ class _Examined(Effect):
 
 
 class _Work:
-    """Work of up to 3 s."""
-
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
         work_s: FloatArray = 1.0 + (client % 3).astype(np.float64)
         return work_s

@@ -72,7 +72,6 @@ class Episode:
         return 0.0 if accountant is None else float(np.max(accountant.spent, initial=0.0))
 
     def play(self, cohort: Cohort) -> Step:
-        """Play a round with a cohort of candidates, and go on to the next selection."""
         accuracy, before = self.accuracy, self._decisions.closed
         self._decisions.answer(cohort)
         self._advance()

@@ -53,8 +53,6 @@ def _copy(column: Any) -> Any:
 
 
 class Recording:
-    """The folder of one run whose cohorts come from outside."""
-
     def __init__(self, path: str | Path, scenario: Scenario, *, replace: bool) -> None:
         self._scenario = scenario
         self._folder = RunFolder(path, scenario, replace=replace, cohorts="outside")
@@ -96,8 +94,6 @@ NOTE: Final = "the cohorts came from outside, by the calls of a testbed"
 
 
 class OutsideRun:
-    """A run whose cohorts and reports come from outside."""
-
     context: ServerContext
     learner: ReportedLearner
 
@@ -195,7 +191,6 @@ class OutsideRun:
         return None if self._history is not None or stepping.over else stepping.asked
 
     def over(self, call: str) -> StepError:
-        """Return the error about a call when the run is over."""
         notes = [note for note in self._simulation.server.notes if note != NOTE]
         why = notes[-1] if notes else f"rounds.count = {self.scenario.rounds.count}, or another end of the scenario"
         return StepError(f"{call}: the run is over ({why}); allowed: finish")
@@ -237,11 +232,9 @@ class OutsideRun:
 
     @property
     def vacant(self) -> int:
-        """How many more clients an asynchronous server can have in flight."""
         return max(0, (self.concurrency or 0) - self.decisions.server.in_flight)
 
     def stated(self, call: str, argument: str, cohort: Cohort | ArrayLike, statement: Statement) -> Cohort:
-        """Return a cohort that may be sent now, and state what was given for it."""
         known, now = self._selected, (self.decisions.number, self.stepping.now_s)
         if known is not None and cohort is known[2] and known[:2] == now:
             checked = known[2]
@@ -286,7 +279,6 @@ class OutsideRun:
         return self._latest.get(client)
 
     def finish(self, sent_in: int, more_notes: Sequence[str] = ()) -> History:
-        """End the run, write its folder and return its history."""
         if self._history is not None:
             return self._history
         notes, closed, count = self._simulation.server.notes, self.decisions.closed, self.scenario.rounds.count

@@ -17,7 +17,6 @@ class Stated:
         self._values: dict[str, Values] = {}
 
     def put(self, client: IntArray, values: dict[str, Values]) -> None:
-        """State values for clients, in the place of what was stated before."""
         self._values = {}
         for name, value in values.items():
             if is_one(value):

@@ -82,7 +82,7 @@ class Tables(Protocol):
     recorder: Recorder
     edge: int
 
-    def add_message(self, add: Callable[..., None], number: int, asked: Any, **columns: Any) -> None:
+    def add_message(self, table: str, number: int, asked: Any, **columns: Any) -> None:
         """Add rows of messages beside participations to their table."""
         ...
 

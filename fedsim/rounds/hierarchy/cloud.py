@@ -248,7 +248,8 @@ class Cloud:
     def _record(self, number: int | None, cycle: EdgeCycle, staleness: int | None, weight: float) -> None:
         downlink_s, uplink_s = cycle.transfer_s
         downlink_bits, uplink_bits = cycle.sent_bits
-        self._rows.recorder.add_edge_participation(
+        self._rows.recorder.add_row(
+            "edge_participations",
             round=number,
             edge=cycle.edge,
             edge_rounds=cycle.rounds,

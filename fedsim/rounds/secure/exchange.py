@@ -108,7 +108,7 @@ class SecureExchange(Effect):
         plan.why_all = "secure aggregation waits for every answer; choose a wait_s"
 
         def record(asked: Any) -> None:
-            rows.add_message(rows.recorder.add_secure_steps, number, asked, step=int(step))
+            rows.add_message("secure_steps", number, asked, step=int(step))
 
         def in_vain(unanswered: int) -> str:
             return (

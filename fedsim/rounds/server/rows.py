@@ -1,6 +1,5 @@
 """The one writer of what a server's rounds leave behind: tables, the selector's reports and past rounds."""
 
-from collections.abc import Callable
 from operator import add
 from typing import Any, Final
 
@@ -52,11 +51,16 @@ class Rows:
     def dispatched(self, run: CohortRun) -> None:
         self._selected += run.cohort.client.size
 
-    def add_message(self, add: Callable[..., None], number: int, asked: Participations, **columns: Any) -> None:
+    def add_message(self, table: str, number: int, asked: Participations, **columns: Any) -> None:
         """Add rows of messages beside participations to their table."""
         own = self._of_effects(asked.plan, asked.plan.everyone)
-        spent = _spent(asked) | {name: of for name, of in own.items() if "." not in name}
-        add(round=number, edge=self.edge, **columns, **spent)
+        self.recorder.add_columns(
+            table,
+            round=number,
+            edge=self.edge,
+            **columns,
+            **_spent(asked) | {name: of for name, of in own.items() if "." not in name},
+        )
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
@@ -67,8 +71,9 @@ class Rows:
             if rows.size < run.everyone.size:
                 decided, work, part = Decided(*[column[rows] for column in run.each()]), run.work[rows], rows
                 draws = 1 if run.cohort.draws is None else draws[rows]
-            self.recorder.add_participations(
-                {
+            self.recorder.add_columns(
+                "participations",
+                **{
                     "round": run.number,
                     "edge": self.edge,
                     "draws": draws,
@@ -80,7 +85,7 @@ class Rows:
                     "served_round": decided.served_round,
                     "staleness": decided.staleness,
                     **self._of_effects(run.plan, rows),
-                }
+                },
             )
             for effect in self._recorded:
                 effect.recorded(self, run.plan, rows)
@@ -120,9 +125,9 @@ class Rows:
         for effect in self._of_round:
             values |= effect.of_round(self, number)
         if self._above is None:
-            self.recorder.add_round(values)
+            self.recorder.add_row("rounds", **values)
         else:
-            self.recorder.add_edge_round(edge=self.edge, **values)
+            self.recorder.add_row("edge_rounds", edge=self.edge, **values)
             self._above._selected += self._selected
             self._above._counts = list(map(add, self._above._counts, self._counts))
             self._above._stale_used += self._stale_used

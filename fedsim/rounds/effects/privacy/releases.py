@@ -52,7 +52,8 @@ class Releases(Effect):
         releases = [plan.releases[i] for i in places]
         epsilon = np.array([release.epsilon for release in releases])
         number = np.array([release.index for release in releases])
-        tables.recorder.add_releases(
+        tables.recorder.add_columns(
+            "releases",
             round=plan.number,
             edge=tables.edge,
             client=plan.client[places],
@@ -72,7 +73,8 @@ class Releases(Effect):
     def of_round(self, tables: Tables, number: int) -> Mapping[str, float | None]:
         """Return noise over signal and the share of clipped updates, and record the noise that the server has added."""
         for added in self._noise:
-            tables.recorder.add_releases(
+            tables.recorder.add_columns(
+                "releases",
                 round=number,
                 edge=tables.edge,
                 client=np.array([NO_VALUE]),

@@ -76,7 +76,7 @@ class Questions(Effect):
         rows, name, start_s = server.rows, server.selector.name, server.start_s
 
         def record(asked: Any) -> None:
-            rows.add_message(rows.recorder.add_probes, number, asked)
+            rows.add_message("probes", number, asked)
 
         def in_vain(unanswered: int) -> str:
             return (
