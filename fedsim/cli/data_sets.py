@@ -122,7 +122,6 @@ def _divided(
 
 
 def _write(path: Path, counts: list[list[int]]) -> None:
-    """Write the samples of each client and label that it has as CSV."""
     from fedsim.whole_files import replace_file
 
     lines = [f"{client},{label},{count}" for client, row in enumerate(counts) for label, count in enumerate(row)]

@@ -13,7 +13,7 @@ Examples
 from typing import TYPE_CHECKING
 
 from fedsim.lazy import on_use
-from fedsim.rounds.effects.contract import Effect, Limit
+from fedsim.rounds.effects.contract import Effect, Limit, Never
 from fedsim.rounds.effects.faults.settings import Faults
 from fedsim.rounds.effects.kinds import EFFECTS, EffectSettings
 from fedsim.rounds.hierarchy.backhaul import BACKHAULS
@@ -60,6 +60,7 @@ __all__ = [
     "Knowledge",
     "LateRule",
     "Limit",
+    "Never",
     "PastRounds",
     "Progress",
     "Round",

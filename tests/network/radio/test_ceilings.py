@@ -11,7 +11,7 @@ from scipy import integrate, special, stats
 from scipy.interpolate import PchipInterpolator
 
 from fedsim.network import Nakagami, NoFading, Rayleigh, Rician
-from fedsim.network.radio.rates.ceilings import mean_below_ceiling, monotone_cubic
+from fedsim.network.radio.capacity import mean_below_ceiling, monotone_cubic
 
 LAWS = {
     "rayleigh": (Rayleigh(), stats.expon()),
@@ -78,6 +78,16 @@ def test_a_client_does_not_change_the_mean_of_another():
     snr = np.geomspace(1e-3, 1e6, 50)
     alone = [mean_below_ceiling(snr[i : i + 1], 7.4, Rayleigh())[0] for i in (0, 20, 49)]
     np.testing.assert_array_equal(mean_below_ceiling(snr, 7.4, Rayleigh())[[0, 20, 49]], alone)
+
+
+def test_a_law_without_a_hash_has_the_same_mean():
+    class Listed(Rayleigh):
+        paths: list[float]
+
+    snr = np.geomspace(1e-3, 1e6, 50)
+    np.testing.assert_array_equal(
+        mean_below_ceiling(snr, 7.4, Listed(paths=[1.0])), mean_below_ceiling(snr, 7.4, Rayleigh())
+    )
 
 
 @pytest.mark.parametrize("ceiling", [301.0, 1e12])

@@ -1,13 +1,54 @@
-"""The mean of Shannon's efficiency over fading under a ceiling, ``E[min(log2(1 + snr G), c)]``."""
+"""Shannon's formula, and its mean over fading, also under a ceiling: ``E[min(log2(1 + snr G), c)]``."""
 
+import math
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray
 from fedsim.network.radio.contracts import Fading
-from fedsim.network.radio.rates.capacity import spectral_efficiency
 from fedsim.units import db_to_linear, linear_to_db
+
+_FRACTION_FROM: Final = 30.0
+_FRACTION_DEPTH: Final = 24
+
+
+def spectral_efficiency(snr: ArrayLike) -> FloatArray:
+    return np.log1p(np.asarray(snr, dtype=np.float64)) / math.log(2.0)
+
+
+def rayleigh_efficiency(snr: ArrayLike) -> FloatArray:
+    """Return the ergodic capacity of Rayleigh fading, ``e^(1/snr) E1(1/snr) / ln 2``, of the shape of snr.
+
+    It is the mean of ``log2(1 + snr * gain)`` over an exponential power gain with mean 1: Goldsmith and
+    Varaiya, "Capacity of fading channels with channel side information", IEEE Trans. Inf. Theory 43(6), 1997;
+    Alouini and Goldsmith, IEEE Trans. Veh. Technol. 48(4), 1999. Relative error below 1e-13 at any snr; 0 at 0.
+    """
+    snr = np.asarray(snr, dtype=np.float64)
+    with np.errstate(divide="ignore", over="ignore"):
+        return _scaled_exponential_integral(1.0 / snr) / math.log(2.0)
+
+
+def _scaled_exponential_integral(x: FloatArray) -> FloatArray:
+    """Return ``e^x E1(x)`` for x in (0, inf] without overflow.
+
+    From x = 30 on by the continued fraction 1/(x+1 - 1/(x+3 - 4/(x+5 - 9/(x+7 - ...)))), which converges there
+    to the last digit (Abramowitz and Stegun 5.1.22 in even form; DLMF 6.9).
+    """
+    from scipy.special import exp1
+
+    small = np.minimum(x, _FRACTION_FROM)
+    found = np.asarray(np.exp(small) * exp1(small))
+    far = x >= _FRACTION_FROM
+    beyond = x[far]
+    tail = np.zeros_like(beyond)
+    for k in range(_FRACTION_DEPTH, 0, -1):
+        tail = k * k / (beyond + (2 * k + 1) - tail)
+    found[far] = 1.0 / (beyond + 1.0 - tail)
+    return found
+
 
 _TAIL: Final = 2.0**-52
 _HALVINGS: Final = 56
@@ -31,17 +72,13 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
     """
     if ceiling > _BEYOND_REACH:
         return fading.mean_spectral_efficiency(snr)
-    least, lower, upper, most = fading.gain_quantile(np.array([_TAIL, 0.25, 0.75, 1.0 - _TAIL])).tolist()
-    if least == most:
-        return np.minimum(spectral_efficiency(snr * most), ceiling)
-    reached = np.exp2(ceiling) - 1.0
-    first_db = float(linear_to_db(reached / most))
-    last_db = min(float(linear_to_db(reached / max(least, np.finfo(np.float64).tiny))), first_db + _HIGHEST_DB)
-    apart_db = float(linear_to_db(upper / lower)) / 8.0 if 0 < lower < upper else 0.25
-    levels = min(max(8, int(np.ceil((last_db - first_db) / min(max(apart_db, 0.002), 0.25)))), _MOST_LEVELS)
-    grid_db = np.linspace(first_db, last_db, levels)
-    grid = db_to_linear(grid_db)
-    mean = _mean(grid, ceiling, reached, fading)
+    try:
+        grid_db, mean = _shared_table(ceiling, fading)
+    except TypeError:  # a law with lists among its options has no hash
+        grid_db, mean = _table(ceiling, fading)
+    if not grid_db.size:
+        return np.minimum(spectral_efficiency(snr * mean[0]), ceiling)
+    first_db, last_db = grid_db[[0, -1]]
     with np.errstate(divide="ignore"):
         level_db = np.asarray(linear_to_db(snr))
     found = np.full(level_db.shape, ceiling)
@@ -50,6 +87,24 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
         found[under] = np.minimum(fading.mean_spectral_efficiency(np.asarray(snr)[under]), ceiling)
     found[near] = monotone_cubic(grid_db, mean, level_db[near])
     return found
+
+
+def _table(ceiling: float, fading: Fading) -> tuple[FloatArray, FloatArray]:
+    """Return SNRs in dB and the means there, or the gain alone if it does not vary."""
+    least, lower, upper, most = fading.gain_quantile(np.array([_TAIL, 0.25, 0.75, 1.0 - _TAIL])).tolist()
+    if least == most:
+        return np.empty(0), np.array([most])
+    reached = np.exp2(ceiling) - 1.0
+    first_db = float(linear_to_db(reached / most))
+    last_db = min(float(linear_to_db(reached / max(least, np.finfo(np.float64).tiny))), first_db + _HIGHEST_DB)
+    apart_db = float(linear_to_db(upper / lower)) / 8.0 if 0 < lower < upper else 0.25
+    levels = min(max(8, int(np.ceil((last_db - first_db) / min(max(apart_db, 0.002), 0.25)))), _MOST_LEVELS)
+    grid_db = np.linspace(first_db, last_db, levels)
+    return grid_db, _mean(db_to_linear(grid_db), ceiling, reached, fading)
+
+
+# Runs with other seeds have the same table.
+_shared_table = lru_cache(maxsize=32)(_table)
 
 
 def _mean(snr: FloatArray, ceiling: float, reached: float, fading: Fading) -> FloatArray:
