@@ -27,16 +27,7 @@ if TYPE_CHECKING:
     from fedsim.selectors.oort.oort import Oort
     from fedsim.selectors.pause.pause import Pause
 else:
-    __getattr__ = on_use(
-        __name__,
-        {
-            "Fastest": "fedsim.selectors.baselines",
-            "FedSuv": "fedsim.selectors.fedsuv.fedsuv",
-            "Oort": "fedsim.selectors.oort.oort",
-            "OortFedScale": "fedsim.selectors.oort.fedscale",
-            "Pause": "fedsim.selectors.pause.pause",
-        },
-    )
+    __getattr__ = on_use(__name__)
 
 __all__ = [
     "SELECTORS",

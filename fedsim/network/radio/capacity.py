@@ -1,6 +1,7 @@
 """Shannon's formula, and its mean over fading, also under a ceiling: ``E[min(log2(1 + snr G), c)]``."""
 
 import math
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -71,17 +72,13 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
     """
     if ceiling > _BEYOND_REACH:
         return fading.mean_spectral_efficiency(snr)
-    least, lower, upper, most = fading.gain_quantile(np.array([_TAIL, 0.25, 0.75, 1.0 - _TAIL])).tolist()
-    if least == most:
-        return np.minimum(spectral_efficiency(snr * most), ceiling)
-    reached = np.exp2(ceiling) - 1.0
-    first_db = float(linear_to_db(reached / most))
-    last_db = min(float(linear_to_db(reached / max(least, np.finfo(np.float64).tiny))), first_db + _HIGHEST_DB)
-    apart_db = float(linear_to_db(upper / lower)) / 8.0 if 0 < lower < upper else 0.25
-    levels = min(max(8, int(np.ceil((last_db - first_db) / min(max(apart_db, 0.002), 0.25)))), _MOST_LEVELS)
-    grid_db = np.linspace(first_db, last_db, levels)
-    grid = db_to_linear(grid_db)
-    mean = _mean(grid, ceiling, reached, fading)
+    try:
+        grid_db, mean = _shared_table(ceiling, fading)
+    except TypeError:  # a law with lists among its options has no hash
+        grid_db, mean = _table(ceiling, fading)
+    if not grid_db.size:
+        return np.minimum(spectral_efficiency(snr * mean[0]), ceiling)
+    first_db, last_db = grid_db[[0, -1]]
     with np.errstate(divide="ignore"):
         level_db = np.asarray(linear_to_db(snr))
     found = np.full(level_db.shape, ceiling)
@@ -90,6 +87,24 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
         found[under] = np.minimum(fading.mean_spectral_efficiency(np.asarray(snr)[under]), ceiling)
     found[near] = monotone_cubic(grid_db, mean, level_db[near])
     return found
+
+
+def _table(ceiling: float, fading: Fading) -> tuple[FloatArray, FloatArray]:
+    """Return SNRs in dB and the means there, or the gain alone if it does not vary."""
+    least, lower, upper, most = fading.gain_quantile(np.array([_TAIL, 0.25, 0.75, 1.0 - _TAIL])).tolist()
+    if least == most:
+        return np.empty(0), np.array([most])
+    reached = np.exp2(ceiling) - 1.0
+    first_db = float(linear_to_db(reached / most))
+    last_db = min(float(linear_to_db(reached / max(least, np.finfo(np.float64).tiny))), first_db + _HIGHEST_DB)
+    apart_db = float(linear_to_db(upper / lower)) / 8.0 if 0 < lower < upper else 0.25
+    levels = min(max(8, int(np.ceil((last_db - first_db) / min(max(apart_db, 0.002), 0.25)))), _MOST_LEVELS)
+    grid_db = np.linspace(first_db, last_db, levels)
+    return grid_db, _mean(db_to_linear(grid_db), ceiling, reached, fading)
+
+
+# Runs with other seeds have the same table.
+_shared_table = lru_cache(maxsize=32)(_table)
 
 
 def _mean(snr: FloatArray, ceiling: float, reached: float, fading: Fading) -> FloatArray:

@@ -80,6 +80,16 @@ def test_a_client_does_not_change_the_mean_of_another():
     np.testing.assert_array_equal(mean_below_ceiling(snr, 7.4, Rayleigh())[[0, 20, 49]], alone)
 
 
+def test_a_law_without_a_hash_has_the_same_mean():
+    class Listed(Rayleigh):
+        paths: list[float]
+
+    snr = np.geomspace(1e-3, 1e6, 50)
+    np.testing.assert_array_equal(
+        mean_below_ceiling(snr, 7.4, Listed(paths=[1.0])), mean_below_ceiling(snr, 7.4, Rayleigh())
+    )
+
+
 @pytest.mark.parametrize("ceiling", [301.0, 1e12])
 def test_a_ceiling_beyond_all_signals_is_none(ceiling):
     snr = np.array([0.0, 1.0, 1e12])

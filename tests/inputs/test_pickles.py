@@ -5,6 +5,7 @@ import datetime
 import os
 import pickle
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.errors import DataError
+from fedsim.inputs.pickles import unpickled
 from fedsim.inputs.tables import Table
-from fedsim.traces import read_pickle
+
+
+def read_pickle(file, **bounds):
+    return unpickled(Path(file).read_bytes(), str(file), **bounds)
+
 
 scalars = (
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=20)
@@ -176,16 +182,12 @@ def test_any_bytes_give_values_or_a_refusal(tmp_path_factory, content):
     assert not callable(found)
 
 
-def test_size_and_number_of_instructions_are_bounded(tmp_path):
+def test_the_number_of_instructions_is_bounded(tmp_path):
     file = tmp_path / "large.pkl"
     file.write_bytes(pickle.dumps(list(range(1000))))
     assert len(read_pickle(file)) == 1000
-    with pytest.raises(DataError, match="it has 2760 bytes; allowed: at most 100"):
-        read_pickle(file, max_bytes=100)
     with pytest.raises(DataError, match="more than 500 instructions"):
         read_pickle(file, max_instructions=500)
-    with pytest.raises(DataError, match="cannot be read"):
-        read_pickle(tmp_path / "missing")
 
 
 def test_arrays_of_objects_in_an_npz_are_refused_unread(tmp_path):

@@ -1,25 +1,26 @@
-"""What clients declare of their data beside updates, where a selector asks for it."""
+"""Clients declare shares of labels before the first round, where a selector uses them."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Self
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
 from fedsim.learning.sizes import Sizes
 from fedsim.privacy import ExactHistograms, Privacy
 from fedsim.privacy.label_histograms import LABEL_HISTOGRAM, released_histograms
-from fedsim.selectors import SelectorInfo
+from fedsim.rounds.effects.contract import Effect, Shown
 from fedsim.streams import Streams
 
 
-@dataclass(frozen=True)
-class DeclaredLabels:
-    """The shares of labels that clients have declared before the first round, shape (K, labels)."""
+class DeclaredLabels(Effect):
+    """Shares of labels as they are declared, shape (K, labels), and what that has cost each client."""
 
-    shares: FloatArray
-    epsilon: float
+    may_end = False
+    phases: frozenset[int] = frozenset()
+
+    def __init__(self, shares: FloatArray, epsilon: float) -> None:
+        self._shares, self.epsilon = shares, epsilon
 
     @classmethod
     def of(cls, learner: Sizes, streams: Streams, privacy: Privacy | None) -> Self | None:
@@ -44,18 +45,5 @@ class DeclaredLabels:
         generators = (streams.generator("label-histogram", client) for client in range(len(counts)))
         return cls(released_histograms(part, counts, epsilon, generators), epsilon)
 
-    def columns(self) -> dict[str, Callable[[IntArray, float], FloatArray]]:
-        return {"label_histogram": lambda client, _: self.shares[client]}
-
-
-def reserved_for_sizes(selector: SelectorInfo, privacy: Privacy, rounds: int) -> float:
-    """Return the most epsilon that it costs a client to state the number of its samples, in a run."""
-    most = selector.sizes_cost * (1 if selector.sizes_paid_once else rounds)
-    total = float(privacy.budget.total)
-    if most and not most < total:
-        raise ScenarioError(
-            f"selector: {selector.name} asks for numbers of samples, and that may cost a client {most:g} epsilon "
-            f"({selector.sizes_cost:g} an answer); the budget of privacy is {total:g}; allowed: a larger budget, a "
-            "smaller epsilon, query = 'once' or anonymous = true"
-        )
-    return most
+    def shows(self) -> Mapping[str, Shown]:
+        return {"label_histogram": lambda client, _: self._shares[client]}
