@@ -1,6 +1,6 @@
 """A table of a run: its columns by the names that are asked for, and refusals that say where a cell stands."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Never, Self
 
@@ -158,12 +158,22 @@ class Table:
         )
         return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
 
+    def codes(self, name: str, labels: Sequence[str], absent: int) -> IntArray:
+        """Return the place of each row's text among some labels, and a number where there is nothing."""
+        place, there = self.labels(name)
+        known = {None: absent, **{label: code for code, label in enumerate(labels)}}
+        for number, label in enumerate(there):
+            if label not in known:
+                self.refuse_cell(name, int(np.flatnonzero(place == number)[0]), ", ".join(labels))
+        return np.array([known[label] for label in there], dtype=np.int64)[place]
+
     def texts(self, name: str) -> NDArray[Any]:
         """Return a column as texts, whatever it holds, with None where there is nothing."""
         values = self.values(name)
         if isinstance(values, np.ndarray):
             whole = values.dtype.kind == "f" and bool(np.all(values == np.rint(values)))
-            return np.array((values.astype(np.int64) if whole else values).astype(str).tolist(), dtype=object)
+            words = np.array((values.astype(np.int64) if whole else values).astype(str).tolist(), dtype=object)
+            return np.where(np.isnan(values), None, words) if values.dtype.kind == "f" else words
         return np.asarray(values.to_numpy(zero_copy_only=False))
 
     def is_numeric(self, name: str) -> bool:
