@@ -105,9 +105,9 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
         if table.find(name) is not None:
             least = 0.0 if name in (*DURATIONS, "queue_s") else -np.inf
             found[name] = table.numbers(name, SECONDS if name.endswith("_s") else NUMBER, least=least)
-    for name, labels, absent in _LABELS:
+    for name, known, absent in _LABELS:
         if table.find(name) is not None:
-            found[name] = table.codes(name, labels, absent)
+            found[name] = table.codes(name, known, absent)
     if table.find("class") is not None:
         found["class"] = table.texts("class")
     if (client := table.find(*IDS)) is not None:
