@@ -1,7 +1,8 @@
 """The mean of Shannon's efficiency over fading under a ceiling, ``E[min(log2(1 + snr G), c)]``."""
 
+from collections.abc import Hashable
 from functools import lru_cache
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
     if ceiling > _BEYOND_REACH:
         return fading.mean_spectral_efficiency(snr)
     try:
-        grid_db, mean = _shared_table(ceiling, fading)
+        grid_db, mean = _shared_table(ceiling, cast(Hashable, fading))
     except TypeError:  # a law with lists among its options has no hash
         grid_db, mean = _table(ceiling, fading)
     if not grid_db.size:
