@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from study_scripts import Column, Runs, panels, run, sizes, study_of, summary, times_to, written
 
 from fedsim import History
-from fedsim.history.accounting import wasted_shares
+from fedsim.history.accounting import spent
 
 SMOOTHED_S = 2.0  # simulated seconds that means of accuracy reach back, in curves and at the end
 COLOURS = ("#000000", "#56B4E9", "#0072B2", "#004466", "#E69F00", "#CC79A7", "#D55E00", "#009E73")
@@ -27,8 +27,8 @@ def window(history: History) -> int:
 COLUMNS: dict[str, Column] = {
     "mean round s": ("mean_round_s", ".3f", np.mean),
     "acc, last 2 s": (lambda one: one.curve(smoothing=window(one))[1][-1], ".1%", np.mean),
-    "time wasted": (lambda one: wasted_shares(one)[0], ".1%", np.mean),
-    "bits wasted": (lambda one: wasted_shares(one)[1], ".1%", np.mean),
+    "time wasted": (lambda one: spent(one).wasted_time, ".1%", np.mean),
+    "bits wasted": (lambda one: spent(one).wasted_bits, ".1%", np.mean),
     **times_to((0.8, 0.9), ".1f"),
 }
 

@@ -1,14 +1,13 @@
 """What FedSampling's question tells about the number of samples, among the clients of Fig. 6 or of another experiment.
 
-    python scenarios/fedsampling/estimates.py [EXPERIMENT] [--seeds N] [--questions N] [--data-dir DIR]
+    python scenarios/fedsampling/estimates.py [--experiment NAME] [--seeds N] [--questions N] [--data-dir DIR]
 
 prints the clients of each seed and, for the threshold M and epsilon of the experiment and for those of Fig. 6, the
 standard deviation of the estimate before its floor, how often it is below the number of clients, and how many samples a
 round draws. ``table1`` asks for the texts that its study has converted (``results.py table1 --agnews FILE``).
-A seed takes less than a minute. Experiments: table1, fig3, fig4, fig5, fig6.
+A seed takes less than a minute.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -17,19 +16,16 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedsampling_experiments import EXPERIMENTS, scenario_of
+from paper_runs.command import in_words, sizes
 from paper_runs.tables import markdown
 
 from fedsim.arrays import IntArray
 from fedsim.selectors import RandomizedResponse
 from fedsim.simulation import Simulation
 
-OF_FIG6 = [(threshold, epsilon) for threshold in (10, 100, 1000) for epsilon in (1, 3, 5)]
+PAIRS = [(300, 3), *((threshold, epsilon) for threshold in (10, 100, 1000) for epsilon in (1, 3, 5))]
 HEADS = (
-    "M",
-    "epsilon",
-    "alpha",
-    "standard deviation of N",
-    "below the number of clients",
+    *("M", "epsilon", "alpha", "standard deviation of N", "below the number of clients"),
     "samples drawn: 10, 50, 90 %",
 )
 
@@ -46,22 +42,16 @@ def row_of(size: IntArray, samples: int, threshold: int, epsilon: float, questio
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", nargs="?", choices=EXPERIMENTS, default="fig6", metavar="EXPERIMENT")
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--questions", type=int, default=400)
-    parser.add_argument("--data-dir", type=Path, default=None)
-    arguments = parser.parse_args()
-    setting = next(iter(EXPERIMENTS[arguments.experiment].settings))
-    changes = {"selector.threshold": 300, "selector.epsilon": 3.0}
-    for seed in range(arguments.seeds):
-        scenario = scenario_of(arguments.experiment, "fedsampling", setting, seed).replace(changes)
-        learner = Simulation(scenario, store=False, data_dir=arguments.data_dir, executor="sequential").context.learner
+    names = ["fig6", *(name for name in EXPERIMENTS if name != "fig6")]
+    asked = sizes(__doc__, experiment=names, seeds=1, questions=400, data_dir=None)
+    setting = next(iter(EXPERIMENTS[asked.experiment].settings))
+    for seed in range(asked.seeds):
+        scenario = scenario_of(asked.experiment, "fedsampling", setting, seed)
+        learner = Simulation(scenario, store=False, data_dir=asked.data_dir, executor="sequential").context.learner
         size, samples = learner.samples[learner.samples > 0], int(scenario.describe()["selector"]["samples"])
         print(f"seed {seed}: {size.size} clients, {size.sum()} samples, the largest {size.max()}\n")
-        rows = [row_of(size, samples, *one, arguments.questions) for one in [(300, 3), *OF_FIG6]]
-        print(markdown(HEADS, rows), end="\n\n")
+        print(markdown(HEADS, [row_of(size, samples, *one, asked.questions) for one in PAIRS]), end="\n\n")
 
 
 if __name__ == "__main__":
-    main()
+    in_words(main)

@@ -5,6 +5,7 @@ that the partition aims at. Each does one epoch in batches of 32 with the learni
 takes the plain mean of their updates (section 1 of the paper: two samples of one client count a half each).
 """
 
+import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,27 +19,16 @@ Changes = Mapping[str, Any]
 _ADAPTIVE: Final = {"learning_rate": 0.01, "tau": 0.001}
 RATIO: Final = 0.034
 """Of the naive method: about 2,048 of 60,000 samples."""
-SERVERS: Final[dict[str, Changes]] = {
-    "fedavg": {"kind": "fedavg"},
-    "fedyogi": {"kind": "fedyogi", **_ADAPTIVE},
-    "fedadagrad": {"kind": "fedadagrad", **_ADAPTIVE},
-    "fedadam": {"kind": "fedadam", **_ADAPTIVE},
-}
+_SERVERS: Final = ("FedAvg", "FedYogi", "FedAdagrad", "FedAdam")
 LABELS: Final = {
     "centralization": "centralised",
-    "fedavg": "FedAvg",
-    "fedyogi": "FedYogi",
-    "fedadagrad": "FedAdagrad",
-    "fedadam": "FedAdam",
-    **{
-        f"{name}-weighted": f"{label}, weighted"
-        for name, label in zip(SERVERS, ("FedAvg", "FedYogi", "FedAdagrad", "FedAdam"), strict=True)
-    },
+    **{one.lower(): one for one in _SERVERS},
+    **{f"{one.lower()}-weighted": f"{one}, weighted" for one in _SERVERS},
     "fixed-ratio": "naive, fixed ratio",
     "fedsampling": "FedSampling",
 }
-PLAIN: Final = ("centralization", *SERVERS, "fedsampling")
-WEIGHTED: Final = (*PLAIN[:-1], *(f"{name}-weighted" for name in SERVERS), "fixed-ratio", "fedsampling")
+WEIGHTED: Final = tuple(LABELS)
+PLAIN: Final = tuple(name for name in LABELS if "-" not in name)
 
 
 @dataclass(frozen=True)
@@ -78,91 +68,41 @@ EXPERIMENTS: Final = {
     ),
 }
 
-_NEWS: Final = {"kind": "mind", "folder": "MINDsmall_train", "glove": "glove.840B.300d.txt"}
-_USERS: Final[dict[str, Any]] = {"learning.split": "natural", "crowd.clients": 30_000}
-_TEXTS: Final[dict[str, Any]] = {
+_IMAGES: Final[dict[str, Any]] = {
     "learning.local.learning_rate": 0.05,
     "selector.samples": 2048,
     "crowd.clients": 30_000,
     "rounds.count": 600,
-    "learning.model": "text-cnn",
+    "learning.data": "fashion-mnist",
+    "learning.model": {"kind": "mlp", "hidden": [64]},
 }
-DATA: Final[dict[str, Changes]] = {
+_NEWS: Final = {"kind": "mind", "folder": "MINDsmall_train", "glove": "glove.840B.300d.txt"}
+_TEXTS: Final[dict[str, Any]] = {**_IMAGES, "learning.data": _NEWS, "learning.model": "text-cnn"}
+_NARROW: Final = {"kind": "text-attention", "embedding": 32, "heads": 4, "head_width": 16, "hidden": 64, "pooling": 32}
+"""As narrow as the Text-CNN of table1.toml."""
+_TEXT_CNN: Final[dict[str, Changes]] = {
     "here": {},
-    "here-attention": {"learning.model": "text-attention"},
-    "fashion": {
-        **_TEXTS,
-        "learning.data": "fashion-mnist",
-        "learning.model": {"kind": "mlp", "hidden": [64]},
-    },
-    "mind": {**_TEXTS, "learning.data": _NEWS},
-    "mind-attention": {**_TEXTS, "learning.data": _NEWS, "learning.model": "text-attention"},
-    "toys": {**_TEXTS, **_USERS, "learning.data": {"kind": "amazon-reviews", "name": "Toys_and_Games_5"}},
-    "beauty": {**_TEXTS, **_USERS, "learning.data": {"kind": "amazon-reviews", "name": "Beauty_5"}},
+    "mind": _TEXTS,
     **{
-        f"{name}-attention": {
-            **_TEXTS,
-            **_USERS,
-            "learning.data": {"kind": "amazon-reviews", "name": full},
-            "learning.model": "text-attention",
-        }
+        name: {**_TEXTS, "learning.split": "natural", "learning.data": {"kind": "amazon-reviews", "name": full}}
         for name, full in (("toys", "Toys_and_Games_5"), ("beauty", "Beauty_5"))
     },
+}
+DATA: Final[dict[str, Changes]] = {
+    **_TEXT_CNN,
+    **{f"{name}-attention": {**of, "learning.model": "text-attention"} for name, of in _TEXT_CNN.items()},
+    "here-attention": {"learning.model": _NARROW},
+    "fashion": _IMAGES,
     "emnist": {"learning.data": "emnist", "learning.model": "resnet-18", "crowd.clients": 2326},
 }
 """Other data than that of an experiment's file, ``"here"``: changes of the scenario."""
 
-PAPER: Final[dict[str, dict[str, tuple[float, ...]]]] = {
-    "mind-attention": {
-        "centralization": (53.73, 72.19),
-        "fedavg": (50.46, 70.74),
-        "fedyogi": (50.94, 70.29),
-        "fedadagrad": (50.99, 70.65),
-        "fedadam": (50.69, 70.83),
-        "fedsampling": (53.43, 71.98),
-    },
-    "toys-attention": {
-        "centralization": (41.86, 63.56),
-        "fedavg": (38.68, 60.30),
-        "fedyogi": (37.75, 61.44),
-        "fedadagrad": (38.06, 59.69),
-        "fedadam": (37.58, 60.59),
-        "fedsampling": (41.63, 64.03),
-    },
-    "beauty-attention": {
-        "centralization": (44.31, 62.92),
-        "fedavg": (37.82, 60.41),
-        "fedyogi": (38.10, 60.17),
-        "fedadagrad": (38.59, 59.87),
-        "fedadam": (38.44, 60.65),
-        "fedsampling": (43.47, 62.67),
-    },
-    "mind": {
-        "centralization": (51.52, 71.14),
-        "fedavg": (48.11, 69.23),
-        "fedyogi": (49.12, 68.92),
-        "fedadagrad": (48.55, 67.74),
-        "fedadam": (48.54, 68.22),
-        "fedsampling": (51.33, 71.15),
-    },
-    "toys": {
-        "centralization": (39.61, 63.71),
-        "fedavg": (35.32, 61.63),
-        "fedyogi": (35.62, 61.22),
-        "fedadagrad": (34.69, 60.63),
-        "fedadam": (35.27, 61.35),
-        "fedsampling": (40.15, 63.41),
-    },
-    "beauty": {
-        "centralization": (43.90, 62.20),
-        "fedavg": (38.44, 60.75),
-        "fedyogi": (38.77, 60.35),
-        "fedadagrad": (37.20, 60.64),
-        "fedadam": (39.09, 60.43),
-        "fedsampling": (43.04, 62.96),
-    },
-}
+PAPER: Final[dict[str, dict[str, tuple[float, float]]]] = {}
 """Macro-F1 and accuracy of Table 1 in per cent, by data and method: of Text-CNN, and of the Transformer."""
+with (HERE / "paper.csv").open(encoding="utf-8") as _file:
+    for _row in csv.DictReader(_file):
+        _numbers = float(_row["macro_f1"]), float(_row["accuracy"])
+        PAPER.setdefault(_row["data"], {})[_row["method"]] = _numbers
 
 
 def scenario_of(
@@ -178,28 +118,21 @@ def base_of(name: str, data: str = "here", values: Changes | None = None) -> Sce
 
 
 def values_of(name: str, method: str, setting: str, base: Scenario) -> dict[str, Any]:
-    """Return what a setting and a method change of an experiment's scenario."""
+    """Return what a setting and a method change: who takes part, and what the clients and the server do."""
     experiment, samples = EXPERIMENTS[name], int(base.describe()["selector"]["samples"])
-    return {**experiment.settings[setting], **_method(method, samples, max(1, round(samples / experiment.mean_size)))}
-
-
-def _method(method: str, samples: int, clients: int) -> dict[str, Any]:
-    """Return what a method changes: who takes part, and what the clients and the server do."""
+    values = dict(experiment.settings[setting])
     if method == "fedsampling":
-        return {}
+        return values
+    if method == "fixed-ratio":
+        return {**values, "selector": {"kind": "fixed-ratio", "ratio": RATIO}, "rounds.weights": "uniform"}
     if method == "centralization":
         # All samples at one client: each round is a step on K of them.
-        return {
-            "crowd.clients": 1,
-            "learning.split": "equal",
-            "learning.local.steps": 1,
-            "learning.local.batch_size": samples,
-            "selector": "all",
-        }
-    if method == "fixed-ratio":
-        return {"selector": {"kind": "fixed-ratio", "ratio": RATIO}, "rounds.weights": "uniform"}
+        one = {"crowd.clients": 1, "learning.split": "equal", "selector": "all"}
+        return {**values, **one, "learning.local.steps": 1, "learning.local.batch_size": samples}
     server, _, weighted = method.partition("-")
-    changes: dict[str, Any] = {"learning.local.batch_size": 32, "learning.server": dict(SERVERS[server])}
+    steps = {} if server == "fedavg" else _ADAPTIVE
+    values |= {"learning.local.batch_size": 32, "learning.server": {"kind": server, **steps}}
+    cohort = max(1, round(samples / experiment.mean_size))
     if weighted:
-        return {**changes, "selector": {"kind": "weighted", "cohort": clients}}
-    return {**changes, "selector": {"kind": "uniform", "cohort": clients}, "rounds.weights": "uniform"}
+        return {**values, "selector": {"kind": "weighted", "cohort": cohort}}
+    return {**values, "selector": {"kind": "uniform", "cohort": cohort}, "rounds.weights": "uniform"}

@@ -7,7 +7,6 @@ runs centralised training of Fig. 3, of 600 rounds. From round 300 on, the last 
 of ten rounds before and of ten rounds later. Five seeds take eight minutes of a processor.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedsampling_experiments import scenario_of
+from paper_runs.command import in_words, sizes
 from paper_runs.tables import markdown, with_deviation
 
 from fedsim import simulate
@@ -38,17 +38,13 @@ class LongerSteps(Schedule):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--data-dir", type=Path, default=None)
-    arguments = parser.parse_args()
-    rows = []
+    asked, rows = sizes(__doc__, seeds=5, data_dir=None), []
     for length in (1, 5, 10):
         found = []
-        for seed in range(arguments.seeds):
+        for seed in range(asked.seeds):
             changes = {"learning.local.schedule": LongerSteps(rounds=length)}
             scenario = scenario_of("fig3", "centralization", "all", seed, values=changes)
-            history = simulate(scenario, store=False, data_dir=arguments.data_dir, executor="sequential")
+            history = simulate(scenario, store=False, data_dir=asked.data_dir, executor="sequential")
             at = history.column("evaluations", "round")
             after = np.flatnonzero((at > FROM) & (at % EVERY == 0) & (at < at[-1]))
             found.append(100.0 * history.column("evaluations", "accuracy")[after[:, None] + np.array([-1, 0, 1])])
@@ -58,4 +54,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    in_words(main)

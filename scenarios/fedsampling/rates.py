@@ -1,27 +1,26 @@
-"""Which method of Fig. 3 is best, if each has the rate that is best for it on a validation set, as in the paper.
+"""Which method is best, if each has the rate that is best for it on a validation set, as in the paper.
 
-    python scenarios/fedsampling/rates.py [--scale 0.1] [--seeds N] [--methods NAME ...] [--data-dir DIR] [--store DIR]
+    python scenarios/fedsampling/rates.py [--experiment fig3|fig5] [--scale 0.1] [--seeds N] [--methods NAME ...]
 
 The last 10,000 training samples are the validation set. Local steps have each of four rates, steps of an adaptive
 server each of three. Every method is then run with its rate on all training samples, and judged on the test set. A
-tenth of the rounds takes about five minutes of a processor for seed 0, all rounds ten times as long.
+tenth of the rounds of Fig. 3 takes five minutes of a processor for a method with 1,000 clients a round.
 """
 
-import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedsampling_experiments import LABELS, scenario_of
+from paper_runs.command import in_words, sizes
+from paper_runs.runs import scaled
 from paper_runs.tables import markdown, with_deviation
 
-from fedsim import Scenario, sweep
-from fedsim.history import History
+from fedsim import sweep
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.data.mnist import FashionMNIST
 
@@ -41,55 +40,51 @@ class WithValidation(FashionMNIST):
 
     def load(self, data_dir: Path | None = None) -> Dataset:
         found = super().load(data_dir)
-        kept, held = slice(None, -HELD_OUT), slice(-HELD_OUT, None)
-        return replace(
-            found,
-            train_x=found.train_x[kept],
-            train_y=found.train_y[kept],
-            test_x=found.train_x[held],
-            test_y=found.train_y[held],
-        )
-
-
-def accuracy(history: History) -> float:
-    """Return the mean of the last evaluations in per cent."""
-    return 100.0 * float(history.column("evaluations", "accuracy")[-LAST:].mean())
+        x, y = found.train_x, found.train_y
+        held = {"test_x": x[-HELD_OUT:], "test_y": y[-HELD_OUT:]}
+        return replace(found, train_x=x[:-HELD_OUT], train_y=y[:-HELD_OUT], **held)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--methods", nargs="+", choices=RATES, default=list(RATES), metavar="NAME")
-    parser.add_argument("--executor", default="stacked")
-    parser.add_argument("--out", type=Path, default=Path("runs/fedsampling_rates"))
-    parser.add_argument("--data-dir", type=Path)
-    parser.add_argument("--store", type=Path)
-    asked = parser.parse_args()
-    options: dict[str, Any] = {"jobs": 1, "data_dir": asked.data_dir, "store": asked.store, "executor": asked.executor}
-
-    def runs(base: Scenario, name: str, path: str, rates: tuple[float, ...]) -> list[float]:
-        base = base.replace({"rounds.count": max(10 * LAST, round(asked.scale * base.rounds.count))})
-        study = sweep(base, {path: list(rates)}, seeds=asked.seeds, name=name, out=asked.out / name, **options)
-        if study.failures:
-            raise SystemExit(f"{name}: {study.failures}")
-        found = {
-            variant: [accuracy(study[variant, seed]) for seed in study.study.seeds] for variant in study.study.arms
-        }
-        return [one for of in found.values() for one in ([float(np.mean(of))] if len(rates) > 1 else of)]
-
+    asked = sizes(
+        __doc__,
+        experiment=["fig3", "fig5"],
+        scale=1.0,
+        seeds=1,
+        methods=tuple(RATES),
+        executor="stacked",
+        data_dir=None,
+        store=None,
+        out=Path("runs/fedsampling_rates"),
+    )
     rows = []
     for method in asked.methods:
         path, rates = RATES[method]
-        base = scenario_of("fig3", method, "all", 0)
-        on_validation = runs(base.replace({"learning.data": WithValidation()}), f"{method}-validation", path, rates)
-        best = int(np.argmax(np.nan_to_num(on_validation)))
-        test = runs(base, f"{method}-test", path, rates[best : best + 1])
-        tried = ", ".join(f"{rate:g}: {one:.2f}" for rate, one in zip(rates, on_validation, strict=True))
-        rows.append([LABELS[method], tried, f"{rates[best]:g}", with_deviation(test, 2)])
+        base = scaled(scenario_of(asked.experiment, method, "all", 0), asked.scale)
+        found = []
+        for part, data in (("validation", {"learning.data": WithValidation()}), ("test", {})):
+            study = sweep(
+                base.replace(data),
+                {path: list(rates)},
+                seeds=asked.seeds,
+                out=asked.out / f"{asked.experiment}-{method}-{part}",
+                jobs=1,
+                store=asked.store,
+                data_dir=asked.data_dir,
+                executor=asked.executor,
+            )
+            if study.failures:
+                raise SystemExit(f"{method}: {study.failures}")
+            accuracy = {key: 100.0 * study[key].column("evaluations", "accuracy")[-LAST:].mean() for key in study}
+            found.append([[accuracy[arm, seed] for seed in study.study.seeds] for arm in study.study.arms])
+            if part == "validation":
+                means = np.nan_to_num([np.mean(of) for of in found[0]])
+                tried = ", ".join(f"{rate:g}: {one:.2f}" for rate, one in zip(rates, means, strict=True))
+                rates = (rates[int(np.argmax(means))],)
+        rows.append([LABELS[method], tried, f"{rates[0]:g}", with_deviation(found[1][0], 2)])
         print(" | ".join(rows[-1]), flush=True)
     print(markdown(("method", "validation accuracy % by rate", "chosen", "test accuracy %"), rows))
 
 
 if __name__ == "__main__":
-    main()
+    in_words(main)

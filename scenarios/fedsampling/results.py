@@ -9,8 +9,10 @@ about ten minutes.
 """
 
 import argparse
+import json
+import math
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,45 +23,57 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from agnews import converted
 from fedsampling_experiments import DATA, EXPERIMENTS, LABELS, PAPER, Experiment, base_of, values_of
 from paper_runs.command import changes, engine, in_words, options, publish
-from paper_runs.curves import Panel, draw
+from paper_runs.curves import Panel, draw, written
 from paper_runs.runs import run_methods, scaled
-from paper_runs.tables import markdown, with_deviation
-from run_numbers import RunNumbers, note, noted
+from paper_runs.tables import markdown, with_deviation, write
 
-from fedsim.history import History, save
+from fedsim.history import History
 from fedsim.learning import data_folder
+from fedsim.studies.running.records import INDEX
 
-Found = Mapping[str, Mapping[str, Sequence[RunNumbers]]]
-"""Numbers of runs by setting and method."""
+LAST = 5
+"""Evaluations whose mean is the accuracy at the end."""
 BARS_APART = 0.015
 """Distance between the deviations of two lines, as a share of the x axis."""
-HEADS = (
-    *("setting", "method", "macro-F1 at the end %", "the paper's macro-F1", "accuracy at the end %", "the paper's"),
-    *("rounds to the target", "samples a round", "clients that train", "simulated s a round", "Mbit up a round"),
-    *("seeds", "processor s"),
-)
+F1, ACCURACY, SECONDS = "macro-F1 at the end %", "accuracy at the end %", "processor s"
+DIGITS = {
+    F1: 2,
+    ACCURACY: 2,
+    "rounds to the target": 0,
+    "samples a round": 0,
+    "clients that train": 0,
+    "simulated s a round": 2,
+    "Mbit up a round": 1,
+}
+"""Columns, and the digits of each."""
+HEADS = ("setting", "method", F1, "the paper's macro-F1", ACCURACY, "the paper's", *list(DIGITS)[2:], "seeds", SECONDS)
+Numbers = Mapping[str, float]
 
 
-def row_of(
-    setting: str, method: str, numbers: Sequence[RunNumbers], paper: Mapping[str, tuple[float, ...]]
-) -> list[str]:
+def numbers_of(history: History, target: float, cpu_s: float) -> Numbers:
+    """Return the columns of a run."""
+    rounds, work_s = history.rounds.num_rows, history.column("participations", "compute_s")
+    accuracy = history.column("evaluations", "accuracy")
+    reached = history.column("evaluations", "round")[accuracy >= target]
+    found = (
+        100.0 * history.metric("macro-f1")[-LAST:].mean(),
+        100.0 * accuracy[-LAST:].mean(),
+        reached[0] if reached.size else math.inf,
+        work_s.sum() * 1000.0 / rounds,
+        (work_s > 0).sum() / rounds,
+        history.column("rounds", "duration_s").mean(),
+        history.column("participations", "uplink_bits").sum() / rounds / 1e6,
+        cpu_s,
+    )
+    return dict(zip((*DIGITS, SECONDS), map(float, found), strict=True))
+
+
+def row_of(setting: str, method: str, numbers: Sequence[Numbers], paper: Mapping[str, tuple[float, ...]]) -> list[str]:
     """Return the row of a method; a cell is a mean over seeds, with a standard deviation."""
-    reached = [np.inf if one.rounds_to_target is None else one.rounds_to_target for one in numbers]
-    return [
-        setting,
-        LABELS[method],
-        with_deviation([one.macro_f1 for one in numbers], 2),
-        f"{paper[method][0]:.2f}" if method in paper else "-",
-        with_deviation([one.accuracy for one in numbers], 2),
-        f"{paper[method][1]:.2f}" if method in paper else "-",
-        with_deviation(reached, 0),
-        with_deviation([one.samples for one in numbers], 0),
-        with_deviation([one.clients for one in numbers], 0),
-        with_deviation([one.duration_s for one in numbers], 2),
-        with_deviation([one.sent_mbit for one in numbers], 1),
-        str(len(numbers)),
-        f"{sum(one.cpu_s for one in numbers):.0f}",
-    ]
+    f1, accuracy, *rest = (with_deviation([one[name] for one in numbers], digits) for name, digits in DIGITS.items())
+    theirs = [f"{one:.2f}" for one in paper[method]] if method in paper else ["-", "-"]
+    spent_s = f"{sum(one[SECONDS] for one in numbers):.0f}"
+    return [setting, LABELS[method], f1, theirs[0], accuracy, theirs[1], *rest, str(len(numbers)), spent_s]
 
 
 def figure_of(experiment: Experiment, accuracy: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
@@ -71,25 +85,17 @@ def figure_of(experiment: Experiment, accuracy: Mapping[str, Mapping[str, Sequen
     axes = figure.add_subplot()
     if experiment.drawn == "bars":
         (of_method,) = accuracy.values()
-        means = {LABELS[method]: values for method, values in of_method.items()}
-        axes.bar(
-            list(means), [np.mean(one) for one in means.values()], yerr=[_deviation(one) for one in means.values()]
-        )
+        means, deviations = zip(*(_mean_and_deviation(values) for values in of_method.values()), strict=True)
+        axes.bar([LABELS[method] for method in of_method], means, yerr=deviations)
         axes.tick_params("x", rotation=60)
     else:
         lines = lines_of(accuracy)
         settings = sorted({x for points in lines.values() for x in points})
         apart = BARS_APART * (settings[-1] - settings[0])
         for number, (name, points) in enumerate(lines.items()):
-            at = sorted(points)
-            axes.errorbar(
-                [x + (number - (len(lines) - 1) / 2) * apart for x in at],
-                [np.mean(points[x]) for x in at],
-                [_deviation(points[x]) for x in at],
-                marker="o",
-                capsize=3,
-                label=name,
-            )
+            means, deviations = zip(*(_mean_and_deviation(points[x]) for x in sorted(points)), strict=True)
+            at = [x + (number - (len(lines) - 1) / 2) * apart for x in sorted(points)]
+            axes.errorbar(at, means, deviations, marker="o", capsize=3, label=name)
         axes.set_xticks(settings)
         axes.set_xlabel(experiment.axis)
         figure.legend(loc="outside right center", fontsize=8, frameon=False)
@@ -111,37 +117,12 @@ def lines_of(accuracy: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str,
     return lines
 
 
-def _deviation(values: Sequence[float]) -> float:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
-def report(name: str, found: Found, curves: Mapping[str, Sequence[History]], asked: argparse.Namespace) -> str:
-    """Draw the figure of an experiment and return its table."""
-    experiment = EXPERIMENTS[name]
-    paper = PAPER.get(asked.data.replace("here", "mind"), {}) if name == "table1" else {}
-    if experiment.drawn == "curves":
-        target = base_of(name, asked.data, changes(asked)).results.target_accuracy
-        figure = draw(
-            {LABELS[method]: of for method, of in curves.items()},
-            Panel("round", "accuracy", 1, ("round", "test accuracy"), target=target),
-        )
-    else:
-        accuracy = {
-            setting: {method: [one.accuracy for one in numbers] for method, numbers in of.items()}
-            for setting, of in found.items()
-        }
-        figure = figure_of(experiment, accuracy)
-    stand_in = experiment.stand_in if asked.data.startswith("here") else asked.data
-    figure.suptitle(f"FedSampling, {experiment.title} ({stand_in})", fontsize=9)
-    file = asked.out / f"{name}-{asked.data}.png"
-    save(figure, file)
-    print(file)
-    rows = [row_of(setting, method, of, paper) for setting, runs in found.items() for method, of in runs.items()]
-    return markdown(HEADS, rows)
-
-
-def run(name: str, asked: argparse.Namespace) -> tuple[Found, Mapping[str, Sequence[History]], Collection[str]]:
-    """Run what has not ended, seed by seed; return all numbers, histories of curves, and why runs are missing."""
+def report(name: str, asked: argparse.Namespace) -> list[str]:
+    """Run what has not ended of an experiment, seed by seed, draw its figure, and return its part of the page."""
     experiment = EXPERIMENTS[name]
     base = scaled(base_of(name, asked.data, changes(asked)), asked.scale)
     arms = {
@@ -150,33 +131,51 @@ def run(name: str, asked: argparse.Namespace) -> tuple[Found, Mapping[str, Seque
         for method in experiment.methods
         if method in asked.methods
     }
-    found: dict[str, dict[str, list[RunNumbers]]] = {}
+    found: dict[str, dict[str, list[Numbers]]] = {}
     curves: dict[str, list[History]] = {}
     missing = set[str]()
     drawn = experiment.drawn == "curves"
     for seed in range(asked.seeds):
         folder = asked.out / "runs" / f"{name}-{asked.data}-seed-{seed}"
         digests = {arm: base.replace({"seed": seed, **of}).digest() for arm, of in arms.items()}
-        numbers = noted(folder)
+        file = folder / "numbers.json"
+        numbers = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         todo = {arm: of for arm, of in arms.items() if drawn or digests[arm] not in numbers}
         if todo:
             ended = run_methods(base, todo, [seed], folder, engine(asked))
             missing |= set(ended.told())
             for arm, (history,) in ended.runs.items():
-                numbers[digests[arm]] = RunNumbers.of(history, base.results.target_accuracy, ended.cpu_s[arm])
+                numbers[digests[arm]] = numbers_of(history, base.results.target_accuracy, ended.cpu_s[arm])
                 if drawn:
-                    curves.setdefault(arm.partition(" ")[2], []).append(history)
+                    curves.setdefault(LABELS[arm.partition(" ")[2]], []).append(history)
             if asked.thin and not drawn:
-                note(folder, numbers)
-        for arm, digest in digests.items():
+                write(json.dumps(numbers, indent=1), file)
+                for table in (INDEX, "tables.arrows"):
+                    (folder / table).unlink(missing_ok=True)
+        for arm in (arm for arm, digest in digests.items() if digest in numbers):
             setting, _, method = arm.partition(" ")
-            if digest in numbers:
-                found.setdefault(setting, {}).setdefault(method, []).append(numbers[digest])
-    return found, curves, missing
+            found.setdefault(setting, {}).setdefault(method, []).append(numbers[digests[arm]])
+    lines = [f"### {experiment.title}\n", *sorted(missing)]
+    if not found:
+        return lines
+    if drawn:
+        target = base.results.target_accuracy
+        figure = draw(curves, Panel("round", "accuracy", 1, ("round", "test accuracy"), target=target))
+    else:
+        accuracy = {
+            at: {of: [one[ACCURACY] for one in some] for of, some in runs.items()} for at, runs in found.items()
+        }
+        figure = figure_of(experiment, accuracy)
+    stand_in = experiment.stand_in if asked.data.startswith("here") else asked.data
+    figure.suptitle(f"FedSampling, {experiment.title} ({stand_in})", fontsize=9)
+    written(figure, asked.out / f"{name}-{asked.data}.png")
+    paper = PAPER.get(asked.data.replace("here", "mind"), {}) if name == "table1" else {}
+    rows = [row_of(setting, method, of, paper) for setting, runs in found.items() for method, of in runs.items()]
+    return [*lines, f"{base.rounds.count} rounds.\n", markdown(HEADS, rows)]
 
 
 def main() -> None:
-    parser = options(__doc__ or "", "runs/fedsampling", LABELS)
+    parser = options(__doc__, "runs/fedsampling", LABELS)
     parser.set_defaults(executor="stacked")  # most clients do one step, on one sample
     parser.add_argument("experiments", nargs="+", choices=EXPERIMENTS, metavar="EXPERIMENT")
     parser.add_argument("--data", choices=DATA, default="here", help="other data than those of the experiment's file")
@@ -185,14 +184,9 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.agnews is not None:
         converted(asked.agnews, data_folder(asked.data_dir))
-    parts = []
-    for name in asked.experiments:
-        found, curves, missing = run(name, asked)
-        parts += [f"### {EXPERIMENTS[name].title}\n", *sorted(missing)]
-        if found:
-            rounds = scaled(base_of(name, asked.data, changes(asked)), asked.scale).rounds.count
-            parts += [f"{rounds} rounds.\n", report(name, found, curves, asked)]
-    publish("scenarios/fedsampling/results.py", parts, asked)
+    publish(
+        "scenarios/fedsampling/results.py", [one for name in asked.experiments for one in report(name, asked)], asked
+    )
 
 
 if __name__ == "__main__":

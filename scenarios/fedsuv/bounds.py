@@ -9,19 +9,22 @@ not deliver counts as a utility of 0, since the proof of Theorem 5.4 has an obse
 It takes about two minutes of a processor.
 """
 
-import argparse
 import math
 from typing import NamedTuple
 
 import numpy as np
-from fig6_world import Array, Crowd, area, make_crowd, play_rounds
+from fig6_world import Crowd, area, make_crowd, play_rounds
+from paper_runs.command import in_words, sizes
+from paper_runs.tables import markdown
 from scipy.spatial.distance import cdist
 
+from fedsim.arrays import FloatArray
 from fedsim.selectors import FedSuv
 
 COHORT = 20
 NOISE = 0.1
 LENGTH_SCALE = 0.5
+HEADS = ("T", "w_T, largest", "bound (15)", "twice the bound", "summed regret (5.3)", "bound (16)")
 MARKS = (1, 10, 50, 100, 200, 400)
 
 
@@ -50,7 +53,7 @@ class Constants(NamedTuple):
         return 4.0 * COHORT * self.total / gap**2
 
 
-def greedy_gain(features: Array, rounds: int) -> Array:
+def greedy_gain(features: FloatArray, rounds: int) -> FloatArray:
     """Return bounds of gamma_T for T = 1, 2, ...: the greedy information gain over 1 - 1 / e."""
     variance, factor = np.ones(len(features)), np.zeros((0, len(features)))
     gain = np.zeros(rounds)
@@ -74,24 +77,16 @@ def least_gap(crowd: Crowd) -> float:
 class Measured(NamedTuple):
     """Of one run: w_t and the summed regret after each round; clients that (13) names, and how many of them left X."""
 
-    width: Array
-    regret: Array
+    width: FloatArray
+    regret: FloatArray
     named: int
     eliminated: int
 
 
 def measure(crowd: Crowd, rounds: int, seed: int, delta: float, rho: float) -> Measured:
     """Play FedSUV and hold (13) against its set X in every round in which it eliminates."""
-    selector = FedSuv(
-        COHORT,
-        delta=delta,
-        rho=rho,
-        utility_scale=1.0,
-        scaling="none",
-        noise=NOISE,
-        length_scale=LENGTH_SCALE,
-        fit="none",
-    )
+    unfitted = {"scaling": "none", "noise": NOISE, "length_scale": LENGTH_SCALE, "fit": "none"}
+    selector = FedSuv(COHORT, delta=delta, rho=rho, utility_scale=1.0, **unfitted)
     alpha, gram, response = 1.0 + math.sqrt(math.log(4.0 / delta) / 2.0), np.eye(2), np.zeros(2)
     before, width, regret = np.arange(crowd.validity.size), np.zeros(rounds), np.zeros(rounds)
     best, named, eliminated = area(crowd.validity, crowd.utility), 0, 0
@@ -115,29 +110,31 @@ def measure(crowd: Crowd, rounds: int, seed: int, delta: float, rho: float) -> M
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clients", type=int, default=2500)
-    parser.add_argument("--rounds", type=int, default=400)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--delta", type=float, default=0.1)
-    asked = parser.parse_args()
+    asked = sizes(__doc__, clients=2500, rounds=400, seeds=5, delta=0.1)
     crowd = make_crowd(asked.clients, "grid", "means", 0)
     gamma = greedy_gain(crowd.features, asked.rounds)
     gap, alpha = least_gap(crowd), 1.0 + math.sqrt(math.log(4.0 / asked.delta) / 2.0)
     found = [measure(crowd, asked.rounds, seed, asked.delta, rho=0.4) for seed in range(asked.seeds)]
-    print("| T | w_T, largest | bound (15) | twice the bound | summed regret (5.3) | bound (16) |\n" + "|---" * 6 + "|")
+    rows = []
     for mark in (mark for mark in MARKS if mark <= asked.rounds):
         beta = 2.0 * math.log(asked.clients * (math.pi * mark) ** 2 / (3.0 * asked.delta))
         bound = Constants(alpha, beta, float(gamma[mark - 1]), mark)
         width = max(run.width[mark - 1] for run in found)
         regret = max(np.mean([run.regret[mark - 1] for run in found]), 0.0)
-        cells = f"{width:.2f} | {bound.width:.2f} | {2 * bound.width:.2f} | {regret:.2f} | {bound.regret(gap):.3g}"
-        print(f"| {mark} | {cells} |")
+        cells = (
+            f"{width:.2f}",
+            f"{bound.width:.2f}",
+            f"{2 * bound.width:.2f}",
+            f"{regret:.2f}",
+            f"{bound.regret(gap):.3g}",
+        )
+        rows.append([str(mark), *cells])
+    print(markdown(HEADS, rows))
     # With the paper's rho of 0.4 elimination ends before (13) holds for any client.
     ever = [measure(crowd, asked.rounds, seed, asked.delta, rho=1.0) for seed in range(asked.seeds)]
     named, eliminated = sum(run.named for run in ever), sum(run.eliminated for run in ever)
-    print(f"\nTheorem 5.1, rho = 1: (13) names {named} clients of X, of which {eliminated} leave it in that round")
+    print(f"Theorem 5.1, rho = 1: (13) names {named} clients of X, of which {eliminated} leave it in that round")
 
 
 if __name__ == "__main__":
-    main()
+    in_words(main)

@@ -1,7 +1,8 @@
 """FedSUV's five tasks, its methods, and what Tables 2 and 3 of the paper report."""
 
+import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -31,41 +32,20 @@ SERVERS: Final[dict[Aggregation, dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Task:
-    """A row of Table 1."""
+    """A row of Table 1: rounds to the target and accuracy at the end, by aggregation."""
 
     title: str
-    rounds: Mapping[Aggregation, tuple[int, ...]]
-    accuracy: Mapping[Aggregation, tuple[float, ...]]
+    rounds: Mapping[str, list[int]] = field(default_factory=lambda: {name: [] for name in SERVERS})
+    accuracy: Mapping[str, list[float]] = field(default_factory=lambda: {name: [] for name in SERVERS})
 
 
-TASKS: Final = {
-    "cifar10_resnet18": Task(
-        "ResNet-18 on CIFAR-10",
-        {"averaging": (500, 580, 660, 550, 430), "yogi": (380, 290, 160, 290, 130)},
-        {"averaging": (47.82, 48.69, 46.69, 48.05, 49.22), "yogi": (54.96, 55.19, 59.51, 54.80, 60.82)},
-    ),
-    "cifar10_mobilenet": Task(
-        "MobileNetV2 on CIFAR-10",
-        {"averaging": (880, 500, 440, 410, 390), "yogi": (310, 430, 300, 270, 170)},
-        {"averaging": (28.50, 30.90, 31.01, 31.12, 33.94), "yogi": (36.73, 35.25, 35.75, 36.06, 39.43)},
-    ),
-    "cifar100_shufflenet": Task(
-        "ShuffleNetV2 on CIFAR-100",
-        {"averaging": (460, 220, 510, 320, 130), "yogi": (240, 320, 330, 220, 170)},
-        {"averaging": (18.99, 24.75, 19.32, 22.00, 24.79), "yogi": (22.42, 19.13, 22.49, 22.08, 23.51)},
-    ),
-    "femnist_resnet18": Task(
-        "ResNet-18 on FEMNIST",
-        {"averaging": (200, 210, 270, 240, 200), "yogi": (1000, 600, 720, 590, 570)},
-        {"averaging": (77.23, 76.06, 76.70, 77.66, 78.04), "yogi": (68.87, 72.87, 71.27, 73.60, 73.01)},
-    ),
-    "speech_resnet34": Task(
-        "ResNet-34 on Speech Commands",
-        {"averaging": (570, 500, 320, 310, 270), "yogi": (600, 530, 720, 570, 450)},
-        {"averaging": (56.88, 60.19, 60.12, 58.88, 60.28), "yogi": (55.71, 53.64, 54.14, 54.90, 56.00)},
-    ),
-}
+TASKS: Final[dict[str, Task]] = {}
 """Tasks by the name of their file; numbers in the order of `REPORTED`."""
+with (HERE / "paper.csv").open(encoding="utf-8") as _file:
+    for _row in csv.DictReader(_file):
+        _task = TASKS.setdefault(_row["task"], Task(_row["title"]))
+        _task.rounds[_row["aggregation"]].append(int(_row["rounds"]))
+        _task.accuracy[_row["aggregation"]].append(float(_row["accuracy"]))
 
 
 def reported(method: str) -> int:

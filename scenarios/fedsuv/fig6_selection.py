@@ -10,7 +10,7 @@ as its section 4.2 names; ``--features means`` gives the two expectations instea
 A seed takes half a minute of a processor, and the coverage of Theorem 5.3 (100 runs for each of five deltas) 15 more.
 """
 
-import argparse
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +18,10 @@ import numpy as np
 from fig6_world import Crowd, Played, distance_to_front, make_crowd, play
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
+from paper_runs.command import in_words, sizes
+from paper_runs.curves import written
+from paper_runs.tables import markdown
 
-from fedsim.history import save
 from fedsim.selectors import FedSuv, Oort, OortFedScale, Selector, Uniform
 
 COHORT = 20  # section 6.1
@@ -34,36 +36,42 @@ SELECTORS: dict[str, Callable[[], Selector]] = {
     "Oort, FedScale": lambda: OortFedScale(COHORT),
     "uniform": lambda: Uniform(COHORT),
 }
+HEADS = (
+    *("method", "first 100, v<0.4", "rounds in X, v<0.4", "v>=0.4", "picks v<0.4", f"picks within {NEAR:g}"),
+    *("delivered", "mean v u", "regret (5.3)", "regret (OPT)"),
+)
 SHOWN = ("FedSUV", "Oort", "uniform")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clients", type=int, default=2500)
-    parser.add_argument("--rounds", type=int, default=400)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--coverage-runs", type=int, default=100)
-    parser.add_argument("--coverage-rounds", type=int, default=100)
-    parser.add_argument("--layout", choices=["grid", "random"], default="grid")
-    parser.add_argument("--features", choices=["means", "mixed", "none"], default="mixed")
-    parser.add_argument("--out", type=Path, default=Path("runs/fedsuv_fig6"))
-    arguments = parser.parse_args()
-
-    crowds = [
-        make_crowd(arguments.clients, arguments.layout, arguments.features, seed) for seed in range(arguments.seeds)
-    ]
+    asked = sizes(
+        __doc__,
+        clients=2500,
+        rounds=400,
+        seeds=10,
+        coverage_runs=100,
+        coverage_rounds=100,
+        layout=["grid", "random"],
+        features=["mixed", "means", "none"],
+        out=Path("runs/fedsuv_fig6"),
+    )
+    crowds = [make_crowd(asked.clients, asked.layout, asked.features, seed) for seed in range(asked.seeds)]
     found = {
-        name: [play(make(), crowd, arguments.rounds, seed) for seed, crowd in enumerate(crowds)]
+        name: [play(make(), crowd, asked.rounds, seed) for seed, crowd in enumerate(crowds)]
         for name, make in SELECTORS.items()
     }
-    print_table(found, crowds)
-    print_coverage({delta: coverage(delta, arguments) for delta in DELTAS}, arguments.coverage_runs)
-    for name, figure in {
-        "heatmaps": heat_maps({name: found[name][0] for name in SHOWN}, crowds[0]),
-        "regret": regrets(found),
-    }.items():
-        save(figure, arguments.out / f"{name}.png")
-        print(arguments.out / f"{name}.png")
+    rows = []
+    for name, runs in found.items():
+        values = np.array([measures(played, crowd) for played, crowd in zip(runs, crowds, strict=True)])
+        cells = (f"{mean:.3g} +- {std:.2g}" for mean, std in zip(values.mean(0), values.std(0), strict=True))
+        rows.append([name, *cells])
+    print(markdown(HEADS, rows))
+    print(f"Theorem 5.3 over {asked.coverage_runs} runs: share in which every rectangle holds in every round\n")
+    shares = [[f"{one:.3f}" for one in (1 - delta, *coverage(delta, asked))] for delta in DELTAS]
+    rows = [[f"{delta:g}", *cells] for delta, cells in zip(DELTAS, shares, strict=True)]
+    print(markdown(("delta", "promised", "measured", "validity", "utility"), rows))
+    written(heat_maps({name: found[name][0] for name in SHOWN}, crowds[0]), asked.out / "heatmaps.png")
+    written(regrets(found), asked.out / "regret.png")
 
 
 def measures(played: Played, crowd: Crowd) -> list[float]:
@@ -85,49 +93,22 @@ def measures(played: Played, crowd: Crowd) -> list[float]:
     ]
 
 
-def print_table(found: dict[str, list[Played]], crowds: list[Crowd]) -> None:
-    """Print means over the seeds, with the standard deviation from seed to seed."""
-    titles = (
-        "first 100, v<0.4",
-        "rounds in X, v<0.4",
-        "v>=0.4",
-        "picks v<0.4",
-        f"picks within {NEAR:g}",
-        "delivered",
-        "mean v u",
-        "regret (5.3)",
-        "regret (OPT)",
-    )
-    print(f"{'':>16}" + "".join(f"{title:>20}" for title in titles))
-    for name, runs in found.items():
-        rows = np.array([measures(played, crowd) for played, crowd in zip(runs, crowds, strict=True)])
-        cells = [f"{mean:.3g} +- {deviation:.2g}" for mean, deviation in zip(rows.mean(0), rows.std(0), strict=True)]
-        print(f"{name:>16}" + "".join(f"{cell:>20}" for cell in cells))
-
-
-def coverage(delta: float, arguments: argparse.Namespace) -> tuple[float, float, float]:
+def coverage(delta: float, asked: Namespace) -> tuple[float, float, float]:
     """Return the share of runs in which all rectangles hold in all rounds, and the same for either side alone.
 
     The features are the paper's x here, without scaling: v = theta . x holds with theta = (1, 0). Clients that do not
     deliver add no utility, as the intervals (5) are those of a delivered update's utility.
     """
     held = []
-    for run in range(arguments.coverage_runs):
+    for run in range(asked.coverage_runs):
         seed = 1000 + run
-        crowd = make_crowd(arguments.clients, arguments.layout, "means", seed)
+        crowd = make_crowd(asked.clients, asked.layout, "means", seed)
         selector = FedSuv(COHORT, delta=delta, utility_scale=1.0, scaling="none", undelivered="nothing", fit="none")
-        played = play(selector, crowd, arguments.coverage_rounds, seed)
+        played = play(selector, crowd, asked.coverage_rounds, seed)
         validity, utility = all(played.validity_holds), all(played.utility_holds)
         held.append((validity and utility, validity, utility))
     both, validity_share, utility_share = np.mean(held, axis=0).tolist()
     return both, validity_share, utility_share
-
-
-def print_coverage(held: dict[float, tuple[float, float, float]], runs: int) -> None:
-    print(f"\nTheorem 5.3 over {runs} runs: share in which every rectangle holds in every round")
-    print(f"{'delta':>8}{'promised':>10}{'measured':>10}{'validity':>10}{'utility':>10}")
-    for delta, shares in held.items():
-        print(f"{delta:>8g}{1 - delta:>10.3f}" + "".join(f"{share:>10.3f}" for share in shares))
 
 
 def heat_maps(found: dict[str, Played], crowd: Crowd) -> Figure:
@@ -177,4 +158,4 @@ def regrets(found: dict[str, list[Played]]) -> Figure:
 
 
 if __name__ == "__main__":
-    main()
+    in_words(main)

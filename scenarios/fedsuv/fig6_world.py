@@ -6,18 +6,23 @@ paper gives neither law. What happens to a client in a round does not depend on 
 all selectors meet the same draws.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
-from fedsim.selectors import FedSuv, Reports, RoundView, Selector
-from fedsim.streams import Streams
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-Array = NDArray[np.float64]
+from paper_runs.rounds import reports_of, view_of
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.selectors import FedSuv, Reports, Selector
+from fedsim.streams import Streams
 
 DEADLINE_S: Final = 100.0  # section 6.1
 FIRST_ROUNDS: Final = 100  # section 6.3 counts "the first 100 rounds"
@@ -29,12 +34,12 @@ UTILITY_SIZE: Final = 24.0  # of the beta law: standard deviation sqrt(u (1 - u)
 class Crowd:
     """Expectations of every client, in (0, 1), and FedSUV's x, shape (n, f)."""
 
-    validity: Array
-    utility: Array
-    features: Array
+    validity: FloatArray
+    utility: FloatArray
+    features: FloatArray
 
     @property
-    def declared(self) -> Array:
+    def declared(self) -> FloatArray:
         """What the clients declare to other methods, as in any run: mean seconds, all of them for work, and samples."""
         columns = np.zeros((self.validity.size, 4))
         columns[:, 1] = DEADLINE_S * np.exp(DURATION_SIGMA**2 / 2 - DURATION_SIGMA * ndtri(self.validity))
@@ -42,7 +47,7 @@ class Crowd:
         return columns
 
     @property
-    def front(self) -> NDArray[np.int64]:
+    def front(self) -> IntArray:
         """Ids of the Pareto-optimal clients (Definition 3), by falling validity."""
         order = np.lexsort((-self.utility, -self.validity))
         best = np.maximum.accumulate(self.utility[order])
@@ -51,14 +56,14 @@ class Crowd:
 
 @dataclass
 class Played:
-    candidate_rounds: NDArray[np.int64]  # in FedSUV's X_t, per client
-    selected: NDArray[np.int64]
-    delivered: NDArray[np.int64]
+    candidate_rounds: IntArray  # in FedSUV's X_t, per client
+    selected: IntArray
+    delivered: IntArray
     regret: list[float] = field(default_factory=list)  # per round, V(A*) - V(A_t) of section 5.3
     shortfall: list[float] = field(default_factory=list)  # of (OPT), to the best cohort
     validity_holds: list[bool] = field(default_factory=list)  # all rectangles of X_t (Theorem 5.3)
     utility_holds: list[bool] = field(default_factory=list)
-    first_rounds: NDArray[np.int64] | None = None  # in X_t within the first 100 rounds, if there are that many
+    first_rounds: IntArray | None = None  # in X_t within the first 100 rounds, if there are that many
 
 
 def make_crowd(
@@ -88,14 +93,15 @@ def make_crowd(
 
 def play_rounds(
     selector: Selector, crowd: Crowd, rounds: int, seed: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
+) -> Iterator[tuple[IntArray, IntArray, NDArray[np.bool_]]]:
     """Yield of each round the cohort, FedSUV's X (all clients for another selector), and who delivered."""
     streams, clients = Streams(seed), crowd.validity.size
     everybody, selected = np.arange(clients), np.zeros(clients, dtype=np.int64)
     features = crowd.features if isinstance(selector, FedSuv) else crowd.declared
     for number in range(1, rounds + 1):
         rng = streams.generator("fig6-selector", number)
-        chosen = np.asarray(selector.select(_view(features, number, selected), rng).client)
+        view = view_of(number, selected.copy(), time_s=(number - 1) * DEADLINE_S, features=features)
+        chosen = np.asarray(selector.select(view, rng).client)
         selected[chosen] += 1
         reports = _reports(crowd, streams, number, chosen)
         yield chosen, selector.left if isinstance(selector, FedSuv) else everybody, reports.delivered
@@ -115,18 +121,17 @@ def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Played:
         played.regret.append(best - area(crowd.validity[chosen], crowd.utility[chosen]))
         played.shortfall.append(float(falling[: chosen.size].mean() - worth[chosen].mean()))
         if isinstance(selector, FedSuv):
-            sides = selector.rectangle(left)
-            validity, utility = crowd.validity[left], crowd.utility[left]
+            sides, validity, utility = selector.rectangle(left), crowd.validity[left], crowd.utility[left]
             inside = (sides.validity_low <= validity) & (validity <= sides.validity_high)
-            played.validity_holds.append(bool(np.all(inside)))
+            played.validity_holds.append(bool(inside.all()))
             inside = (sides.utility_low <= utility) & (utility <= sides.utility_high)
-            played.utility_holds.append(bool(np.all(inside)))
+            played.utility_holds.append(bool(inside.all()))
         if number == FIRST_ROUNDS:
             played.first_rounds = played.candidate_rounds.copy()
     return played
 
 
-def area(validity: Array, utility: Array) -> float:
+def area(validity: FloatArray, utility: FloatArray) -> float:
     """Return V(A) of section 5.3, the area of the points below some of these in both coordinates.
 
     >>> round(area(np.array([0.2, 0.8]), np.array([0.9, 0.5])), 9)  # 0.2 * 0.9 + 0.6 * 0.5
@@ -137,7 +142,7 @@ def area(validity: Array, utility: Array) -> float:
     return float(np.sum(widths * np.maximum.accumulate(utility[order])))
 
 
-def distance_to_front(crowd: Crowd) -> Array:
+def distance_to_front(crowd: Crowd) -> FloatArray:
     """Return each client's distance to the nearest Pareto-optimal client, in the plane of the expectations."""
     front = crowd.front
     across = np.subtract.outer(crowd.validity, crowd.validity[front])
@@ -145,39 +150,20 @@ def distance_to_front(crowd: Crowd) -> Array:
     return np.asarray(np.hypot(across, along).min(axis=1))
 
 
-def _view(features: Array, number: int, selected: NDArray[np.int64]) -> RoundView:
-    clients = selected.size
-    return RoundView(
-        round=number,
-        time_s=(number - 1) * DEADLINE_S,
-        clients=clients,
-        client=np.arange(clients),
-        samples=np.ones(clients, dtype=np.int64),
-        total_samples=clients,
-        participations=selected.copy(),
-        last_duration_s=np.full(clients, np.nan),
-        last_loss=np.full(clients, np.nan),
-        privacy_spent=np.zeros(clients),
-        privacy_budget=None,
-        features=features,
-    )
-
-
-def _reports(crowd: Crowd, streams: Streams, number: int, client: NDArray[np.int64]) -> Reports:
+def _reports(crowd: Crowd, streams: Streams, number: int, client: IntArray) -> Reports:
     """Return what became of a cohort; with one sample and a gain of 1 the utility L * Delta is the loss reported."""
     luck = ndtri(streams.uniform("fig6-duration", client, number))
     duration_s = DEADLINE_S * np.exp(DURATION_SIGMA * (luck - ndtri(crowd.validity[client])))
     delivered = duration_s <= DEADLINE_S
     mean = crowd.utility[client]
     drawn = betaincinv(UTILITY_SIZE * mean, UTILITY_SIZE * (1 - mean), streams.uniform("fig6-utility", client, number))
-    there = np.where(delivered, 1.0, np.nan)
-    heard: Array = np.where(delivered, drawn, np.nan)
-    return Reports(
-        round=number,
+    heard = np.where(delivered, drawn, np.nan)
+    return reports_of(
+        number,
+        client,
+        np.minimum(duration_s, DEADLINE_S),
         time_s=number * DEADLINE_S,
-        client=client,
         delivered=delivered,
-        duration_s=np.minimum(duration_s, DEADLINE_S),
         loss=heard,
-        measured={"loss_rms": heard, "accuracy_gain": there},
+        measured={"loss_rms": heard, "accuracy_gain": np.where(delivered, 1.0, np.nan)},
     )

@@ -7,6 +7,7 @@ All 1,000 rounds of a method with MobileNetV2 take 13 minutes of a processor (--
 22 to 64 minutes. Tasks: cifar10_resnet18, cifar10_mobilenet, cifar100_shufflenet, femnist_resnet18, speech_resnet34.
 """
 
+import itertools
 import math
 import sys
 from pathlib import Path
@@ -18,12 +19,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedsuv_tasks import HERE, LABELS, METHODS, SERVERS, TASKS, Aggregation, Local, reported, values_of
 from paper_runs.command import changes, engine, in_words, options, publish
-from paper_runs.curves import Panel, draw
+from paper_runs.curves import Panel, draw, written
 from paper_runs.runs import Ended, run_methods, scaled
 from paper_runs.tables import markdown, with_deviation
 
 from fedsim import Scenario
-from fedsim.history import History, save
+from fedsim.history import History
 
 LAST = 5
 """Evaluations whose mean is the accuracy at the end."""
@@ -32,10 +33,18 @@ USED = ("used", "stale-used")
 """Fates of updates that are part of a model."""
 WINDOW = 10
 """Rounds over which used updates are counted for the effective number of clients."""
+LATE = 100
+"""Rounds at the end, of which the table has how many clients taught the model."""
 HEADS = (
     *("method", "rounds to the target", "paper", "speed-up over FedAvg", "paper", "s to the target"),
     *("accuracy at the end %", "paper", "rounds to FedAvg's last accuracy", "delivered", "rounds without a delivery"),
-    *("effective number of clients in ten rounds", "simulated h", "seeds", "processor s"),
+    *(
+        "effective number of clients in ten rounds",
+        "clients of the last 100 rounds",
+        "simulated h",
+        "seeds",
+        "processor s",
+    ),
 )
 
 
@@ -48,7 +57,7 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.task}-{self.aggregation}-{self.local}"
+        return "-".join(self)
 
     @property
     def title(self) -> str:
@@ -64,26 +73,23 @@ def last_accuracy(history: History) -> float:
 def rounds_to(history: History, target: float) -> float:
     """Return the round after which an evaluation first reaches a target; infinite if none does."""
     number, accuracy = history.curve("round", "accuracy")
-    reached = np.flatnonzero((accuracy >= target) & (number > 0))
-    return float(number[reached[0]]) if reached.size else math.inf
-
-
-def seconds_to(history: History, target: float) -> float:
-    """Return the simulated second of that evaluation; infinite if none reaches the target."""
-    found = history.time_to_accuracy(target)
-    return math.inf if found is None else found
+    return float(number[(accuracy >= target) & (number > 0)].min(initial=math.inf))
 
 
 def effective_number(history: History) -> float:
     """Return ``1 / sum of squared shares`` of the clients whose updates are used, mean over windows of rounds."""
-    used = np.isin(history.column("participations", "fate"), USED)
-    window = (history.column("participations", "round")[used] - 1) // WINDOW
-    client = history.column("participations", "client")[used]
+    number, client = _used(history)
     found = []
-    for one in np.unique(window):
-        share = np.unique(client[window == one], return_counts=True)[1] / np.count_nonzero(window == one)
-        found.append(1.0 / float((share**2).sum()))
+    for one in np.unique((number - 1) // WINDOW):
+        times = np.unique(client[(number - 1) // WINDOW == one], return_counts=True)[1]
+        found.append(times.sum() ** 2 / (times**2).sum())
     return float(np.mean(found or [0.0]))
+
+
+def _used(history: History) -> tuple[np.ndarray, np.ndarray]:
+    """Return round and client of each update that is part of a model."""
+    used = np.isin(history.column("participations", "fate"), USED)
+    return history.column("participations", "round")[used], history.column("participations", "client")[used]
 
 
 def row_of(setting: Setting, method: str, ended: Ended) -> list[str]:
@@ -91,38 +97,35 @@ def row_of(setting: Setting, method: str, ended: Ended) -> list[str]:
     histories, fedavg = ended.runs[method], ended.runs.get("fedavg", ())
     reference = np.mean([last_accuracy(history) for history in fedavg] or [math.nan])
     target = ended.base.results.target_accuracy
-    delivered = [history.column("participations", "outcome") == "delivered" for history in histories]
+    used, ran = [_used(history) for history in histories], ended.base.rounds.count
     at, task = reported(method), TASKS[setting.task]
     rounds, paper = [rounds_to(history, target) for history in histories], task.rounds[setting.aggregation]
     first = [rounds_to(history, target) for history in fedavg]
     # A run of FedAvg that never has the target counts with all its rounds, so that the ratio is too small.
     speed_up, sure = "-", "" if np.isfinite(first).all() else "at least "
     if first and np.isfinite(rounds).all():
-        speed_up = f"{sure}{np.mean(np.minimum(first, ended.base.rounds.count)) / np.mean(rounds):.2f}"
+        speed_up = f"{sure}{np.mean(np.minimum(first, ran)) / np.mean(rounds):.2f}"
+    reached_s = [history.time_to_accuracy(target) for history in histories]
+    delivered = [100.0 * float((one.column("participations", "outcome") == "delivered").mean()) for one in histories]
+    late = [float(np.unique(client[number > ran - LATE]).size) for number, client in used]
     return [
         LABELS[method],
         with_deviation(rounds, 0),
         str(paper[at]),
         speed_up,
         f"{paper[0] / paper[at]:.2f}",
-        with_deviation([seconds_to(history, target) for history in histories], 0),
+        with_deviation([math.inf if one is None else one for one in reached_s], 0),
         with_deviation([100.0 * last_accuracy(history) for history in histories], 2),
         f"{task.accuracy[setting.aggregation][at]:.2f}",
         "-" if math.isnan(reference) else with_deviation([rounds_to(one, float(reference)) for one in histories], 0),
-        with_deviation([100.0 * float(one.mean()) for one in delivered], 0, " %"),
-        with_deviation([_without_delivery(history) for history in histories], 0),
+        with_deviation(delivered, 0, " %"),
+        with_deviation([float(ran - np.unique(number).size) for number, _ in used], 0),
         with_deviation([effective_number(history) for history in histories], 0),
+        with_deviation(late, 0),
         with_deviation([float(history.column("rounds", "end_s")[-1]) / 3600.0 for history in histories], 1),
         str(len(histories)),
         f"{ended.cpu_s[method]:.0f}",
     ]
-
-
-def _without_delivery(history: History) -> float:
-    """Return how many rounds used no update."""
-    used = np.isin(history.column("participations", "fate"), USED)
-    rounds = history.column("rounds", "round")
-    return float(rounds.size - np.unique(history.column("participations", "round")[used]).size)
 
 
 def part_of(setting: Setting, ended: Ended, folder: Path) -> str:
@@ -134,30 +137,23 @@ def part_of(setting: Setting, ended: Ended, folder: Path) -> str:
         lines.append(markdown(HEADS, [row_of(setting, method, ended) for method in ended.runs]))
         labels = ("training round", "test accuracy")
         panel = Panel("round", "accuracy", labels=labels, title=f"FedSUV: {setting.title}", target=target)
-        file = folder / f"{setting.name}.png"
-        save(draw({LABELS[name]: histories for name, histories in ended.runs.items()}, panel), file)
-        print(file)
+        figure = draw({LABELS[name]: histories for name, histories in ended.runs.items()}, panel)
+        written(figure, folder / f"{setting.name}.png")
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = options(__doc__ or "", "runs/fedsuv", {method: LABELS[method] for method in METHODS})
+    parser = options(__doc__, "runs/fedsuv", {method: LABELS[method] for method in METHODS})
     parser.add_argument("--task", nargs="+", choices=TASKS, default=list(TASKS), metavar="NAME")
     parser.add_argument("--aggregation", nargs="+", choices=SERVERS, default=list(SERVERS), metavar="NAME")
     parser.add_argument("--local", nargs="+", choices=LOCAL, default=["steps"], metavar="NAME", help="steps, epochs")
     asked = parser.parse_args()
     values, parts = changes(asked), []
-    for setting in (
-        Setting(task, aggregation, local)
-        for task in asked.task
-        for local in asked.local
-        for aggregation in asked.aggregation
-    ):
-        base = scaled(Scenario.load(HERE / f"{setting.task}.toml").replace(values), asked.scale)
+    for task, local, aggregation in itertools.product(asked.task, asked.local, asked.aggregation):
+        setting = Setting(task, aggregation, local)
+        base = scaled(Scenario.load(HERE / f"{task}.toml").replace(values), asked.scale)
         methods = {
-            method: values_of(base, method, setting.aggregation, setting.local, values)
-            for method in METHODS
-            if method in asked.methods
+            method: values_of(base, method, aggregation, local, values) for method in METHODS if method in asked.methods
         }
         ended = run_methods(base, methods, range(asked.seeds), asked.out / "runs" / setting.name, engine(asked))
         parts.append(part_of(setting, ended, asked.out))

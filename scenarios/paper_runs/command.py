@@ -1,4 +1,4 @@
-"""Options that the commands of all papers share."""
+"""Options that the commands of all papers share, and the table that a command writes."""
 
 import argparse
 import os
@@ -34,17 +34,30 @@ def count(text: str) -> int:
     return value
 
 
-def options(about: str, out: str, methods: Mapping[str, str]) -> argparse.ArgumentParser:
-    """Return a parser with the common options; a study adds its own."""
+def sizes(about: str | None, **defaults: Any) -> argparse.Namespace:
+    """Return the options of a study without runs: sizes by default, one word of a list, several names of a tuple."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, value in defaults.items():
+        more: dict[str, Any] = {"type": Path if value is None else type(value), "default": value}
+        if isinstance(value, int):
+            more["type"] = count
+        elif isinstance(value, list):
+            more = {"choices": value, "default": value[0]}
+        elif isinstance(value, tuple):
+            more = {"nargs": "+", "choices": value, "default": value, "metavar": "NAME", "help": ", ".join(value)}
+        parser.add_argument(f"--{name.replace('_', '-')}", **more)
+    return parser.parse_args()
+
+
+def options(about: str | None, out: str, methods: Mapping[str, str]) -> argparse.ArgumentParser:
+    """Return a parser with the options of a study of runs; a study adds its own."""
     names = "; ".join(f"{name}: {label}" for name, label in methods.items())
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=share, default=1.0, help="share of the rounds that are run, for a quick look")
     parser.add_argument("--seeds", type=count, default=1, help="how many seeds, from the paper's own on")
     parser.add_argument("--methods", nargs="+", choices=methods, default=list(methods), metavar="NAME", help=names)
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="of every scenario")
-    parser.add_argument(
-        "--repeat", action="store_true", help="print the page's table of this command beside the new one"
-    )
+    parser.add_argument("--repeat", action="store_true", help="print the page's table of this command beside the new")
     parser.add_argument("--workers", type=count, default=os.cpu_count() or 1, help="runs at a time")
     parser.add_argument("--executor", choices=EXECUTORS.kinds(), default="auto", help="of each run")
     parser.add_argument("--data-dir", type=Path, default=None, help="of data sets; FEDSIM_DATA by default")

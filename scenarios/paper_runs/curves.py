@@ -2,20 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from fedsim.arrays import FloatArray
-from fedsim.history import History
+from fedsim.history import History, save
+from fedsim.history.figures.writing import COLOURS
 from fedsim.history.tables import X, Y
 from fedsim.studies.figures.bands import band
 
 LEVEL: Final = 0.95
 """Of the bands, Student's intervals of the mean over the seeds."""
-_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#808080")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart, with grey in the place of its yellow."""
+_COLOURS: Final = (*COLOURS, "#808080")
 
 
 @dataclass(frozen=True)
@@ -57,3 +58,9 @@ def draw(curves: Mapping[str, Sequence[History]], panel: Panel) -> Figure:
     axes.grid(visible=True, alpha=0.3)
     axes.legend(fontsize=8, frameon=False)
     return figure
+
+
+def written(figure: Figure, file: Path) -> None:
+    """Write a figure, and print where it lies."""
+    save(figure, file)
+    print(file, flush=True)

@@ -5,23 +5,25 @@ a clock would add nothing. In `fedsim.simulate` with the network ``pause-two-spe
 clients meet the same latencies, draw by draw.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import trapezoid
 from scipy.special import ndtr
 
-from fedsim.arrays import normal_quantile
-from fedsim.selectors import Reports, RoundView, Selector
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from paper_runs import rounds
+
+from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.selectors import RoundView, Selector
 from fedsim.streams import Streams
 
 ETA = 0.04  # of the geometric budget; its total cancels out of p_k
 TAU_MIN_S = 0.05
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -72,46 +74,19 @@ class Played:
     duration_s: FloatArray
 
 
-def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Iterator[Played]:
+def play(selector: Selector, crowd: Crowd, number_of_rounds: int, seed: int) -> Iterator[Played]:
     """Yield the rounds of a run; ids are positions, as all clients are candidates."""
-    duration_s, rng = crowd.duration_s(rounds, seed), Streams(seed).generator("selection")
+    duration_s, rng = crowd.duration_s(number_of_rounds, seed), Streams(seed).generator("selection")
     participations = np.zeros(crowd.centre_s.size, dtype=np.int64)
-    for number in range(1, rounds + 1):
+    for number in range(1, number_of_rounds + 1):
         view = view_of(number, participations)
         members = selector.select(view, rng).client
         yield Played(view, members, duration_s[number - 1])
         participations = participations.copy()
         participations[members] += 1
-        selector.observe(reports_of(number, members, duration_s[number - 1, members]))
+        selector.observe(rounds.reports_of(number, members, duration_s[number - 1, members]))
 
 
 def view_of(number: int, participations: IntArray) -> RoundView:
     """Return what a server knows in a round in which all clients are there, with equally many samples."""
-    clients = participations.size
-    nothing = np.full(clients, np.nan)
-    return RoundView(
-        round=number,
-        time_s=0.0,
-        clients=clients,
-        client=np.arange(clients),
-        samples=np.ones(clients, dtype=np.int64),
-        total_samples=clients,
-        participations=participations,
-        last_duration_s=nothing,
-        last_loss=nothing,
-        privacy_spent=-np.expm1(-ETA * participations),
-        privacy_budget=1.0,
-        features=np.zeros((clients, 0)),
-    )
-
-
-def reports_of(number: int, members: IntArray, duration_s: FloatArray) -> Reports:
-    """Return what a server reports of a cohort that has delivered."""
-    return Reports(
-        round=number,
-        time_s=0.0,
-        client=members,
-        delivered=np.ones(members.size, dtype=np.bool_),
-        duration_s=duration_s,
-        loss=np.full(members.size, np.nan),
-    )
+    return rounds.view_of(number, participations, privacy_spent=-np.expm1(-ETA * participations), privacy_budget=1.0)

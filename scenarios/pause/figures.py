@@ -3,9 +3,10 @@
     python scenarios/pause/figures.py --figure 6 7 [--scale 0.1] [--seeds N] [--once NAME ...] [--methods NAME ...]
         [--set PATH=VALUE ...] [--repeat] [--workers N] [--executor KIND] [--data-dir DIR] [--out FOLDER]
 
-Accuracy is smoothed over 10 rounds, as in the paper. Seconds of one processor for a method with m users a round, and
-for each of the two with all users: Figs. 6, 7 (--executor stacked) 30 and 500; Figs. 2, 3 (--executor sequential, as
-the rest) 1,150 and 5,100; Figs. 4, 5 1,500 and 6,400; Figs. 8, 9 960 and 10,400.
+Accuracy is smoothed over 10 rounds, as in the paper. ``--set learning=none`` gives the figures of leakage and all
+columns of time in seconds. Else, seconds of one processor for a method with m users a round, and for each of the two
+with all users: Figs. 6, 7 (--executor stacked) 30 and 500; Figs. 2, 3 (--executor sequential, as the rest) 1,150 and
+5,100; Figs. 4, 5 1,500 and 6,400; Figs. 8, 9 960 and 10,400.
 """
 
 import math
@@ -18,58 +19,66 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from paper_runs.command import changes, engine, in_words, options, publish
-from paper_runs.curves import Panel, draw, first_s
+from paper_runs.curves import Panel, draw, first_s, written
 from paper_runs.runs import Ended, run_methods, scaled
 from paper_runs.tables import markdown, with_deviation
 from pause_experiments import EXPERIMENTS, FIGURES, Experiment
 
 from fedsim.arrays import FloatArray
-from fedsim.history import History, save
+from fedsim.history import History
 from fedsim.studies.figures.bands import at_steps
 
 SMOOTHING = 10
+Curves = Sequence[tuple[FloatArray, FloatArray]]
 
 
 def row_of(experiment: Experiment, method: str, runs: Sequence[History], cpu_s: float) -> list[str]:
     """Return the row of a method; a cell is a mean over seeds, with a standard deviation."""
-    drawn, log = experiment.methods[method], experiment.logs.get(method)
-    curves = [one.curve("time", "accuracy", SMOOTHING) for one in runs]
+    drawn = experiment.methods[method]
+    log, log_s = (
+        (f"{one:.{digits}f}" for one, digits in zip(experiment.logs[method], (1, 0), strict=True))
+        if method in experiment.logs
+        else "--"
+    )
+    curves = [one.curve("time", "accuracy", SMOOTHING) for one in runs if one.evaluations.num_rows]
+    leaked = [one.curve("time", "leakage") for one in runs]
     reached = [first_s(*curve, experiment.target_accuracy) for curve in curves]
-    leaked = [float(one.column("rounds", "largest_leakage")[-1]) for one in runs]
     return [
         drawn.label + ("" if drawn.in_paper else " (not in the paper's figure)"),
         with_deviation([100.0 * float(accuracy[-1]) for _, accuracy in curves], 1),
-        "-" if log is None else f"{log.accuracy:.1f}",
-        *(_accuracy_at(curves, at_s) for at_s in experiment.at_s),
+        log,
+        *(values_at(curves, at_s, 100.0) for at_s in experiment.at_s),
         with_deviation([math.inf if at_s is None else at_s for at_s in reached], 0),
         with_deviation([float(one.column("rounds", "end_s")[-1]) for one in runs], 0),
-        "-" if log is None else f"{log.seconds:.0f}",
+        log_s,
         with_deviation([float(one.column("rounds", "duration_s").mean()) for one in runs], 3),
-        with_deviation(leaked, 1) if drawn.leaks else "-",
+        *(values_at(leaked, at_s) if drawn.leaks else "-" for at_s in experiment.at_s),
+        with_deviation([float(of[-1]) for _, of in leaked], 1) if drawn.leaks else "-",
         str(len(runs)),
         f"{cpu_s:.0f}",
     ]
 
 
-def _accuracy_at(curves: Sequence[tuple[FloatArray, FloatArray]], at_s: float) -> str:
-    """Return the smoothed accuracy at an instant in per cent, of the runs that lasted until then."""
-    found = [100.0 * float(at_steps(curve, np.array([at_s]))[0]) for curve in curves if curve[0][-1] >= at_s]
-    return with_deviation(found, 1)
+def values_at(curves: Curves, at_s: float, factor: float = 1.0) -> str:
+    """Return the mean of curves at an instant, of those that lasted until then."""
+    return with_deviation(
+        [factor * float(at_steps(one, np.array([at_s]))[0]) for one in curves if one[0][-1] >= at_s], 1
+    )
 
 
 def heads_of(experiment: Experiment) -> list[str]:
     return [
         *("method", "last 10 rounds %", "log %", *(f"at {at:.0f} s %" for at in experiment.at_s)),
         f"mean of {SMOOTHING} to {100 * experiment.target_accuracy:.0f} % s",
-        *("simulated s", "log s", "mean round s", "largest leakage", "seeds", "processor s"),
+        *("simulated s", "log s", "mean round s", *(f"leaked at {at:.0f} s" for at in experiment.at_s)),
+        *("largest leakage", "seeds", "processor s"),
     ]
 
 
-def draw_figure(number: int, experiment: Experiment, found: Mapping[str, Sequence[History]], folder: Path) -> Path:
-    """Draw one of the paper's figures and return its file."""
+def draw_figure(number: int, experiment: Experiment, found: Mapping[str, Sequence[History]], folder: Path) -> None:
+    """Draw one of the paper's figures; a method without a curve keeps its colour, so that both have the same ones."""
     leakage = number == experiment.leakage
     x = experiment.leakage_x if leakage else "time"
-    # A method without a curve keeps its colour, so that both figures have the same ones.
     curves = {
         drawn.label: found.get(method, ()) if drawn.leaks or not leakage else ()
         for method, drawn in experiment.methods.items()
@@ -84,9 +93,7 @@ def draw_figure(number: int, experiment: Experiment, found: Mapping[str, Sequenc
         target=None if leakage else experiment.target_accuracy,
         styles={method.label: "--" for method in experiment.methods.values() if not method.in_paper},
     )
-    file = folder / f"fig{number}.png"
-    save(draw(curves, panel), file)
-    return file
+    written(draw(curves, panel), folder / f"fig{number}.png")
 
 
 def report(experiment: Experiment, parts: Sequence[Ended], numbers: Sequence[int], folder: Path) -> str:
@@ -97,36 +104,31 @@ def report(experiment: Experiment, parts: Sequence[Ended], numbers: Sequence[int
     if found:
         rows = [row_of(experiment, method, *found[method]) for method in experiment.methods if method in found]
         lines += [f"{parts[0].base.rounds.count} rounds.\n", markdown(heads_of(experiment), rows)]
+        learned = any(one.evaluations.num_rows for runs, _ in found.values() for one in runs)
         for number in numbers:
-            if FIGURES[number] is experiment:
-                print(draw_figure(number, experiment, {method: runs for method, (runs, _) in found.items()}, folder))
+            if number == experiment.leakage or (number == experiment.accuracy and learned):
+                draw_figure(number, experiment, {method: runs for method, (runs, _) in found.items()}, folder)
     return "\n".join(lines)
 
 
 def main() -> None:
     labels = {name: method.label for name, method in EXPERIMENTS[0].methods.items()}
-    parser = options(__doc__ or "", "runs/pause", labels)
+    parser = options(__doc__, "runs/pause", labels)
     parser.add_argument("--figure", nargs="+", type=int, choices=sorted(FIGURES), default=sorted(FIGURES), metavar="N")
     parser.add_argument("--once", nargs="+", choices=labels, default=[], metavar="NAME", help="methods of one seed")
     asked = parser.parse_args()
     values, parts = changes(asked), []
-    for one in EXPERIMENTS:
-        if not {one.accuracy, one.leakage} & set(asked.figure):
-            continue
-        base = scaled(one.base.replace(values), asked.scale)
-        several = [method for method in one.methods if method in asked.methods and method not in asked.once]
-        single = [method for method in one.methods if method in asked.methods and method in asked.once]
-        ended = [
-            run_methods(
-                base,
-                {method: {**one.methods[method].changes, **values} for method in methods},
-                range(base.seed, base.seed + seeds),
-                asked.out / "runs" / f"{one.name}{which}",
-                engine(asked),
-            )
-            for methods, seeds, which in ((several, asked.seeds, ""), (single, 1, "-once"))
-            if methods
-        ]
+    for one in (one for one in EXPERIMENTS if {one.accuracy, one.leakage} & set(asked.figure)):
+        base, ended = scaled(one.base.replace(values), asked.scale), []
+        for once, seeds, which in ((False, asked.seeds, ""), (True, 1, "-once")):
+            arms = {
+                name: {**of.changes, **values}
+                for name, of in one.methods.items()
+                if name in asked.methods and (name in asked.once) == once
+            }
+            if arms:
+                folder = asked.out / "runs" / f"{one.name}{which}"
+                ended.append(run_methods(base, arms, range(base.seed, base.seed + seeds), folder, engine(asked)))
         parts.append(report(one, ended, asked.figure, asked.out))
     publish("scenarios/pause/figures.py", parts, asked)
 

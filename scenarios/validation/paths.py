@@ -11,10 +11,9 @@ from fedsim.network.cell.presets import NarrowbandCell
 from fedsim.network.fedscale import RateLinks
 from fedsim.network.lora import LoRa, airtime_s
 from fedsim.network.medium.collisions.aloha import AlohaChannel
-from fedsim.network.medium.collisions.contention import Contention
 from fedsim.network.medium.spectrum import SharedSpectrum
-from fedsim.network.medium.wifi import RateFair
-from fedsim.network.satellite.passes import EARTH_M, Constellation
+from fedsim.network.medium.wifi import Contention, RateFair
+from fedsim.network.satellite.satellite import EARTH_M, Constellation
 from fedsim.network.transport.tcp import TcpPath
 from fedsim.network.transport.transport import ServerLink, Tcp
 from fedsim.run_setup import RunSetup

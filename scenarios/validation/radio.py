@@ -15,7 +15,7 @@ from fedsim.network import (
     Rayleigh,
 )
 from fedsim.network.radio.channel import Channel
-from fedsim.network.radio.tr38901.penetration import wall_loss_db
+from fedsim.network.radio.tr38901.outdoor import wall_loss_db
 from fedsim.streams import Streams
 from validation import (
     FADING,
