@@ -37,28 +37,7 @@ if TYPE_CHECKING:
     from fedsim.studies.sweeping import sweep
     from fedsim.testing import check_selector
 else:
-    __getattr__ = on_use(
-        __name__,
-        {
-            "Cohort": "fedsim.selectors",
-            "FedsimError": "fedsim.errors",
-            "History": "fedsim.history",
-            "Component": "fedsim.registry",
-            "Reports": "fedsim.selectors",
-            "RoundView": "fedsim.selectors",
-            "Scenario": "fedsim.scenario",
-            "Study": "fedsim.studies.study",
-            "StudyResult": "fedsim.studies.result",
-            "Testbed": "fedsim.bridges",
-            "check_selector": "fedsim.testing",
-            "draw": "fedsim.history",
-            "load_model": "fedsim.results",
-            "read_run": "fedsim.results",
-            "run": "fedsim.results",
-            "simulate": "fedsim.simulation",
-            "sweep": "fedsim.studies.sweeping",
-        },
-    )
+    __getattr__ = on_use(__name__)
 
 __version__ = "0.1.0"
 __all__ = [

@@ -73,8 +73,8 @@ class Foreign(Component):
 
     @property
     def stands_for(self) -> object:
-        """The class or function whose code counts."""
-        return code_of(self.found)
+        """The class or function whose code counts; None for an object, whose content counts."""
+        return None if self.content else code_of(self.found)
 
     def codes(self) -> Iterable[Code]:
         """Return the classes and functions that a process needs to make the part again."""

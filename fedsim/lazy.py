@@ -1,16 +1,30 @@
 """Names of a room whose modules are imported on first use, so that a command loads only what it needs."""
 
+import functools
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def on_use(room: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a room, which takes each name from the module that ``places`` has for it."""
+def on_use(room: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a room, which takes each name from where its block for type checkers has it."""
 
     def found(name: str) -> Any:
-        if name not in places:
+        if name.startswith("__") or name not in _places(room):
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
-        return getattr(import_module(places[name]), name)
+        return getattr(import_module(_places(room)[name]), name)
 
     return found
+
+
+@functools.cache
+def _places(room: str) -> Mapping[str, str]:
+    """Return the module of each name that a room imports below ``if TYPE_CHECKING``."""
+    import ast
+
+    tree = ast.parse(Path(str(sys.modules[room].__file__)).read_text(encoding="utf-8"))
+    blocks = [node.body for node in tree.body if isinstance(node, ast.If)]
+    imports = [one for block in blocks for one in block if isinstance(one, ast.ImportFrom)]
+    return {alias.name: str(one.module) for one in imports for alias in one.names}

@@ -19,8 +19,9 @@ from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.rounds import EvaluationPlan, Progress, ServerContext, StoppingCriteria
 from fedsim.rounds.clients.description import described
+from fedsim.rounds.effects.privacy.budget import accountant_of
+from fedsim.rounds.effects.selector.questions import why_no_norms
 from fedsim.rounds.server.outside import Decisions
-from fedsim.rounds.server.questions import why_no_norms
 from fedsim.scenario import Scenario
 from fedsim.scenario.building import build_context, build_hierarchy, build_server
 from fedsim.scenario.disclosure import remarks_of
@@ -88,7 +89,12 @@ class Simulation:
                 if outside is not None:
                     self.context = outside.adapt(self.context)
                 selector = self.context.selector
-                if selector.asks_norms and (why := why_no_norms(self.context)):
+                why = why_no_norms(
+                    self.context.learner,
+                    private=scenario.privacy is not None,
+                    asynchronous=self.context.rules.policy.traits.concurrency is not None,
+                )
+                if selector.asks_norms and why:
                     raise ScenarioError(f"selector: {selector.name} asks for norms of updates, not to be had {why}")
                 of = self.context.clients
                 flops = (
@@ -152,7 +158,7 @@ class Simulation:
 
     def ended(self) -> History:
         """Return the history of a run that is over, with its remarks."""
-        accountant = self.context.accountant
+        accountant = accountant_of(self.context.effects)
         budget = None if accountant is None else accountant.total
         return replace(
             self.history(), remarks=self.remarks, budget=budget, **asked_of(self.scenario, self.scenario.digest())

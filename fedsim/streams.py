@@ -216,6 +216,19 @@ def _text(parts: tuple[Key, ...]) -> str:
     return "".join([f"\x1fs{part}" if isinstance(part, str) else f"\x1fi{part}" for part in parts])
 
 
+class Draws:
+    """The keys of draws from one stream, of which there may be several in a round."""
+
+    def __init__(self) -> None:
+        self._last = self._times = 0
+
+    def keys(self, number: int) -> tuple[int, ...]:
+        """Return the keys of the next draw: the round, and for repeated draws of that round how many came before."""
+        self._times = self._times + 1 if self._last == number else 0
+        self._last = number
+        return (number, self._times) if self._times else (number,)
+
+
 class _Lanes:
     """Constants of Philox4x32-10 for counters that lie side by side in one whole number, 64 bits each."""
 

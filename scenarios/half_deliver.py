@@ -8,14 +8,13 @@ delivers, which the server does not know beforehand.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
-from study_scripts import Runs, run, seconds_to, sizes, study_of, table, told
+from study_scripts import Column, Runs, last_accuracy, run, sizes, study_of, summary
 
 from fedsim import History, simulate
 from fedsim.studies.study import Study, Variant
-
-LAST = 3  # evaluations whose mean is the accuracy at the end
 
 
 def under(study: Study, seed: int, share: float, names: list[str], cohort: int) -> Study:
@@ -29,12 +28,22 @@ def under(study: Study, seed: int, share: float, names: list[str], cohort: int) 
     return replace(study, seeds=(seed,), variants=tuple(arms), baseline=arms[0].name)
 
 
-def figures(history: History) -> list[float]:
-    """Return empty rounds in all and in the last two thirds, delivered share, final accuracy, seconds to 80 %."""
-    empty = history.column("rounds", "delivered") == 0
-    arrived = history.column("participations", "outcome") == "delivered"
-    final = history.column("evaluations", "accuracy")[-LAST:].mean()
-    return [empty.sum(), empty[empty.size // 3 :].sum(), arrived.mean(), final, seconds_to(history, 0.8)]
+def empty(history: History) -> np.ndarray:
+    return np.asarray(history.column("rounds", "delivered") == 0)
+
+
+def of_reached(seconds: np.ndarray) -> float:
+    return float(seconds[np.isfinite(seconds)].mean()) if np.isfinite(seconds).any() else np.inf
+
+
+COLUMNS: dict[str, Column] = {
+    "empty": (lambda one: empty(one).sum(), ".3g", np.mean),
+    "late empty": (lambda one: empty(one)[one.rounds.num_rows // 3 :].sum(), ".3g", np.mean),
+    "delivered": ("delivered_share", ".3g", np.mean),
+    "accuracy": (partial(last_accuracy, evaluations=3), ".3g", np.mean),
+    "to 80 % (s)": ("time_to_80%", ".3g", of_reached),
+    "reached by seeds": ("time_to_80%", "g", lambda seconds: np.isfinite(seconds).sum()),
+}
 
 
 def main() -> None:
@@ -45,16 +54,7 @@ def main() -> None:
         own = under(study, seed, given.share, names, given.cohort)
         for name, of in run(own, given.out / f"seed-{seed}").items():
             runs.setdefault(name, []).extend(of)
-    rows = []
-    for name, of in runs.items():
-        found = np.array([figures(one) for one in of])
-        reached_s = found[:, 4][np.isfinite(found[:, 4])]
-        cells = [
-            *(f"{cell:.3g}" for cell in found[:, :4].mean(axis=0)),
-            told(reached_s.mean() if reached_s.size else None),
-        ]
-        rows.append([name, *cells, f"{reached_s.size} of {len(of)}"])
-    table(["", "empty", "late empty", "delivered", "accuracy", "to 80 % (s)", "reached"], rows)
+    summary(runs, COLUMNS)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@ runs the study of `straggler_whatif.toml`; times to a target are medians over th
 
 import numpy as np
 from matplotlib.figure import Figure
-from study_scripts import Runs, panels, run, seconds_to, sizes, study_of, table, told, written
+from study_scripts import Column, Runs, panels, run, sizes, study_of, summary, times_to, written
 
 from fedsim import History
-from fedsim.history.accounting import wasted_shares
+from fedsim.history.accounting import spent
 
-TARGETS = (0.8, 0.9)
 SMOOTHED_S = 2.0  # simulated seconds that means of accuracy reach back, in curves and at the end
 COLOURS = ("#000000", "#56B4E9", "#0072B2", "#004466", "#E69F00", "#CC79A7", "#D55E00", "#009E73")
 FATES = {"used": "#009E73", "stale-used": "#A6D854", "wasted-late": "#D55E00", "wasted-dropped": "#000000"}
@@ -25,23 +24,19 @@ def window(history: History) -> int:
     return max(1, round(SMOOTHED_S * np.count_nonzero(history.column("evaluations", "round")) / lasted_s))
 
 
-def figures(history: History) -> list[float]:
-    final = float(history.curve(smoothing=window(history))[1][-1])
-    times_s = [seconds_to(history, target) for target in TARGETS]
-    return [float(history.column("rounds", "duration_s").mean()), final, *wasted_shares(history), *times_s]
+COLUMNS: dict[str, Column] = {
+    "mean round s": ("mean_round_s", ".3f", np.mean),
+    "acc, last 2 s": (lambda one: one.curve(smoothing=window(one))[1][-1], ".1%", np.mean),
+    "time wasted": (lambda one: spent(one).wasted_time, ".1%", np.mean),
+    "bits wasted": (lambda one: spent(one).wasted_bits, ".1%", np.mean),
+    **times_to((0.8, 0.9), ".1f"),
+}
 
 
 def main() -> None:
     given = sizes(__file__, __doc__, seconds=120.0, seeds=3)
     runs = run(study_of(__file__, given.seeds, rounds__until_s=given.seconds), given.out)
-    rows = []
-    for rule, of in runs.items():
-        found = np.array([figures(history) for history in of])
-        mean = map(format, found[:, :4].mean(axis=0), (".3f", ".1%", ".1%", ".1%"))
-        rows.append([rule, *mean, *(told(at, ".1f") for at in np.median(found[:, 4:], axis=0))])
-    heads = ["rule", "mean round s", "acc, last 2 s", "time wasted", "bits wasted"]
-    table([*heads, *(f"s to {target:.0%}" for target in TARGETS)], rows)
-
+    summary(runs, COLUMNS, "rule")
     drawn, (axes,) = panels(
         1, (8.0, 4.5), xlabel="simulated time (s)", ylabel=f"test accuracy, mean over {SMOOTHED_S:g} s"
     )

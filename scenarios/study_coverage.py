@@ -6,10 +6,11 @@ Times to a target are log-normal, with medians of 30 s and 24 s and a correlatio
 34 s leaves 35 % and 14 % of the runs without a target.
 """
 
-import argparse
+from itertools import product
 
 import numpy as np
 from scipy import stats
+from study_scripts import sizes, table
 
 from fedsim.studies.comparing.pairs import Sample, paired, t_interval
 from fedsim.studies.questions.enough import pairs_needed
@@ -78,20 +79,18 @@ def _holds(values: np.ndarray, truth: float) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Coverage of the intervals of studies.")
-    parser.add_argument("--studies", type=int, default=1000)
-    arguments = parser.parse_args()
-    rng = np.random.default_rng(1)
-    print(f"{'horizon':<14}{'pairs':>6}{'holds':>9}{'ratio':>9}{'refused':>9}")
-    for name, horizon_s in HORIZONS_S.items():
-        for pairs in (5, 10, 20):
-            held, ratio, refused = fixed(rng, arguments.studies, pairs, horizon_s)
-            print(f"{name:<14}{pairs:>6}{held:>9.1%}{'-' if horizon_s else f'{ratio:.1%}':>9}{refused:>9.1%}")
-    print(f"\n{'until within':<14}{'first':>6}{'holds':>9}{'narrow':>9}{'pairs':>9}")
-    for share in (0.05, 0.1):
-        for first in (5, 10, 20):
-            held, lucky, count = until(rng, arguments.studies, first, share)
-            print(f"{share:<14.0%}{first:>6}{held:>9.1%}{lucky:>9.1%}{count:>9.1f}")
+    studies, rng = sizes(__file__, __doc__, writes=False, studies=1000).studies, np.random.default_rng(1)
+    rows: list[list[object]] = []
+    for (name, horizon_s), pairs in product(HORIZONS_S.items(), (5, 10, 20)):
+        held, ratio, refused = fixed(rng, studies, pairs, horizon_s)
+        rows.append([name, pairs, f"{held:.1%}", "-" if horizon_s else f"{ratio:.1%}", f"{refused:.1%}"])
+    table(["horizon", "pairs", "holds", "ratio", "refused"], rows)
+    print()
+    rows = []
+    for share, first in product((0.05, 0.1), (5, 10, 20)):
+        held, lucky, count = until(rng, studies, first, share)
+        rows.append([f"{share:.0%}", first, f"{held:.1%}", f"{lucky:.1%}", f"{count:.1f}"])
+    table(["until within", "first", "holds", "narrow", "pairs"], rows)
 
 
 if __name__ == "__main__":

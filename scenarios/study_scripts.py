@@ -3,28 +3,35 @@
 import argparse
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedsim import History, Study, sweep
 from fedsim.history import save
+from fedsim.studies.metrics import metric
 
 HERE = Path(__file__).parent
 Runs = dict[str, list[History]]
 """The runs of each variant, seed by seed."""
+Of = str | Callable[[History], float]
+Column = tuple[Of, str] | tuple[Of, str, Callable[[Any], float]]
+"""A figure of a run, the format of its number, and how the numbers of seeds become one; the median by default."""
 
 
-def sizes(script: str, about: str | None, **defaults: Any) -> argparse.Namespace:
-    """Return what the command line says of a script: its folder, and numbers with these defaults."""
+def sizes(script: str, about: str | None, *, writes: bool = True, **defaults: Any) -> argparse.Namespace:
+    """Return what the command line says of a script: its folder if it writes, and values with these defaults."""
     parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
     for name, value in defaults.items():
-        parser.add_argument(f"--{name}", type=type(value), default=value)
-    parser.add_argument("--out", type=Path, default=Path("runs") / Path(script).stem)
+        how: dict[str, Any] = {"action": "store_true"} if value is False else {"type": type(value), "default": value}
+        parser.add_argument(f"--{name.replace('_', '-')}", **how)
+    if writes:
+        parser.add_argument("--out", type=Path, default=Path("runs") / Path(script).stem)
     return parser.parse_args()
 
 
@@ -54,15 +61,38 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
 
 
-def told(value: float | None, form: str = ".3g") -> str:
-    """Return a number as text, and "never" for one that is infinite or none."""
-    return "never" if value is None or not math.isfinite(value) else format(value, form)
+def told(value: float, form: str = ".3g") -> str:
+    """Return a number as text, and "never" for one that is not finite."""
+    return format(value, form) if math.isfinite(value) else "never"
 
 
-def seconds_to(history: History, target: float) -> float:
-    """Return the first second at which an evaluation reaches an accuracy; infinity for never."""
-    reached_s = history.time_to_accuracy(target)
-    return math.inf if reached_s is None else reached_s
+def number(of: Of, history: History) -> float:
+    """Return a figure of a run: a metric by its name, infinite where it is not reached, or what a function says."""
+    if not isinstance(of, str):
+        return float(of(history))
+    found = metric(of).of(history)
+    return found.value if found.reached else math.inf
+
+
+def summary(runs: Runs, columns: Mapping[str, Column], head: str = "") -> dict[str, list[float]]:
+    """Print a row for each variant, and return its numbers: figures of its runs, the median over seeds or another."""
+    found = {}
+    for name, of in runs.items():
+        values = [[number(column[0], one) for one in of] for column in columns.values()]
+        middles = [column[2] if len(column) > 2 else np.median for column in columns.values()]
+        found[name] = [float(middle(np.array(one))) for middle, one in zip(middles, values, strict=True)]
+    forms = [column[1] for column in columns.values()]
+    table([head, *columns], [[name, *map(told, of, forms)] for name, of in found.items()])
+    return found
+
+
+def times_to(targets: Iterable[float], form: str = ".3g") -> dict[str, Column]:
+    """Return the columns of the seconds to accuracies."""
+    return {f"s to {target:.0%}": (f"time_to_{100 * target:g}%", form) for target in targets}
+
+
+def last_accuracy(history: History, evaluations: int = 10) -> float:
+    return float(history.column("evaluations", "accuracy")[-evaluations:].mean())
 
 
 def panels(number: int = 1, size: tuple[float, float] = (6.4, 4.0), **settings: Any) -> tuple[Figure, list[Axes]]:

@@ -9,59 +9,31 @@ sample. The last column is the difference in standard errors, 0 where nothing is
 standard normal number. ``--quick`` takes a tenth of the samples.
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
 
+from study_scripts import sizes
 from validation import Row, bands, capability, cells, clock, graphs, paths, presence, radio, sionna_laws
 
 LIMIT = 4.5  # standard errors: one table of 160 drawn rows in 1,000 goes beyond by chance
-GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
-    "Path loss in dB": radio.path_loss,
-    "Line of sight": radio.line_of_sight,
-    "Shadowing": radio.shadowing_sigma,
-    "Shadowing over distance and sites": radio.shadowing_correlation,
-    "Buildings": cells.walls,
-    "Indoors": bands.indoors,
-    "Fading": radio.fading,
-    "Capacity in bit/s/Hz, and outage": radio.capacity,
-    "Modulation and coding, in bit/s/Hz": cells.coding,
-    "Ceilings in bit/s/Hz, and thresholds": bands.ceilings,
-    "Bands that fade in parts": bands.selectivity,
-    "Sionna's channels, where it is installed": sionna_laws.channels,
-    "Transfer, in blocks": radio.transfer,
-    "Max relative SNR": cells.max_relative_snr,
-    "Proportional fair": cells.proportional_fair,
-    "Shares": cells.shares,
-    "Multicast, in bit/s/Hz": cells.multicast,
-    "Shared medium, load 0.6": clock.queues,
-    "Shared links": clock.shares,
-    "Radio access of graphs": graphs.access,
-    "Outage bursts": clock.bursts,
-    "Access of cells": paths.access,
-    "Transport": paths.transport,
-    "The server's link": paths.server,
-    "Wi-Fi": paths.contention,
-    "LoRa": paths.lora,
-    "Satellites": paths.satellites,
-    "Availability": presence.shares,
-    "Availability: generated against published samples": presence.flash,
-    "Device capability against published statistics": capability.devices,
-    "Stragglers": clock.stragglers,
-}
+GROUPS: list[Callable[[float], Iterator[Row]]] = [
+    *(radio.path_loss, radio.line_of_sight, radio.shadowing_sigma, radio.shadowing_correlation),
+    *(cells.walls, bands.indoors, radio.fading, radio.rates, cells.coding, bands.ceilings),
+    *(bands.selectivity, sionna_laws.channels, radio.transfer, cells.max_relative_snr),
+    *(cells.proportional_fair, cells.shares, cells.multicast, clock.queues, clock.shares, graphs.access),
+    *(clock.bursts, paths.access, paths.transport, paths.server, paths.contention, paths.lora),
+    *(paths.satellites, presence.shares, presence.flash, capability.devices, clock.stragglers),
+]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Laws beside their theory.")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the samples")
-    effort = 0.1 if parser.parse_args().quick else 1.0
-
+    effort = 0.1 if sizes(__file__, __doc__, writes=False, quick=False).quick else 1.0
     began = time.perf_counter()
     worst, beyond = 0.0, 0
     print(line("law", "simulated", "theory", "std. errors"))
-    for title, group in GROUPS.items():
-        print(f"\n{title}")
+    for group in GROUPS:
+        print(f"\n{(group.__doc__ or '').partition(': ')[0]}")
         for row in group(effort):
             worst = max(worst, abs(row.errors))
             beyond += not abs(row.errors) <= LIMIT

@@ -10,13 +10,11 @@ row gives plain training four times the deadline.
 from dataclasses import replace
 
 import numpy as np
-from study_scripts import Runs, panels, run, seconds_to, sizes, study_of, table, told, written
+from study_scripts import Column, Runs, last_accuracy, run, sizes, study_of, summary, times_to, written
 
-from fedsim import History
+from fedsim import History, draw
 from fedsim.simulation import Simulation
 from fedsim.studies.study import Study, Variant
-
-TARGETS = (0.7, 0.8, 0.9)
 
 
 def with_deadline(study: Study, seed: int) -> Study:
@@ -32,13 +30,18 @@ def with_deadline(study: Study, seed: int) -> Study:
     return replace(study, seeds=(seed,), variants=tuple(arms))
 
 
-def figures(history: History) -> list[float]:
+def delivered(history: History, name: str) -> np.ndarray:
     arrived = history.column("participations", "outcome") == "delivered"
-    client, bits = (history.column("participations", name)[arrived] for name in ("client", "uplink_bits"))
-    of_crowd = np.unique(client).size / history.scenario.describe()["crowd"]["clients"]
-    final = history.column("evaluations", "accuracy")[-10:].mean()
-    times_s = [seconds_to(history, target) for target in TARGETS]
-    return [arrived.mean(), of_crowd, bits.mean() if bits.size else 0.0, final, *times_s]
+    return np.asarray(history.column("participations", name)[arrived])
+
+
+COLUMNS: dict[str, Column] = {
+    "delivered": ("delivered_share", ".0%"),
+    "clients that did": (lambda one: np.unique(delivered(one, "client")).size / one.scenario.crowd.clients, ".0%"),
+    "mean bits": (lambda one: delivered(one, "uplink_bits").mean() if delivered(one, "client").size else 0.0, ",.0f"),
+    "accuracy": (last_accuracy, ".1%"),
+    **times_to((0.7, 0.8, 0.9)),
+}
 
 
 def main() -> None:
@@ -48,22 +51,8 @@ def main() -> None:
     for seed in study.seeds:
         for way, of in run(with_deadline(study, seed), given.out / f"seed-{seed}", executor="stacked").items():
             runs.setdefault(way, []).extend(of)
-    forms = (".0%", ".0%", ",.0f", ".1%", *(".3g" for _ in TARGETS))
-    middle = {way: np.median([figures(one) for one in of], axis=0) for way, of in runs.items()}
-    heads = [
-        "way",
-        "delivered",
-        "clients that did",
-        "mean bits",
-        "accuracy",
-        *(f"s to {target:.0%}" for target in TARGETS),
-    ]
-    table(heads, [[way, *map(told, cells, forms)] for way, cells in middle.items()])
-    figure, (axes,) = panels(1, (6.0, 3.8), xlabel="simulated time (s)", ylabel="test accuracy")
-    for way, (one, *_) in runs.items():
-        axes.plot(*one.curve(smoothing=1), label=way, linewidth=1.2)
-    axes.legend(frameon=False, fontsize=8)
-    written({"widths.png": figure}, given.out)
+    summary(runs, COLUMNS, "way")
+    written({"widths.png": draw([of[0] for of in runs.values()], smoothing=1, labels=list(runs))}, given.out)
 
 
 if __name__ == "__main__":

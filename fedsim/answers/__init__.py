@@ -1,7 +1,7 @@
 """What parts of the user's own return, checked where it enters: one declared checker for each contract."""
 
 from fedsim.answers.contract import Contract, PartOf, refuse_uncalled, unchecked
-from fedsim.answers.guard import FAILURES, asked, attributed, attributing, failed, in_a_line
+from fedsim.answers.guard import FAILURES, ShortTraceback, asked, attributed, attributing, failed, in_a_line
 from fedsim.answers.kinds import (
     AnswerError,
     Flag,
@@ -19,7 +19,6 @@ from fedsim.answers.kinds import (
     same_shape,
     shaped,
 )
-from fedsim.answers.short_traceback import ShortTraceback
 
 __all__ = [
     "FAILURES",

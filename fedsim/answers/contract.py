@@ -96,7 +96,6 @@ class Contract:
         return property(read)
 
     def name_of(self, part: object) -> str:
-        """Return the noun and the class of a part, for messages."""
         return f"{self.noun} {place_of_class(type(part))}"
 
     def _lie(self, part: object, member: str, lie: AnswerError, given: Mapping[str, Any]) -> PartError:

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from fedsim.arrays import IntArray
 from fedsim.code_digest import is_users, is_users_file
-from fedsim.errors import FedsimError, PartError
+from fedsim.errors import FedsimError, PartError, tracebacks_wanted
 from fedsim.inputs.plugins import with_package
 
 T = TypeVar("T")
@@ -118,3 +118,30 @@ def attributed(failure: BaseException) -> PartError | None:
 def place_of_class(owner: type) -> str:
     """Return module and name of a class, as scenarios name it, and the installed package that it is from."""
     return with_package(f"{owner.__module__}:{owner.__qualname__}", owner.__module__)
+
+
+class ShortTraceback:
+    """A context that cuts the traceback of an error of fedsim down to the calls around the context."""
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not isinstance(error, FedsimError) or tracebacks_wanted():
+            return
+        if not error.origin:
+            error.origin = "".join(traceback.format_exception(error))
+            error.failure = _failure(error)
+        # Without a cause, and with what was being handled kept from print.
+        error.__cause__ = None
+        error.__traceback__ = None
+
+
+def _failure(error: FedsimError) -> BaseException | None:
+    """Return what led to an error; SimPy puts copies of the error itself between."""
+    cause = error.__cause__
+    while isinstance(cause, FedsimError) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    return None if isinstance(cause, FedsimError) else cause

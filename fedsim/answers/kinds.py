@@ -57,8 +57,6 @@ def shaped(*sizes: str | int) -> ShapeOf:
 
 @dataclass(frozen=True)
 class Numbers:
-    """An array of numbers."""
-
     shape: ShapeOf | None
     least: float = -_LARGEST
     most: float = _LARGEST
@@ -138,8 +136,6 @@ class Mask:
 
 @dataclass(frozen=True)
 class Number:
-    """One number."""
-
     least: float = -_LARGEST
     most: float = _LARGEST
     above: bool = False
@@ -162,8 +158,6 @@ class Number:
 
 @dataclass(frozen=True)
 class Flag:
-    """True or False."""
-
     def __call__(self, answer: object, given: Given) -> bool:
         if not isinstance(answer, bool | np.bool_):
             raise AnswerError(in_words(answer), "True or False")
@@ -172,8 +166,6 @@ class Flag:
 
 @dataclass(frozen=True)
 class InstanceOf:
-    """An object of a type."""
-
     type: type
 
     def __call__(self, answer: object, given: Given) -> Any:
@@ -184,8 +176,6 @@ class InstanceOf:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of some values."""
-
     values: Collection[Any]
 
     def __call__(self, answer: object, given: Given) -> Any:
@@ -230,7 +220,6 @@ class Free:
 
 
 def in_words(answer: object) -> str:
-    """Return an answer in few words, for messages."""
     if isinstance(answer, np.ndarray):
         return f"{_SHORT.repr(answer.tolist())}, an array of {answer.dtype} of shape {answer.shape}"
     if answer is None or isinstance(answer, bool | int | float | str | list | tuple | np.generic):

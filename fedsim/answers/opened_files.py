@@ -40,8 +40,6 @@ class OpenedFiles:
 
 
 class _Noting(threading.local):
-    """What a thread notes into."""
-
     all: tuple[OpenedFiles, ...] = ()
 
 

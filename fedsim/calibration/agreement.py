@@ -12,8 +12,6 @@ LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two samples of times side by side."""
-
     title: str
     measured_s: tuple[float, ...]
     simulated_s: tuple[float, ...]

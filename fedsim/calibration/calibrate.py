@@ -25,8 +25,6 @@ _LONGER: Final = 1.0 + 1e-9
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a log gave."""
-
     scenario: Scenario
     phases: tuple[PhaseFit, ...]
     presence: Presence
@@ -90,7 +88,6 @@ def _fitted(
 
 
 def _rules(log: Log, there: Presence, crowd: int, base: Scenario | None) -> tuple[dict[str, Any], list[str]]:
-    """Return the tables of policy and selector, and notes."""
     if base is not None:
         described = base.describe()
         return {"rounds": described["rounds"], "selector": described["selector"]}, []
@@ -131,7 +128,6 @@ def _overlap(log: Log) -> bool:
 def _compared(
     log: Log, by: By, crowd: int, samples: int, rules: Mapping[str, Any], held_out: float, rounds: int
 ) -> tuple[Agreement, ...]:
-    """Return measured times beside simulated ones."""
     first, last = log, None
     if log.round is not None and held_out > 0 and log.rounds > 1:
         numbers = np.unique(log.round)

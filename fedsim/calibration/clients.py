@@ -22,8 +22,6 @@ _LARGEST_SIGMA: Final = 10.0
 
 @dataclass(frozen=True)
 class Effects:
-    """How times split into clients' factors and a law."""
-
     factor: FloatArray
     spread_sigma: float
     spread_error: float

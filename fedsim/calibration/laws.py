@@ -31,8 +31,6 @@ _MASS: Final = 0.01
 
 @dataclass(frozen=True)
 class Fit:
-    """A law of times with its parameters."""
-
     kind: str
     options: Mapping[str, Any]
     errors: Mapping[str, float] = field(default_factory=dict)
@@ -42,7 +40,6 @@ class Fit:
     cut: int = 0
 
     def table(self) -> dict[str, Any]:
-        """Return the law as a table of a scenario."""
         return {"kind": self.kind, **self.options}
 
 
@@ -91,7 +88,6 @@ def _at_floor(times_s: FloatArray, cut: BoolArray) -> BoolArray:
 
 
 def _tried(times_s: FloatArray, cut: BoolArray, kinds: tuple[str, ...] | None) -> dict[str, _Tried]:
-    """Return the laws that can be fitted."""
     found: dict[str, _Tried] = {}
     # Where many times are the same, no law with a density can hold.
     others: tuple[str, ...] = _OTHERS

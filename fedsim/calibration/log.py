@@ -28,8 +28,6 @@ _LEAST_WORK: Final = 1e-9
 
 @dataclass(frozen=True)
 class Log:
-    """The n participations of a log, in the order of their rounds."""
-
     client: IntArray
     group: IntArray
     names: tuple[str, ...]
@@ -51,7 +49,6 @@ class Log:
 
     @property
     def candidates_asked(self) -> int:
-        """Number of rounds whose candidates are known."""
         return 0 if self.candidates is None else int(self.candidates.size)
 
     @property

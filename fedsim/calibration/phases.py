@@ -21,16 +21,12 @@ _LARGEST_FACTOR: Final = 1e6
 
 @dataclass(frozen=True)
 class PhaseFit:
-    """The law of one phase."""
-
     phase: int
     fit: Fit
     effects: Effects
 
 
 class Fitted(NamedTuple):
-    """Tables of a scenario, the fits behind them, and notes."""
-
     network: dict[str, Any]
     compute: dict[str, Any]
     learning: dict[str, Any]
@@ -95,14 +91,12 @@ def _network(down: PhaseFit, up: PhaseFit, by: By, crowd: int) -> tuple[dict[str
 
 
 def _correlation(one: Effects, other: Effects) -> float:
-    """Return the correlation of the clients' centres in two phases."""
     if one.centre.std() == 0 or other.centre.std() == 0:
         return 0.0
     return float(np.corrcoef(one.centre, other.centre)[0, 1])
 
 
 def _scaled(fit: Fit, factor: float) -> dict[str, Any]:
-    """Return the table of a law whose times are multiplied by a factor."""
     scaled: dict[str, Any] = {}
     for name, value in fit.options.items():
         if name == "values_s":

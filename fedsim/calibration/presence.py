@@ -18,8 +18,6 @@ from fedsim.history.outcomes import PHASES, Outcome
 
 @dataclass(frozen=True)
 class Presence:
-    """Availability and dropout of the crowd."""
-
     availability: dict[str, Any]
     dropout: dict[str, Any]
     errors: dict[str, float]

@@ -104,7 +104,6 @@ def _print_laws(found: "Calibration") -> None:
 
 
 def _told(name: str, value: object, error: float | None) -> str:
-    """Return a parameter in words."""
     if isinstance(value, list):
         return f"{len(value)} quantiles from {min(value):.4g} to {max(value):.4g} s"
     return f"{name} {value:.4g}" + (f" +- {error:.2g}" if error else "")

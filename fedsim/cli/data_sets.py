@@ -62,7 +62,7 @@ def data(
 def _tell(parts: "Mapping[str, PublishedPart]", folder: Path, *, named: bool, option: str) -> None:
     """Tell what is found of data sets, and how to get the others; of one that is named in any case."""
     from fedsim.learning.data.datasets import FETCHED
-    from fedsim.learning.data.text.vectors import found_vectors
+    from fedsim.learning.data.text.in_words import found_vectors
 
     found = {kind: part.found(folder) for kind, part in parts.items()}
     print_table(
@@ -122,7 +122,6 @@ def _divided(
 
 
 def _write(path: Path, counts: list[list[int]]) -> None:
-    """Write the samples of each client and label that it has as CSV."""
     from fedsim.whole_files import replace_file
 
     lines = [f"{client},{label},{count}" for client, row in enumerate(counts) for label, count in enumerate(row)]

@@ -1,12 +1,66 @@
 """The command ``fedsim list``: the kinds that may fill a slot of a scenario."""
 
-from typing import Annotated, Any
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import typer
 
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError
 from fedsim.inputs.plugins import registered
+
+_SORTS: Final = {
+    "selectors": "selectors:SELECTORS",
+    "policies": "rounds:POLICIES",
+    "late-rules": "rounds:LATE",
+    "effects": "rounds:EFFECTS",
+    "staleness-laws": "rounds.aggregation.staleness:STALENESS",
+    "weightings": "rounds.aggregation.weightings:WEIGHTINGS",
+    "secure-aggregations": "rounds.secure.protocols:SECURE_AGGREGATIONS",
+    "groupings": "rounds:GROUPINGS",
+    "edge-mergings": "rounds:CLOUD_RULES",
+    "backhauls": "rounds:BACKHAULS",
+    "networks": "network:NETWORKS",
+    "latency-laws": "network:LATENCY_LAWS",
+    "placements": "network:PLACEMENTS",
+    "path-losses": "network:PATH_LOSSES",
+    "shadowings": "network:SHADOWINGS",
+    "fadings": "network:FADINGS",
+    "rates": "network:RATES",
+    "sharings": "network.medium.cell:SHARINGS",
+    "power-controls": "network.radio.shares.power_control:POWER_CONTROLS",
+    "topologies": "network.topology.generators:LAYOUTS",
+    "accesses": "network.graph.access:ACCESSES",
+    "access-latencies": "network.cell.access:ACCESS_LATENCIES",
+    "transports": "network.transport.transport:TRANSPORTS",
+    "passes": "network.satellite.satellite:PASSES",
+    "mobilities": "network.topology.mobility:MOBILITIES",
+    "troubles": "network.medium.failures:FAILURES",
+    "compute-times": "devices:COMPUTE_TIMES",
+    "spread-laws": "devices:HETEROGENEITY_LAWS",
+    "client-laws": "per_client:CLIENT_LAWS",
+    "availabilities": "devices:AVAILABILITIES",
+    "dropouts": "devices:DROPOUTS",
+    "energies": "devices:ENERGIES",
+    "learners": "learning:LEARNERS",
+    "tasks": "learning:TASKS",
+    "metrics": "learning:METRICS",
+    "datasets": "learning:DATASETS",
+    "splits": "learning:PARTITIONS",
+    "models": "learning:MODELS",
+    "local-algorithms": "learning:LOCAL_ALGORITHMS",
+    "schedules": "learning:SCHEDULES",
+    "compressors": "learning:COMPRESSORS",
+    "aggregations": "learning:AGGREGATIONS",
+    "server-optimizers": "learning:SERVER_OPTIMIZERS",
+    "executors": "learning:EXECUTORS",
+    "budgets": "privacy:BUDGETS",
+    "mechanisms": "privacy:MECHANISMS",
+    "compositions": "privacy:COMPOSITIONS",
+    "side-information": "privacy:SIDE_INFORMATIONS",
+    "label-histograms": "privacy:LABEL_HISTOGRAMS",
+}
+"""The registry of each sort: its module in fedsim, and its name there."""
 
 
 def list_kinds(
@@ -50,91 +104,8 @@ def _print_options(catalogue: Any, kind: str) -> None:
 
 
 def catalogues() -> dict[str, Any]:
-    """Return the registry of each sort."""
-    from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
-    from fedsim.learning import (
-        AGGREGATIONS,
-        COMPRESSORS,
-        DATASETS,
-        EXECUTORS,
-        LEARNERS,
-        LOCAL_ALGORITHMS,
-        METRICS,
-        MODELS,
-        PARTITIONS,
-        SCHEDULES,
-        SERVER_OPTIMIZERS,
-        TASKS,
-    )
-    from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
-    from fedsim.network.cell.access import ACCESS_LATENCIES
-    from fedsim.network.graph.access import ACCESSES
-    from fedsim.network.medium.cell import SHARINGS
-    from fedsim.network.medium.failures import FAILURES
-    from fedsim.network.radio.shares.power_control import POWER_CONTROLS
-    from fedsim.network.satellite.passes import PASSES
-    from fedsim.network.topology.generators import LAYOUTS
-    from fedsim.network.topology.mobility import MOBILITIES
-    from fedsim.network.transport.transport import TRANSPORTS
-    from fedsim.per_client import CLIENT_LAWS
-    from fedsim.privacy import BUDGETS, COMPOSITIONS, LABEL_HISTOGRAMS, MECHANISMS, SIDE_INFORMATIONS
-    from fedsim.rounds import BACKHAULS, CLOUD_RULES, EFFECTS, GROUPINGS, LATE, POLICIES
-    from fedsim.rounds.aggregation.staleness import STALENESS
-    from fedsim.rounds.aggregation.weightings import WEIGHTINGS
-    from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS
-    from fedsim.selectors import SELECTORS
-
-    return {
-        "selectors": SELECTORS,
-        "policies": POLICIES,
-        "late-rules": LATE,
-        "effects": EFFECTS,
-        "staleness-laws": STALENESS,
-        "weightings": WEIGHTINGS,
-        "secure-aggregations": SECURE_AGGREGATIONS,
-        "groupings": GROUPINGS,
-        "edge-mergings": CLOUD_RULES,
-        "backhauls": BACKHAULS,
-        "networks": NETWORKS,
-        "latency-laws": LATENCY_LAWS,
-        "placements": PLACEMENTS,
-        "path-losses": PATH_LOSSES,
-        "shadowings": SHADOWINGS,
-        "fadings": FADINGS,
-        "rates": RATES,
-        "sharings": SHARINGS,
-        "power-controls": POWER_CONTROLS,
-        "topologies": LAYOUTS,
-        "accesses": ACCESSES,
-        "access-latencies": ACCESS_LATENCIES,
-        "transports": TRANSPORTS,
-        "passes": PASSES,
-        "mobilities": MOBILITIES,
-        "troubles": FAILURES,
-        "compute-times": COMPUTE_TIMES,
-        "spread-laws": HETEROGENEITY_LAWS,
-        "client-laws": CLIENT_LAWS,
-        "availabilities": AVAILABILITIES,
-        "dropouts": DROPOUTS,
-        "energies": ENERGIES,
-        "learners": LEARNERS,
-        "tasks": TASKS,
-        "metrics": METRICS,
-        "datasets": DATASETS,
-        "splits": PARTITIONS,
-        "models": MODELS,
-        "local-algorithms": LOCAL_ALGORITHMS,
-        "schedules": SCHEDULES,
-        "compressors": COMPRESSORS,
-        "aggregations": AGGREGATIONS,
-        "server-optimizers": SERVER_OPTIMIZERS,
-        "executors": EXECUTORS,
-        "budgets": BUDGETS,
-        "mechanisms": MECHANISMS,
-        "compositions": COMPOSITIONS,
-        "side-information": SIDE_INFORMATIONS,
-        "label-histograms": LABEL_HISTOGRAMS,
-    }
+    places = {sort: place.split(":") for sort, place in _SORTS.items()}
+    return {sort: getattr(import_module(f"fedsim.{module}"), name) for sort, (module, name) in places.items()}
 
 
 def _loaded(catalogue: Any, kind: str) -> tuple[Any, str]:

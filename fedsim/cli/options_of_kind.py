@@ -60,7 +60,6 @@ def _sentence(text: str) -> str:
 
 
 def _type(kind: Any) -> str:
-    """Return a type in words."""
     from fedsim.registry import Slot
 
     origin, inner = typing.get_origin(kind), typing.get_args(kind)

@@ -66,7 +66,6 @@ def instructions() -> str:
 
 
 def _processors() -> int:
-    """Return the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 

@@ -27,17 +27,7 @@ class Prices:
     circuit_w: Values = 0.0
 
     def of(self, client: IntArray) -> "Prices":
-        return Prices(
-            receive_j_per_bit=at(self.receive_j_per_bit, client),
-            transmit_j_per_bit=at(self.transmit_j_per_bit, client),
-            sample_j=at(self.sample_j, client),
-            compute_w=at(self.compute_w, client),
-            receive_w=at(self.receive_w, client),
-            transmit_w=at(self.transmit_w, client),
-            base_w=at(self.base_w, client),
-            amplifier_efficiency=at(self.amplifier_efficiency, client),
-            circuit_w=at(self.circuit_w, client),
-        )
+        return Prices(**{name: at(price, client) for name, price in vars(self).items()})
 
     def sending_w(self, radiated_dbm: Values) -> Values:
         """Return the power that a sender draws: the radiated power over the amplifier's efficiency, and the circuit."""
@@ -65,27 +55,13 @@ class EnergyDemand:
 
     @property
     def counts_air(self) -> bool:
-        """Whether seconds of the radio cost energy."""
         return self.power_w is not None
 
     def of(self, part: IntArray) -> "EnergyDemand":
-        power_w = None if self.power_w is None else self.power_w[:, part]
-        base_w = None if self.base_w is None else self.base_w[:, part]
-        frequency = None if self.frequency is None else self.frequency[part]
-        power_dbm = None if self.transmit_power_dbm is None else self.transmit_power_dbm[part]
-        return EnergyDemand(
-            self.client[part],
-            self.charge_j[part],
-            self.cost_j[:, part],
-            self.samples[part],
-            power_w,
-            base_w,
-            frequency,
-            power_dbm,
-        )
+        columns = vars(self).items()
+        return EnergyDemand(**{name: None if column is None else column[..., part] for name, column in columns})
 
     def radio_j(self, phase: int, members: IntArray, on_air_s: FloatArray, spent_s: FloatArray) -> FloatArray:
-        """Return the energy of the radio's seconds in a phase, shape (m,)."""
         if self.power_w is None or self.base_w is None:
             return np.zeros(members.size)
         radio_j: FloatArray = self.power_w[phase][members] * on_air_s + self.base_w[phase][members] * spent_s
@@ -121,14 +97,6 @@ class Batteries:
         idle_s = np.maximum(time_s - self._since_s[client], 0.0)
         gained_j = at(self.idle_gain_w, client) * idle_s
         return np.clip(self._charge_j[client] + gained_j, 0.0, at(self.capacity_j, client))
-
-    def charged_s(self) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds of the time in which each idle client has at least the least charge.
-
-        `inf` means never in the first array and without end in the second. The first is `inf` for a client in a
-        participation.
-        """
-        return self._from_s, self._until_s
 
     def free_s(self, client: IntArray, time_s: float) -> FloatArray:
         """Return from which instant on each client has at least the least charge if it takes no part; inf for never."""
@@ -179,7 +147,7 @@ class Batteries:
         self._from_s[client], self._until_s[client] = self._window_s(client, charge_j, time_s)
 
     def _window_s(self, client: IntArray, charge_j: FloatArray, since_s: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds of `charged_s` for clients with given charges at given instants, all of one shape."""
+        """Return from when on, and until when, idle clients have at least the least charge; all of one shape."""
         least_j, gain_w = at(self.least_j, client), at(self.idle_gain_w, client)
         never_s = np.full(charge_j.size, np.inf)
         # A tiny gain gives an overflow to inf, which is right; where there is none, inf is put in its place.

@@ -252,8 +252,6 @@ class _Opening:
 
 @dataclass(frozen=True)
 class _OfSomeClients:
-    """The availability of some of the clients."""
-
     def __call__(self, answer: object, given: Given) -> Availability:
         found: Availability = PartOf(Availability, AVAILABILITY)(answer, given)
         return found

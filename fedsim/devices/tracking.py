@@ -135,8 +135,6 @@ class OnOffTracker(AvailabilityTracker):
 
 
 class JointTracker(AvailabilityTracker):
-    """Clients that are available by each of several trackers of the same clients."""
-
     def __init__(self, parts: Sequence[AvailabilityTracker]) -> None:
         super().__init__(parts[0].available.size)
         self._parts = parts

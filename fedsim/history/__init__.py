@@ -10,17 +10,7 @@ if TYPE_CHECKING:
     from fedsim.history.history import History
     from fedsim.history.recorder import Recorder
 else:
-    __getattr__ = on_use(
-        __name__,
-        {
-            "History": "fedsim.history.history",
-            "Recorder": "fedsim.history.recorder",
-            "draw": "fedsim.history.figures",
-            "draw_clients": "fedsim.history.figures",
-            "draw_durations": "fedsim.history.figures",
-            "save": "fedsim.history.figures",
-        },
-    )
+    __getattr__ = on_use(__name__)
 
 __all__ = [
     "Fate",

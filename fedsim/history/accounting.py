@@ -97,12 +97,6 @@ def spent(tables: Tables, participations: Iterable[pa.RecordBatch] | None = None
     return Spent(*totals, *(float(share[wasted].sum()) for share in shares))
 
 
-def wasted_shares(tables: Tables, participations: Iterable[pa.RecordBatch] | None = None) -> tuple[float, float]:
-    """Return the shares of all seconds and of all bits of clients that did not serve; arguments as for `by_fate`."""
-    found = spent(tables, participations)
-    return found.wasted_time, found.wasted_bits
-
-
 def _shares(values: FloatArray) -> FloatArray:
     total = values.sum()
     return values / total if total > 0 else np.zeros(values.size)

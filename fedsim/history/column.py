@@ -28,6 +28,7 @@ class Column:
     unit: str = ""
     labels: Labels | None = None
     null: str = ""
+    default: float | None = None
 
     def from_codes(self, values: NDArray[Any]) -> pa.Array:
         """Return an Arrow array of numbers or codes in which no value is null, shape (n,); (n, m) for lists of m."""
@@ -81,7 +82,9 @@ class Column:
 
     @property
     def no_value(self) -> float:
-        """Number for no value in an array."""
+        """Number for no value in an array: the column's default if it has one."""
+        if self.default is not None:
+            return self.default
         return np.nan if pa.types.is_floating(self.type) else NO_VALUE
 
     @property
@@ -144,14 +147,13 @@ class TableSchema:
         return replace(self, columns=(*self.columns, *own))
 
     def check(self, given: Iterable[str]) -> list[Column]:
-        """Return the columns that are not given and may be null."""
         names = frozenset(given)
         if names == self._names:
             return []
         absent = [column for column in self.columns if column.name not in names]
         problems = {
             "has no column": sorted(names - self._names),
-            "needs a value for": [column.name for column in absent if not column.null],
+            "needs a value for": [column.name for column in absent if not column.null and column.default is None],
         }
         wrong = " and ".join(f"{problem} {', '.join(which)}" for problem, which in problems.items() if which)
         if wrong:
@@ -159,10 +161,10 @@ class TableSchema:
         return absent
 
     def from_rows(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-        """Return the table of rows that `check` has let through; what a row does not name is null."""
+        """Return the table of rows that `check` has let through; what a row does not name is null, or the default."""
         if not rows:
             return pa.Table.from_batches([], self.arrow)
-        arrays = [column.from_values([row.get(column.name) for row in rows]) for column in self.columns]
+        arrays = [column.from_values([row.get(column.name, column.default) for row in rows]) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
     def from_columns(self, columns: Mapping[str, NDArray[Any]]) -> pa.Table:

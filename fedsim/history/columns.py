@@ -60,7 +60,6 @@ class RoundColumns:
 
     @property
     def duration_s(self) -> FloatArray:
-        """Length of each round, shape (R,)."""
         return self.end_s - self.start_s
 
     def sent_s(self, tables: Tables) -> FloatArray:

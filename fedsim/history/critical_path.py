@@ -85,7 +85,6 @@ def cloud_path(tables: Tables) -> pa.Table | None:
 
 
 def _causes(ended_by: IntArray, named: BoolArray, cause: str) -> NDArray[np.str_]:
-    """Return the causes of rounds, shape (R,)."""
     enough = ended_by == RoundEnd.ENOUGH
     return np.where(named, cause, np.where(enough, "wait", np.array(RoundEnd.labels())[ended_by]))
 

@@ -1,15 +1,15 @@
 """The history of a run with its analyses, as a notebook uses it."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from fedsim.errors import RunError
 from fedsim.history import accounting, critical_path, exports, fairness, figures, what_if
 from fedsim.history.analyses import energy, explaining, gaps, lost, targets
-from fedsim.history.described import Described, FindScenario
 from fedsim.history.first_sight import as_html, as_text
 from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y
@@ -20,20 +20,23 @@ if TYPE_CHECKING:
     from fedsim.learning.models.trained import Module
 
 
-class FindModel(Protocol):
-    """Where the model of a run is found."""
+class Described(Protocol):
+    """A scenario: what a run was made of."""
 
-    def __call__(self, model: ModelPart | str | None, after_round: int | None) -> TrainedModel:
-        """Return a model; for the arguments see `History.model`."""
-        ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    def digest(self) -> str: ...
+    def describe(self) -> dict[str, Any]: ...
+    def replace(self, values: Mapping[str, Any]) -> "Described": ...
+    def to_toml(self) -> str: ...
 
 
-class FindEvaluations(Protocol):
-    """How the evaluations of all models of a run are had."""
-
-    def __call__(self, history: "History") -> "History":
-        """Return the history of the same run with an evaluation after every round."""
-        ...
+FindScenario = Callable[[], Described]
+FindModel = Callable[[ModelPart | str | None, int | None], TrainedModel]
+FindEvaluations = Callable[["History"], "History"]
+"""Where the scenario and the model of a run are found, and its history with an evaluation after every round."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,7 +109,6 @@ class History(Tables):
         return as_html(*self._first_sight())
 
     def _first_sight(self) -> tuple[str, list[tuple[str, str]]]:
-        """Return a title, and lines on what a run came to."""
         ends_s = self.column("rounds", "end_s")
         lost = [(int(self.column("rounds", name).sum()), name) for name in ("delivered", "late", "dropped")]
         lines = [

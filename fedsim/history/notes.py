@@ -115,8 +115,6 @@ def _spent(tables: Tables, budget: float | None) -> str:
 
 
 class Rates:
-    """Slowest and fastest delivered transfers of a run."""
-
     def __init__(self) -> None:
         self._fastest, self._slowest = (0.0, ""), (np.inf, "")
 
@@ -142,7 +140,6 @@ class Rates:
                     self._slowest = float(rate[at]), words
 
     def note(self) -> str:
-        """Return a sentence on absurd rates; empty if there are none."""
         said = [
             f"{words}, {rate:.3g} bit/s"
             for rate, words in (self._fastest, self._slowest)

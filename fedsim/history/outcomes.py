@@ -21,7 +21,6 @@ class Coded(IntEnum):
 
     @classmethod
     def labels(cls) -> tuple[str, ...]:
-        """Return all labels in the order of their codes."""
         return tuple(member.label for member in cls)
 
 
@@ -41,8 +40,6 @@ PHASES: Final = Phase.labels()
 
 
 class Outcome(Coded):
-    """How a participation ended."""
-
     DELIVERED = 0
     LATE = 1
     DROPPED = 2
@@ -77,8 +74,6 @@ class SecureStep(Coded):
 
 
 class RoundEnd(Coded):
-    """What ended a round."""
-
     ENOUGH = 0
     """The policy had what it waited for."""
     DEADLINE = 1

@@ -10,20 +10,7 @@ from numpy.typing import NDArray
 from fedsim.history.column import Piece, TableSchema
 from fedsim.history.growing import GrowingTable, MakeSpool, Row
 from fedsim.history.history import History
-from fedsim.history.schema import (
-    ACCOUNTS,
-    AT_THE_END,
-    CLIENT_EVALUATIONS,
-    EDGE_PARTICIPATIONS,
-    EDGE_ROUNDS,
-    EVALUATIONS,
-    PARTICIPATIONS,
-    PROBES,
-    RELEASES,
-    ROUNDS,
-    SECURE_STEPS,
-    TABLES,
-)
+from fedsim.history.schema import ACCOUNTS, AT_THE_END, PARTICIPATIONS, TABLES
 from fedsim.history.spool import Spool
 
 
@@ -48,51 +35,20 @@ class Recorder:
             table.schema = table.schema.wider(more)
 
     def schema(self, name: str) -> TableSchema:
-        """Return the schema of a table of this run."""
         return self._tables[name].schema
 
-    def add_participations(self, columns: Mapping[str, Piece]) -> None:
-        """Record participations as columns of `PARTICIPATIONS`: arrays (n,), or one number for all; labels as codes."""
-        self._tables[PARTICIPATIONS.name].add_columns(columns)
+    def add_columns(self, table: str, /, **columns: Piece) -> None:
+        """Record rows of a table as columns: arrays (n,), or one number for all; labels as codes."""
+        self._tables[table].add_columns(columns)
 
-    def add_probes(self, **columns: Piece) -> None:
-        """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`."""
-        self._tables[PROBES.name].add_columns(columns)
+    def add_row(self, table: str, /, **values: Any) -> None:
+        self._tables[table].add_row(values)
 
-    def add_secure_steps(self, **columns: Piece) -> None:
-        """Record clients in a step of secure aggregation as columns of `SECURE_STEPS`, as in `add_participations`."""
-        self._tables[SECURE_STEPS.name].add_columns(columns)
-
-    def add_releases(self, **columns: Piece) -> None:
-        """Record private releases as columns of `RELEASES`, given as in `add_participations`."""
-        self._tables[RELEASES.name].add_columns(columns)
-
-    def add_round(self, values: Row) -> None:
-        """Record a round as a row of `ROUNDS`."""
-        self._tables[ROUNDS.name].add_row(values)
-
-    def add_edge_round(self, **values: Any) -> None:
-        """Record a round of an edge server as a row of `EDGE_ROUNDS`."""
-        self._tables[EDGE_ROUNDS.name].add_row(values)
-
-    def add_edge_participation(self, **values: Any) -> None:
-        """Record a cycle of an edge server as a row of `EDGE_PARTICIPATIONS`."""
-        self._tables[EDGE_PARTICIPATIONS.name].add_row(values)
-
-    def add_evaluation(self, **values: Any) -> None:
-        """Record an evaluation as a row of `EVALUATIONS`."""
-        self._tables[EVALUATIONS.name].add_row(values)
-
-    def add_evaluation_later(self, row: Callable[[], Row]) -> None:
-        """Record an evaluation that may still run, in its place among the others."""
-        self._tables[EVALUATIONS.name].add_row_later(row)
-
-    def add_client_evaluation(self, **values: Any) -> None:
-        """Record an evaluation on a client's samples as a row of `CLIENT_EVALUATIONS`."""
-        self._tables[CLIENT_EVALUATIONS.name].add_row(values)
+    def add_row_later(self, table: str, row: Callable[[], Row]) -> None:
+        """Record a row whose values may not be known yet, in its place among the others."""
+        self._tables[table].add_row_later(row)
 
     def counts(self) -> dict[str, int]:
-        """Return how many rows each table has."""
         return {name: table.rows for name, table in self._tables.items()}
 
     def flush(self) -> None:

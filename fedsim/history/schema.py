@@ -33,7 +33,7 @@ _ENDED: Final = (
     Column("outcome", LABEL, "how it ended", labels=Outcome),
     Column("cut_in", LABEL, "phase in which it was cut", labels=Phase, null="not cut: the message arrived"),
 )
-_ENERGY: Final = Column("energy_j", pa.float64(), "drawn from the battery; 0 without batteries", "J")
+_ENERGY: Final = Column("energy_j", pa.float64(), "drawn from the battery; 0 without batteries", "J", default=0.0)
 
 PARTICIPATIONS: Final = TableSchema(
     "participations",
@@ -56,6 +56,7 @@ PARTICIPATIONS: Final = TableSchema(
             pa.float64(),
             "privacy charged for the upload by itself; 0 without privacy",
             "epsilon",
+            default=0.0,
         ),
         _ENERGY,
     ),
@@ -72,7 +73,7 @@ _ROUND: Final = (
     Column("dropped", pa.int32(), "participations whose client was lost"),
     Column("stale_used", pa.int32(), "stale updates that were used"),
     Column("model_version", pa.int32(), "version of the model at the end"),
-    Column("largest_leakage", pa.float64(), "largest privacy spent by a client so far", "epsilon"),
+    Column("largest_leakage", pa.float64(), "largest privacy spent by a client so far", "epsilon", default=0.0),
     Column(
         "mean_leakage",
         pa.float64(),
@@ -159,7 +160,9 @@ PROBES: Final = TableSchema(
         _CLIENT,
         *_SPENT,
         *_ENDED,
-        Column("epsilon", pa.float64(), "privacy charged for the answer; 0 if it is not private", "epsilon"),
+        Column(
+            "epsilon", pa.float64(), "privacy charged for the answer; 0 if it is not private", "epsilon", default=0.0
+        ),
         _ENERGY,
     ),
     optional=True,

@@ -59,7 +59,6 @@ class Spool:
         return spool
 
     def append(self, table: pa.Table, at: int) -> None:
-        """Append rows that are not in the file yet."""
         new = table.slice(max(0, self.extent.rows - at))
         for batch in new.combine_chunks().to_batches(max_chunksize=ROWS_IN_A_BATCH):
             sink = pa.BufferOutputStream()

@@ -39,15 +39,12 @@ _SPENDING: Final[tuple[TableName, ...]] = "participations", "probes", "secure_st
 
 
 class Goal(NamedTuple):
-    """A metric and the value that is good enough."""
-
     metric: str
     value: float
     above: bool = True
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The goal as arguments of `History.reached`."""
         return {"metric": self.metric, "above" if self.above else "below": self.value}
 
     def __str__(self) -> str:

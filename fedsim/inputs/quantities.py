@@ -111,5 +111,4 @@ def in_unit(value: Any, unit: str, name: str) -> Any:
 
 
 def level(name: str) -> str:
-    """Return the unit of a field in decibels, which its name tells."""
     return {"dbm": "dBm", "dbi": "dBi"}.get(name.rpartition("_")[2], "dB")

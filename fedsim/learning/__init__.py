@@ -4,49 +4,42 @@ from typing import TYPE_CHECKING
 
 from fedsim.lazy import on_use
 from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator
-from fedsim.learning.algorithms.catalogue import LOCAL_ALGORITHMS
-from fedsim.learning.algorithms.contracts import LocalAlgorithm
+from fedsim.learning.algorithms.contracts import LOCAL_ALGORITHMS, LocalAlgorithm
 from fedsim.learning.compression.compressors import COMPRESSORS, Compressor
-from fedsim.learning.contracts import Learner
+from fedsim.learning.contracts import Learner, Model, Release, Update
 from fedsim.learning.data.datasets import DATASETS, Dataset, data_folder
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.local_training import LocalTraining
-from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.models.settings import MODELS
 from fedsim.learning.schedules import SCHEDULES, Schedule
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
-from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
+from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised, TrainingRun
 from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Metrics, Task
-from fedsim.learning.training_run import TrainingRun
 from fedsim.measurements import MEASUREMENTS
 
 if TYPE_CHECKING:
     from fedsim.learning.aggregation.combining import Of
-    from fedsim.learning.aggregation.mean import Mean
+    from fedsim.learning.aggregation.contracts import Mean
     from fedsim.learning.algorithms.contracts import Batch, Gathered, LocalSteps, LocalTask, Start, Stepped
     from fedsim.learning.algorithms.feddyn import FedDyn
     from fedsim.learning.algorithms.fednova import FedNova
-    from fedsim.learning.algorithms.fedprox import FedProx
     from fedsim.learning.algorithms.moon import Moon
     from fedsim.learning.algorithms.personal import FedBN, FedPer
-    from fedsim.learning.algorithms.plain import Plain
+    from fedsim.learning.algorithms.plain import FedProx, Plain
     from fedsim.learning.algorithms.scaffold import Scaffold
     from fedsim.learning.algorithms.widths import FedRolex, HeteroFL
     from fedsim.learning.compression.compressors import NoCompression
     from fedsim.learning.compression.quantization import QSGD
     from fedsim.learning.compression.sparsification import RandomK, TopK
-    from fedsim.learning.computing import ExecutorUsed, Work
     from fedsim.learning.data.cifar import CIFAR10, CIFAR100
     from fedsim.learning.data.datasets import Digits
     from fedsim.learning.data.division import Division
-    from fedsim.learning.data.given import dataset_of
+    from fedsim.learning.data.given import dataset_of, padded
     from fedsim.learning.data.mnist import MNIST, FashionMNIST
     from fedsim.learning.data.own_files import IdxFiles
-    from fedsim.learning.data.partitions.dirichlet import DirichletPartition
-    from fedsim.learning.data.partitions.quantity_skew import QuantitySkewPartition
+    from fedsim.learning.data.partitions.by_label import DirichletPartition, QuantitySkewPartition
     from fedsim.learning.data.partitions.sizes import EqualPartition
-    from fedsim.learning.data.rows import padded
     from fedsim.learning.drawn_samples import Drawn, SampleDraws
     from fedsim.learning.evaluation import ClientEvaluations, KnownEvaluation, PendingEvaluation
     from fedsim.learning.executors.catalogue import EXECUTORS
@@ -59,91 +52,21 @@ if TYPE_CHECKING:
         TrainingResult,
         TrainingSetup,
     )
-    from fedsim.learning.lineage.keeping import Keeping
-    from fedsim.learning.models.settings import CNN3, MLP, Architecture
+    from fedsim.learning.lineage.known import Keeping
+    from fedsim.learning.models.images import CNN3
+    from fedsim.learning.models.settings import MLP, Architecture
     from fedsim.learning.server_optimizers.adaptive import FedAdagrad, FedAdam, FedYogi
     from fedsim.learning.server_optimizers.averaging import FedAvg, FedAvgM
     from fedsim.learning.server_optimizers.contracts import ServerState
-    from fedsim.learning.store.contracts import Store
-    from fedsim.learning.store.memory import MemoryStore
+    from fedsim.learning.sizes import ExecutorUsed, Work
+    from fedsim.learning.store.contracts import MemoryStore, Store
     from fedsim.learning.tasks.of_label_sets import MultiLabel
     from fedsim.learning.tasks.of_labels import Classification
     from fedsim.learning.tasks.of_numbers import Regression
     from fedsim.learning.tasks.of_tokens import NextToken
     from fedsim.learning.timing_only import NoLearning
 else:
-    __getattr__ = on_use(
-        __name__,
-        {
-            "Architecture": "fedsim.learning.models.settings",
-            "Batch": "fedsim.learning.algorithms.contracts",
-            "CIFAR10": "fedsim.learning.data.cifar",
-            "CIFAR100": "fedsim.learning.data.cifar",
-            "CNN3": "fedsim.learning.models.settings",
-            "Classification": "fedsim.learning.tasks.of_labels",
-            "ClientEvaluations": "fedsim.learning.evaluation",
-            "Digits": "fedsim.learning.data.datasets",
-            "DirichletPartition": "fedsim.learning.data.partitions.dirichlet",
-            "Division": "fedsim.learning.data.division",
-            "Drawn": "fedsim.learning.drawn_samples",
-            "EXECUTORS": "fedsim.learning.executors.catalogue",
-            "EqualPartition": "fedsim.learning.data.partitions.sizes",
-            "EvaluationJob": "fedsim.learning.executors.contracts",
-            "Executor": "fedsim.learning.executors.contracts",
-            "ExecutorChoice": "fedsim.learning.executors.choice",
-            "ExecutorUsed": "fedsim.learning.computing",
-            "FashionMNIST": "fedsim.learning.data.mnist",
-            "FedAdagrad": "fedsim.learning.server_optimizers.adaptive",
-            "FedAdam": "fedsim.learning.server_optimizers.adaptive",
-            "FedAvg": "fedsim.learning.server_optimizers.averaging",
-            "FedAvgM": "fedsim.learning.server_optimizers.averaging",
-            "FedBN": "fedsim.learning.algorithms.personal",
-            "FedDyn": "fedsim.learning.algorithms.feddyn",
-            "FedNova": "fedsim.learning.algorithms.fednova",
-            "FedPer": "fedsim.learning.algorithms.personal",
-            "FedProx": "fedsim.learning.algorithms.fedprox",
-            "FedRolex": "fedsim.learning.algorithms.widths",
-            "FedYogi": "fedsim.learning.server_optimizers.adaptive",
-            "Gathered": "fedsim.learning.algorithms.contracts",
-            "HeteroFL": "fedsim.learning.algorithms.widths",
-            "IdxFiles": "fedsim.learning.data.own_files",
-            "Keeping": "fedsim.learning.lineage.keeping",
-            "KnownEvaluation": "fedsim.learning.evaluation",
-            "LocalSteps": "fedsim.learning.algorithms.contracts",
-            "LocalTask": "fedsim.learning.algorithms.contracts",
-            "MLP": "fedsim.learning.models.settings",
-            "MNIST": "fedsim.learning.data.mnist",
-            "MakeExecutor": "fedsim.learning.executors.choice",
-            "Mean": "fedsim.learning.aggregation.mean",
-            "MemoryStore": "fedsim.learning.store.memory",
-            "Moon": "fedsim.learning.algorithms.moon",
-            "MultiLabel": "fedsim.learning.tasks.of_label_sets",
-            "NextToken": "fedsim.learning.tasks.of_tokens",
-            "NoCompression": "fedsim.learning.compression.compressors",
-            "NoLearning": "fedsim.learning.timing_only",
-            "Of": "fedsim.learning.aggregation.combining",
-            "PendingEvaluation": "fedsim.learning.evaluation",
-            "Plain": "fedsim.learning.algorithms.plain",
-            "Precision": "fedsim.learning.executors.contracts",
-            "QSGD": "fedsim.learning.compression.quantization",
-            "QuantitySkewPartition": "fedsim.learning.data.partitions.quantity_skew",
-            "RandomK": "fedsim.learning.compression.sparsification",
-            "Regression": "fedsim.learning.tasks.of_numbers",
-            "SampleDraws": "fedsim.learning.drawn_samples",
-            "Scaffold": "fedsim.learning.algorithms.scaffold",
-            "ServerState": "fedsim.learning.server_optimizers.contracts",
-            "Start": "fedsim.learning.algorithms.contracts",
-            "Stepped": "fedsim.learning.algorithms.contracts",
-            "Store": "fedsim.learning.store.contracts",
-            "TopK": "fedsim.learning.compression.sparsification",
-            "TrainingJob": "fedsim.learning.executors.contracts",
-            "TrainingResult": "fedsim.learning.executors.contracts",
-            "TrainingSetup": "fedsim.learning.executors.contracts",
-            "Work": "fedsim.learning.computing",
-            "dataset_of": "fedsim.learning.data.given",
-            "padded": "fedsim.learning.data.rows",
-        },
-    )
+    __getattr__ = on_use(__name__)
 
 __all__ = [
     "AGGREGATIONS",

@@ -23,16 +23,15 @@ from fedsim.arrays import IntArray
 from fedsim.errors import FedsimError
 from fedsim.identity import identity
 from fedsim.learning.algorithms.contracts import ALGORITHM
-from fedsim.learning.computing import ExecutorUsed
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.lineage.asked import digest_of
 from fedsim.learning.lineage.behaviour import OF_FEDSIM, Behaviour, behaviour_of_training, trains_by_own_code
-from fedsim.learning.lineage.digests import digest_of
-from fedsim.learning.models.channels import NarrowModel
-from fedsim.learning.models.layout import Entry, ModelLayout
+from fedsim.learning.models.layout import Entry, ModelLayout, NarrowModel
 from fedsim.learning.models.settings import own_name
+from fedsim.learning.sizes import ExecutorUsed
 from fedsim.learning.store.contracts import Arrays, Store
 
 _FORMAT: Final = 4
@@ -44,8 +43,6 @@ _CONSTANT: Final = "constant."
 
 @dataclass(frozen=True)
 class Blueprint:
-    """Description of a model and an executor."""
-
     layout: ModelLayout
     numerics: str
     used: ExecutorUsed

@@ -5,26 +5,29 @@ update that is never used is never trained.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.answers import (
+    AnswerError,
     Contract,
     Flag,
     Free,
+    Given,
     InstanceOf,
     Number,
     Numbers,
     OptionalOf,
     PartOf,
+    in_words,
     same_shape,
     shaped,
 )
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.aggregation.combining import Of
-from fedsim.learning.computing import Work
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import (
     PENDING_EVALUATION,
@@ -32,12 +35,66 @@ from fedsim.learning.evaluation import (
     EvaluationsOfClients,
     PendingEvaluation,
 )
-from fedsim.learning.learner_answers import LabelCounts, Measured
-from fedsim.learning.model_and_update import Model, Release, Update
-from fedsim.learning.models.channels import Widths
+from fedsim.learning.models.layout import Widths
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
-from fedsim.learning.sizes import Sizes
+from fedsim.learning.sizes import Sizes, Work
 from fedsim.measurements import MOST_WORK
+
+
+class Model(Protocol):
+    """A server's model: the digest of its lineage, and its version."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything that determines the numbers."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Number of aggregations that led to it, from 0."""
+        ...
+
+
+class Update(Protocol):
+    """What one client sends: the difference between its trained model and the model it started from."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything that determines the numbers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Release:
+    """How an update is made private before it is sent."""
+
+    epsilon: float
+    index: int
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """Whole numbers in a table with a row for each client."""
+
+    def __call__(self, answer: object, given: Given) -> IntArray:
+        labels = np.shape(answer)[1] if isinstance(answer, np.ndarray) and answer.ndim == 2 else 1
+        return Numbers(shaped("clients", labels), least=0, dtype=np.int64)(answer, given)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One array for each measurement, with a row for each update; an unknown number is NaN."""
+
+    def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
+        if not isinstance(answer, Mapping) or set(answer) != set(given["needs"]):
+            raise AnswerError(in_words(answer), f"arrays of the names {', '.join(given['needs'])}")
+        found, updates = {}, len(given["updates"])
+        for name, column in answer.items():
+            array = np.asarray(column)
+            if array.dtype.kind != "f" or array.shape[:1] != (updates,):
+                raise AnswerError(f"{name} = {in_words(array)}", f"floating-point numbers of {updates} rows")
+            found[name] = array.copy()
+        return found
 
 
 class Lineage(Protocol):

@@ -25,7 +25,6 @@ class Drawn(NamedTuple):
 
     @property
     def named(self) -> str:
-        """Return what identifies these draws in digests of trainings."""
         return f" drawn {self.probability!r} {self.number} {self.divisor!r}"
 
     def each(self) -> "list[Draw | None]":

@@ -1,5 +1,8 @@
 """The learning table of a scenario, and the kinds of learners."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol, Self
 
 import numpy as np
@@ -9,15 +12,13 @@ from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.errors import ScenarioError
 from fedsim.identity import parts_of
-from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator
-from fedsim.learning.aggregation.mean import Mean
-from fedsim.learning.algorithms.catalogue import LOCAL_ALGORITHMS
-from fedsim.learning.algorithms.contracts import LocalAlgorithm
+from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator, Mean
+from fedsim.learning.algorithms.contracts import LOCAL_ALGORITHMS, LocalAlgorithm
 from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.compression.compressors import COMPRESSORS, Compressor, NoCompression
 from fedsim.learning.contracts import Learner
-from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, Digits
-from fedsim.learning.data.division import Division
+from fedsim.learning.data.datasets import DATASET_PART, DATASETS, Dataset, DatasetPart, Digits
+from fedsim.learning.data.division import Division, shared_labels
 from fedsim.learning.data.handed import HandedData
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition
 from fedsim.learning.data.partitions.local_tests import Divided
@@ -26,20 +27,65 @@ from fedsim.learning.data.partitions.sizes import EqualPartition
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.own.handed import HandedModel
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
-from fedsim.learning.notes import notes_of
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
 from fedsim.learning.steps.contracts import StepRun
-from fedsim.learning.steps.listed import Steps
+from fedsim.learning.steps.listed import BringsSteps, Steps
 from fedsim.learning.tasks.contracts import TASK, TASKS, Task
+from fedsim.learning.tasks.ignored import IgnoringTask, counted
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.learning.torch_modes import own_modes
-from fedsim.learning.training_run import TrainingRun
 from fedsim.registry import Component, Registry, Slot
+from fedsim.run_setup import RunSetup
 from fedsim.units import Bits, FlopsPerSample, Positive
 
 if TYPE_CHECKING:
-    pass
+    from fedsim.learning.executors.choice import ExecutorChoice
+    from fedsim.learning.lineage.known import Keeping
+    from fedsim.learning.store.choice import StoreChoice
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingRun(RunSetup):
+    """The argument ``run`` of a learner's ``build(run)``: also what is chosen outside of scenarios.
+
+    Attributes
+    ----------
+    parts : the other parts of the scenario by path, for the steps that they bring to updates
+    store : where results of training are stored and looked up; see `fedsim.learning.store.choice.open_store`
+    data_dir : where data sets are looked for; see `fedsim.learning.data_folder`
+    executor : what computes trainings; by default one client after the other
+    keeping : which models stay in the store; all by default
+    """
+
+    parts: Mapping[str, BringsSteps] = field(default_factory=dict)
+    store: "StoreChoice" = None
+    data_dir: Path | None = None
+    executor: "ExecutorChoice | None" = None
+    keeping: "Keeping | None" = None
+
+
+def notes_of(data: Dataset, task: Task) -> tuple[str, ...]:
+    """Return sentences on a data set: its division, what fills samples up, what is ignored, labels without samples."""
+    told = (*data.notes, _labels(data), _ignored(data, task))
+    return tuple(f"learning.data: {note}" for note in told if note)
+
+
+def _labels(data: Dataset) -> str:
+    """Return how many labels training and test set share where a label of a test sample is in no training sample."""
+    if data.labels is None or data.classes is None or data.notes or np.isin(data.test_y, data.labels).all():
+        return ""
+    return shared_labels(data.labels, data.test_y, data.classes)
+
+
+def _ignored(data: Dataset, task: Task) -> str:
+    if not isinstance(task, IgnoringTask) or not task.ignore:
+        return ""
+    parts = []
+    for targets in (data.train_y, data.test_y):
+        parts.append(f"{targets.size - np.count_nonzero(counted(targets, task.ignore)):,} of {targets.size:,}")
+    values = ", ".join(map(str, task.ignore))
+    return f"targets of {values} count for nothing (learning.task.ignore): {parts[0]} in training, {parts[1]} in tests"
 
 
 class LearnerSettings(Capable, Protocol):

@@ -24,18 +24,16 @@ from fedsim.learning.aggregation.combining import (
     stepped,
     weighted_mean,
 )
-from fedsim.learning.aggregation.contracts import Aggregator
-from fedsim.learning.aggregation.mean import Mean
+from fedsim.learning.aggregation.contracts import Aggregator, Mean
 from fedsim.learning.algorithms.plain import Plain
-from fedsim.learning.client_evaluations import evaluate_clients, over_clients
-from fedsim.learning.computing import ExecutorUsed, Work
+from fedsim.learning.contracts import Model, Release, Update
 from fedsim.learning.data.partitions.local_tests import LocalTests
 from fedsim.learning.data.partitions.statistics import label_counts
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, TrainingSetup
 from fedsim.learning.lineage import asked
-from fedsim.learning.lineage.asked import Combined, Recipe
+from fedsim.learning.lineage.asked import Combined, Messages, Recipe, Updates, digest_of
 from fedsim.learning.lineage.behaviour import (
     OF_FEDSIM,
     Behaviour,
@@ -45,24 +43,18 @@ from fedsim.learning.lineage.behaviour import (
     name_of,
 )
 from fedsim.learning.lineage.computed import Computation
-from fedsim.learning.lineage.digests import digest_of
-from fedsim.learning.lineage.evaluated import Evaluations
-from fedsim.learning.lineage.keeping import Keeping
-from fedsim.learning.lineage.known import Known
+from fedsim.learning.lineage.evaluated import Evaluations, evaluate_clients, over_clients
+from fedsim.learning.lineage.known import Keeping, Known
 from fedsim.learning.lineage.local_work import LocalWork
-from fedsim.learning.lineage.messages import Messages
-from fedsim.learning.lineage.updates import Updates
 from fedsim.learning.lineage.verification import Verification, distrust, trusted
 from fedsim.learning.local_training import check_batches, checked_probe, probe_samples
-from fedsim.learning.model_and_update import Model, Release, Update
-from fedsim.learning.models.channels import NarrowModel, Widths
-from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.models.layout import ModelLayout, NarrowModel, Widths
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
+from fedsim.learning.sizes import ExecutorUsed, Work
 from fedsim.learning.steps.listed import Steps
-from fedsim.learning.store.contracts import Store
-from fedsim.learning.store.memory import NoStore
+from fedsim.learning.store.contracts import NoStore, Store
 from fedsim.learning.tasks.scores import own_task
 from fedsim.learning.update_metrics import checked_fresh_weights, deviations, measure
 from fedsim.streams import Streams
@@ -132,7 +124,8 @@ class SupervisedLearner:
             lambda: distrust(made_by, self.store),
             self._computation.train_again,
         )
-        self._computation.afterwards = self._verification.run_pending
+        if not self._known.alone:
+            self._computation.afterwards = self._verification.run_pending
         shards = [digest_of(part.tobytes()) for part in rows]
         self._evaluations = Evaluations(
             self._computation, self._verification, setup, layout, basis, rows, shards, streams
@@ -164,14 +157,13 @@ class SupervisedLearner:
         model = identity(setup.model)
         work = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
         keeps = setup.local.keep_optimizer_state or local.algorithm.remembers
-        self._updates = Updates(work, shards, self._messages, local, keeps=keeps)
+        self._updates = Updates(work, shards, self._messages, local.algorithm.ratios, keeps=keeps)
         initial = digest_of("initial", basis, model, str(setup.data.shape), setup.outputs, setup.seed)
         self._initial = asked.Model(initial, 0, vector=layout.initial)
         self._layout = layout
 
     @property
     def trainings(self) -> int:
-        """How many trainings this learner has computed; those found in the store do not count."""
         return self._computation.trained
 
     @property
@@ -347,11 +339,9 @@ class SupervisedLearner:
         self._evaluations.flush()
 
     def vector(self, model: Model) -> Vector:
-        """Return the numbers of a model, parameters first and then buffers, training what is needed."""
         return self._computation.vector(cast(asked.Model, model))
 
     def _made(self, digest: str, version: int, recipe: Recipe) -> asked.Model:
-        """Return a model that has no numbers yet."""
         model = self._newest = asked.Model(digest, version, recipe)
         self._computation.bound(model, self._updates.states)
         return model
@@ -374,4 +364,5 @@ class SupervisedLearner:
         for update in new:
             update.used = True
         self._in_use += len(new)
-        self._verification.of_trainings(new)
+        if not self._known.alone:
+            self._verification.of_trainings(new)

@@ -1,19 +1,109 @@
 """Runs about time alone: of what is learned there are sizes, and nothing else."""
 
-from typing import Annotated, Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
-from fedsim.learning.computing import ExecutorUsed
-from fedsim.learning.contracts import Learner
+from fedsim.learning.aggregation.combining import Of, check_of
+from fedsim.learning.contracts import Learner, Model, Release, Update
+from fedsim.learning.drawn_samples import Drawn
+from fedsim.learning.evaluation import ClientEvaluations, PendingEvaluation
 from fedsim.learning.local_training import probe_samples
-from fedsim.learning.without_numbers import NoNumbers, Versions
+from fedsim.learning.server_optimizers.contracts import ServerOptimizer
+from fedsim.learning.sizes import ExecutorUsed, Work
+from fedsim.measurements import check_needs
 from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component
 from fedsim.run_setup import RunSetup
 from fedsim.units import Bits, FlopsPerSample, Positive
+
+
+class Version(NamedTuple):
+    digest: str
+    version: int
+
+
+class UpdateOfVersion(NamedTuple):
+    digest: str
+
+
+class Versions:
+    """The lineage of a model of which versions are all that is known."""
+
+    def initial(self) -> Model:
+        return Version("timing-0", 0)
+
+    def updates(
+        self,
+        model: Model,
+        client: IntArray,
+        releases: Mapping[int, Release] | None = None,
+        work: FloatArray | None = None,
+        repeat: int = 0,
+        level: IntArray | None = None,
+        drawn: Drawn | None = None,
+    ) -> Sequence[Update]:
+        """Return one handle n times, so that a cohort costs nothing per client."""
+        return [UpdateOfVersion(f"{model.digest}-update")] * len(client)
+
+    def aggregate(
+        self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
+    ) -> Model:
+        check_of(of)
+        return _version(model.version + 1)
+
+    def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
+        return _version(max(model.version for model in models) + 1 if version is None else version)
+
+    def trained(self, base: Model, update: Update) -> Model:
+        return _version(base.version + 1)
+
+    def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
+        return mean
+
+    def with_state_of(self, model: Model, previous: Model) -> Model:
+        return model
+
+
+class NoNumbers:
+    """What is asked of models and updates that have no numbers."""
+
+    @property
+    def work(self) -> Work:
+        return Work()
+
+    def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
+        check_needs(needs)
+        empty = np.empty((len(updates), 0), dtype=np.float32)
+        return {need: empty if need == "update" else np.full(len(updates), np.nan) for need in needs}
+
+    def deviations(
+        self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
+    ) -> FloatArray:
+        return np.zeros(len(stale))
+
+    def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
+        return np.full(len(client), np.nan)
+
+    def start_evaluation(self, model: Model) -> PendingEvaluation | None:
+        return None
+
+    def evaluate_clients(self, model: Model) -> ClientEvaluations | None:
+        return None
+
+    def flush(self) -> None:
+        return
+
+    def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
+        return None
+
+
+def _version(version: int) -> Version:
+    return Version(f"timing-{version}", version)
 
 
 class NoLearning(Component):
@@ -104,16 +194,13 @@ class TimingSizes:
         return ()
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
-        """Return the samples of one pass over each client's data, times its share of the work, shape (n,)."""
         passed = (self.samples[client] if got is None else got).astype(np.float64)
         return passed if work is None else passed * work
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        """Return the wished shares, shape (n,): work without numbers has no steps."""
         return work
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        """Return a third of the samples of each client's probe, shape (n,)."""
         return probe_samples(self.samples[client], samples)
 
 

@@ -12,16 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
-from fedsim.learning.lineage.asked import Model, Update
+from fedsim.learning.lineage.asked import Model, Update, digest_of
 from fedsim.learning.lineage.computed import Computation
-from fedsim.learning.lineage.digests import digest_of
-from fedsim.learning.lineage.evaluated import Evaluations
-from fedsim.learning.lineage.evaluator import Running
+from fedsim.learning.lineage.evaluated import Evaluations, Running
 from fedsim.learning.store.contracts import Record
 from fedsim.measurements import check_needs
 
 Updates = Sequence[Update]
 
+_RECORDED: Final = {
+    "update_norm": ("norm", "norm"),
+    "signal_energy": ("signal", "energy"),
+    "clipped": ("signal", "clipped"),
+}
+"""Measures that lie in a record, with its kind and their names there."""
 _MODELS_AT_ONCE: Final = 32
 """Clients' own models that are evaluated by one call, beside further trainings."""
 
@@ -90,23 +94,22 @@ class _Measured:
         self._by_training: dict[Update, list[int]] = {}
         for i, update in enumerate(updates):
             self._by_training.setdefault(update, []).append(i)
-        norms = [digest_of("update-norm", update.digest) for update in updates] if "update_norm" in needs else []
-        told = {"signal_energy", "clipped"} & set(needs) and self._messages.steps.tells_clipping
-        signals = [digest_of("signal-and-clipping", update.digest) for update in updates] if told else []
-        gains = "accuracy_gain" in needs
-        clients = [update.client for update in updates] if gains else []
-        self._before, self._after = (
-            [evaluations.digest(model, client) for model, client in zip(models, clients, strict=True)]
-            for models in (
-                [update.base.digest for update in updates] if gains else [],
-                [update.work_digest for update in updates] if gains else [],
-            )
-        )
-        self._norms, self._signals = norms, signals
+        self._digests: dict[str, list[str]] = {}
+        """Of the records of each kind, by the places of updates."""
+        if "update_norm" in needs:
+            self._digests["norm"] = [digest_of("update-norm", update.digest) for update in updates]
+        if {"signal_energy", "clipped"} & set(needs) and self._messages.steps.tells_clipping:
+            self._digests["signal"] = [digest_of("signal-and-clipping", update.digest) for update in updates]
+        scores: dict[str, list[str]] = {}
+        if "accuracy_gain" in needs:
+            scores["before"] = [evaluations.digest(update.base.digest, update.client) for update in updates]
+            scores["after"] = [evaluations.digest(update.work_digest, update.client) for update in updates]
         untold = [one.work_digest for one in self._by_training if one.report is None] if self._told else []
-        scores = dict.fromkeys([*self._before, *self._after])
-        self._records: dict[str, Record] = self._known.records([*untold, *norms, *signals, *scores])
-        evaluations.probes_found += sum(digest in self._records for digest in scores)
+        scored = dict.fromkeys([digest for digests in scores.values() for digest in digests])
+        taken = [digest for digests in self._digests.values() for digest in digests]
+        self._digests |= scores
+        self._records: dict[str, Record] = self._known.records([*untold, *taken, *scored])
+        evaluations.probes_found += sum(digest in self._records for digest in scored)
         for update in self._by_training:
             if update.report is None:
                 update.report = self._records.get(update.work_digest)
@@ -117,7 +120,7 @@ class _Measured:
         self._vectors: NDArray[np.float32] = (
             np.empty((rows, parameters), dtype=np.float32) if kept is None else kept["updates"].copy()
         )
-        self._scores: tuple[dict[str, tuple[Vector, int]], ...] = {}, {}
+        self._scores: dict[str, dict[str, tuple[Vector, int]]] = {"before": {}, "after": {}}
         self._running: list[tuple[list[str], Running]] = []
 
     def missing(self) -> list[Update]:
@@ -125,40 +128,40 @@ class _Measured:
             training
             for training, places in self._by_training.items()
             if (self._told and training.report is None)
-            or any(self._lacks(i) or self._lacks_signal(i) for i in places)
-            or any(digest not in self._records for i in places for digest in self._scores_of(i))
+            or any(i in self._empty_rows or self._lacks(i, *self._digests) for i in places)
         ]
 
     def take(self, update: Update) -> None:
-        """Measure an update whose result is in memory."""
         result = update.result
         if result is None:
             return
         for i in self._by_training.get(update, ()):
-            if self._lacks_signal(i):
+            if self._lacks(i, "signal"):
                 before, clipped = self._messages.before_noise(update, result.difference)
                 energy = _square_sum(before[: self._parameters])
-                self._records[self._signals[i]] = {"energy": energy, "clipped": float(clipped)}
-            if self._lacks(i):
-                sent = result.sent[: self._parameters]
-                if self._norms:
-                    self._records[self._norms[i]] = {"norm": float(np.sqrt(_square_sum(sent)))}
-                if i in self._empty_rows:
-                    self._vectors[i] = sent
-                    self._empty_rows.remove(i)
-                    if not self._empty_rows:
-                        self._known.put_arrays(self._together, {"updates": self._vectors})
-            if digests := self._scores_of(i):
-                base = update.base.vector
-                self._score(digests, (base, base + result.difference), update.client)
+                self._records[self._digests["signal"][i]] = {"energy": energy, "clipped": float(clipped)}
+            sent = result.sent[: self._parameters]
+            if self._lacks(i, "norm"):
+                self._records[self._digests["norm"][i]] = {"norm": float(np.sqrt(_square_sum(sent)))}
+            if i in self._empty_rows:
+                self._vectors[i] = sent
+                self._empty_rows.remove(i)
+                if not self._empty_rows:
+                    self._known.put_arrays(self._together, {"updates": self._vectors})
+            for kind, scores in self._scores.items():
+                if self._lacks(i, kind):
+                    base, digest = update.base.vector, self._digests[kind][i]
+                    self._records[digest] = {}  # asked for
+                    scores[digest] = base if kind == "before" else base + result.difference, update.client
+            if len(self._scores["after"]) >= _MODELS_AT_ONCE:
+                self._start_scores()
 
     def finish(self) -> None:
-        """Wait for measurements under way, and store them."""
         self._start_scores()
         for digests, running in self._running:
             found = running.results()
             self._records |= {digest: {"accuracy": one.accuracy} for digest, one in zip(digests, found, strict=True)}
-        taken = [*self._norms, *self._signals]
+        taken = [*self._digests.get("norm", ()), *self._digests.get("signal", ())]
         if taken:
             self._known.put_records({digest: self._records[digest] for digest in taken})
 
@@ -170,44 +173,25 @@ class _Measured:
     def _value(self, need: str, i: int) -> float:
         if need == "noise_energy":
             return self._messages.noise_energy(self._updates[i])
-        if need == "signal_energy":
-            return self._records[self._signals[i]]["energy"] if self._signals else nan
-        if need == "clipped":
-            return self._records[self._signals[i]]["clipped"] if self._signals else nan
-        if need == "update_norm":
-            return self._records[self._norms[i]]["norm"]
+        if need in _RECORDED:
+            kind, name = _RECORDED[need]
+            return self._records[self._digests[kind][i]][name] if kind in self._digests else nan
         if need == "accuracy_gain":
-            return self._records[self._after[i]]["accuracy"] - self._records[self._before[i]]["accuracy"]
+            before, after = (self._records[self._digests[kind][i]]["accuracy"] for kind in self._scores)
+            return after - before
         report = self._updates[i].report
         if report is None:
             raise RuntimeError(f"training {self._updates[i].work_digest} has not run")
         return report[need]
 
-    def _lacks(self, i: int) -> bool:
-        """Return whether the vector that the server receives is needed for an update."""
-        return i in self._empty_rows or bool(self._norms and self._norms[i] not in self._records)
-
-    def _lacks_signal(self, i: int) -> bool:
-        return bool(self._signals and self._signals[i] not in self._records)
-
-    def _scores_of(self, i: int) -> tuple[str, ...]:
-        return (self._before[i], self._after[i]) if self._before else ()
-
-    def _score(self, digests: tuple[str, ...], models: tuple[Vector, Vector], client: int) -> None:
-        """Have a client's base and its own model evaluated, unless that has been done."""
-        for scores, digest, model in zip(self._scores, digests, models, strict=True):
-            if digest not in self._records:
-                self._records[digest] = {}
-                scores[digest] = model, client
-        if len(self._scores[1]) >= _MODELS_AT_ONCE:
-            self._start_scores()
+    def _lacks(self, i: int, *kinds: str) -> bool:
+        return any(self._digests[kind][i] not in self._records for kind in kinds if kind in self._digests)
 
     def _start_scores(self) -> None:
-        bases, own = self._scores
-        if bases or own:
-            scores = bases | own  # bases first, so that jobs of one model stand side by side
+        scores = self._scores["before"] | self._scores["after"]  # jobs of one base stand side by side
+        if scores:
             self._running.append((list(scores), self._evaluations.start(scores)))
-            self._scores = {}, {}
+            self._scores = {"before": {}, "after": {}}
 
 
 def _sent(update: Update, parameters: int) -> Vector:

@@ -29,8 +29,6 @@ Values = float | FloatArray
 
 @dataclass(frozen=True)
 class PerClient(Slot):
-    """Annotation of a field with a value for each client."""
-
     registry: Any = CLIENT_LAWS
     gt: float | None = None
     ge: float | None = None
@@ -162,7 +160,6 @@ def of_one(values: Values, i: int) -> float:
 
 
 def is_one(values: Values) -> TypeGuard[float]:
-    """Return whether there is one value for all clients."""
     return not isinstance(values, np.ndarray)
 
 

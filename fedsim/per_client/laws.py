@@ -73,8 +73,6 @@ CLIENT_LAW: Final = Contract("law of clients", ClientLaw, {"values": Numbers(sha
 
 
 class _Quantiles(Component):
-    """A law that is given by its quantiles."""
-
     @model_validator(mode="after")
     def _within_bounds(self) -> Self:
         # The unit of these numbers is that of the field that holds the law.

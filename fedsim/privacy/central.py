@@ -26,8 +26,6 @@ from fedsim.registry import Component, Slot
 
 
 class ServerNoise(NamedTuple):
-    """The noise of one aggregate."""
-
     epsilon: float
     clipping_norm: float
     sensitivity: float
@@ -74,7 +72,6 @@ class NoiseAtServer(Component):
         buffers: Mask,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Return the noise of an aggregate, one number a parameter."""
         share = largest_weight(client, weight)
         return np.asarray(0.5 * share * self._checked.noise(float(min(epsilon)), buffers, rng), dtype=np.float64)
 

@@ -7,19 +7,19 @@ analytical calibration and optimal denoising", ICML 2018, Theorem 8, and not by 
 
 import math
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import FloatArray, Mask, Vector
-from fedsim.privacy.mechanisms import Exempting, finite, in_clear, with_noise
+from fedsim.arrays import FloatArray, Mask
+from fedsim.privacy.mechanisms import ClippedNoise
 
 _LEAST, _MOST = 1e-160, 1e300
 """Noise multipliers between which the calibrated one is searched."""
 
 
-class L2ClippedGaussian(Exempting):
+class L2ClippedGaussian(ClippedNoise):
     """The Gaussian mechanism for the whole update: (epsilon, delta)-LDP.
 
     The update is scaled down to a Euclidean norm of at most ``clip``. Two clipped updates differ by at most ``2 clip``,
@@ -46,12 +46,10 @@ class L2ClippedGaussian(Exempting):
     [1.5, 2.0]
     """
 
+    variance: ClassVar[float] = 1.0
+
     clip: Annotated[float, Field(gt=0)]
     delta: Annotated[float, Field(ge=1e-12, lt=1)] = 1e-5
-
-    @property
-    def clipping_norm(self) -> float:
-        return self.clip
 
     @property
     def sensitivity(self) -> float:
@@ -60,26 +58,12 @@ class L2ClippedGaussian(Exempting):
     def scale(self, epsilon: float) -> float:
         return self.sensitivity * noise_multiplier(float(epsilon), self.delta)
 
-    def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
-        """Return the noise of a release; a number is drawn for each coordinate, exempt or not."""
-        return np.where(self._clear(buffers), 0.0, rng.normal(0.0, self.scale(epsilon), buffers.size))
-
-    def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        values = finite(update, epsilon, buffers)
-        clear = self._clear(buffers)
-        return with_noise(update, self._bounded(values, clear), self.noise(epsilon, buffers, rng), clear)
-
-    def clipped(self, update: Vector, buffers: Mask) -> Vector:
-        values = finite(update, 0.0, buffers)
-        clear = self._clear(buffers)
-        return in_clear(update, self._bounded(values, clear), clear)
+    def _drawn(self, scale: float, size: int, rng: np.random.Generator) -> FloatArray:
+        return rng.normal(0.0, scale, size)
 
     def _bounded(self, values: FloatArray, clear: Mask) -> FloatArray:
         norm = float(np.linalg.norm(values[~clear]))
         return values * (self.clip / norm) if norm > self.clip else values
-
-    def noise_energy(self, epsilon: float, buffers: Mask) -> float:
-        return float(np.count_nonzero(~self._clear(buffers)) * self.scale(epsilon) ** 2)
 
 
 @lru_cache(maxsize=4096)

@@ -56,8 +56,6 @@ LABEL_HISTOGRAM: Final = Contract(
 
 
 class _Paid(Component):
-    """A randomiser with an epsilon of its own."""
-
     epsilon: Annotated[float, Field(gt=0)] | None = None
 
     def cost(self, budget: float) -> float:

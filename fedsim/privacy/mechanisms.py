@@ -10,7 +10,7 @@ NaN counts as 0, an infinity as the largest float32, and noise beyond float32 is
 """
 
 from abc import abstractmethod
-from typing import Annotated, Final, Protocol, Self, runtime_checkable
+from typing import Annotated, ClassVar, Final, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,8 +217,11 @@ class Exempting(Component):
         return buffers & self.exempt_buffers
 
 
-class _LaplaceNoise(Exempting):
-    """Laplace noise on each coordinate that is not exempt; what derives from it states clipping and sensitivity."""
+class ClippedNoise(Exempting):
+    """Clipping, then noise on each coordinate that is not exempt; what derives from it states both."""
+
+    variance: ClassVar[float]
+    """Of noise of scale 1."""
 
     @property
     def clipping_norm(self) -> float:
@@ -229,6 +232,38 @@ class _LaplaceNoise(Exempting):
     def sensitivity(self) -> float:
         """Most by which two clipped updates differ."""
 
+    @abstractmethod
+    def scale(self, epsilon: float) -> float: ...
+
+    @abstractmethod
+    def _bounded(self, values: NDArray[np.float64], clear: Mask) -> NDArray[np.float64]: ...
+
+    @abstractmethod
+    def _drawn(self, scale: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]: ...
+
+    def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
+        values, clear = finite(update, epsilon, buffers), self._clear(buffers)
+        noisy = self._bounded(values, clear) + self.noise(epsilon, buffers, rng)
+        return in_clear(update, np.clip(noisy, -_LARGEST, _LARGEST), clear)
+
+    def clipped(self, update: Vector, buffers: Mask) -> Vector:
+        values, clear = finite(update, 0.0, buffers), self._clear(buffers)
+        return in_clear(update, self._bounded(values, clear), clear)
+
+    def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
+        """Return the noise of a release; a number is drawn for each coordinate, exempt or not."""
+        return np.where(self._clear(buffers), 0.0, self._drawn(self.scale(epsilon), buffers.size, rng))
+
+    def noise_energy(self, epsilon: float, buffers: Mask) -> float:
+        """Return the variance of the noise for each coordinate that is not exempt."""
+        with np.errstate(over="ignore"):
+            squared = float(np.square(self.scale(epsilon)))
+        return float(np.count_nonzero(~self._clear(buffers)) * self.variance * squared)
+
+
+class _LaplaceNoise(ClippedNoise):
+    variance: ClassVar[float] = 2.0
+
     @property
     def delta(self) -> float:
         return 0.0
@@ -237,15 +272,8 @@ class _LaplaceNoise(Exempting):
         """Return the mean size of the noise on a coordinate: the sensitivity over epsilon."""
         return float(min(self.sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3))
 
-    def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
-        """Return the noise of a release; a number is drawn for each coordinate, exempt or not."""
-        return np.where(self._clear(buffers), 0.0, rng.laplace(0.0, self.scale(epsilon), buffers.size))
-
-    def noise_energy(self, epsilon: float, buffers: Mask) -> float:
-        """Return twice the square of `scale` for each coordinate with noise, the variance of Laplace noise."""
-        with np.errstate(over="ignore"):
-            squared = float(np.square(self.scale(epsilon)))
-        return float(np.count_nonzero(~self._clear(buffers)) * 2.0 * squared)
+    def _drawn(self, scale: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        return rng.laplace(0.0, scale, size)
 
 
 class L1ClippedLaplace(_LaplaceNoise):
@@ -274,16 +302,6 @@ class L1ClippedLaplace(_LaplaceNoise):
     """
 
     clip: Annotated[float, Field(gt=0)]
-
-    def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        values = finite(update, epsilon, buffers)
-        clear = self._clear(buffers)
-        return with_noise(update, self._bounded(values, clear), self.noise(epsilon, buffers, rng), clear)
-
-    def clipped(self, update: Vector, buffers: Mask) -> Vector:
-        values = finite(update, 0.0, buffers)
-        clear = self._clear(buffers)
-        return in_clear(update, self._bounded(values, clear), clear)
 
     def _bounded(self, values: NDArray[np.float64], clear: Mask) -> NDArray[np.float64]:
         norm = float(np.abs(values[~clear]).sum())
@@ -322,14 +340,7 @@ class CoordinateClampLaplace(_LaplaceNoise):
     delta_f: Annotated[float, Field(gt=0)]
     exempt_buffers: bool = True
 
-    def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        bounded, clear = self._bounded(finite(update, epsilon, buffers)), self._clear(buffers)
-        return with_noise(update, bounded, self.noise(epsilon, buffers, rng), clear)
-
-    def clipped(self, update: Vector, buffers: Mask) -> Vector:
-        return in_clear(update, self._bounded(finite(update, 0.0, buffers)), self._clear(buffers))
-
-    def _bounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _bounded(self, values: NDArray[np.float64], clear: Mask) -> NDArray[np.float64]:
         return np.clip(values, -self.delta_f / 2, self.delta_f / 2)
 
     @property
@@ -345,14 +356,6 @@ def finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64]
     if update.ndim != 1 or update.shape != buffers.shape:
         raise ValueError(f"buffers: shape {buffers.shape} does not mark an update of shape {update.shape}")
     return np.nan_to_num(update.astype(np.float64), posinf=_LARGEST, neginf=-_LARGEST)
-
-
-def with_noise(update: Vector, bounded: NDArray[np.float64], noise: NDArray[np.float64], clear: Mask) -> Vector:
-    """Return a release: bounded values with noise, and the update itself at the coordinates in clear.
-
-    Noise is drawn for every coordinate, so that an exemption leaves the noise of the others as it is.
-    """
-    return in_clear(update, np.clip(bounded + noise, -_LARGEST, _LARGEST), clear)
 
 
 def in_clear(update: Vector, released: NDArray[np.float64], clear: Mask) -> Vector:

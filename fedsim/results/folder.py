@@ -68,7 +68,6 @@ class RunFolder:
         self._began, self._before_s = time.perf_counter(), 0.0
 
     def __enter__(self) -> Self:
-        """Take the lock, if the folder exists."""
         if self.path.exists():
             # First without the lock, whose file has no place in a folder that holds something else.
             self._look()
@@ -95,7 +94,6 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether the folder holds this scenario's finished run."""
         return self.state is not None and self.state.status == "finished"
 
     def missing(self) -> list[str]:
@@ -155,7 +153,6 @@ class RunFolder:
             self._spools[name] = self._open(TABLES[name], table.extent)
 
     def spool(self, schema: TableSchema) -> ReplayedSpool:
-        """Return the rows of a table in this folder."""
         if schema.name not in self._spools:
             self._spools[schema.name] = self._open(schema, EMPTY)
         self._spools[schema.name].take(schema.arrow)
@@ -198,7 +195,6 @@ class RunFolder:
         self._write_state(status, self._saved, executor, error)
 
     def write_tables(self, recorder: Recorder) -> None:
-        """Write the tables of a run that has ended as Parquet."""
         recorder.flush()
         self.mark(recorder.counts())
         for name, spool in self._spools.items():

@@ -18,7 +18,6 @@ class Holding(NamedTuple):
 
 
 def changed_files(state: RunState, files: Mapping[str, str]) -> list[str]:
-    """Return the fields of files that had another content in a run."""
     named = [where for where, digest in files.items() if state.files.get(where, digest) != digest]
     return [*named, *(path for path in changed(state.opened) if path not in named)]
 

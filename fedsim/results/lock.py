@@ -47,7 +47,6 @@ class FolderLock:
             raise
 
     def release(self) -> None:
-        """Release the lock, if it was acquired."""
         if self._lock.is_locked:
             # Where the folder is gone or full, the name of a process that has ended misleads no process.
             with contextlib.suppress(OSError):

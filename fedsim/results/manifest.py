@@ -49,7 +49,6 @@ def refuse_others(folder: Path, names: Iterable[str], own: Iterable[str]) -> Non
 
 
 def described(path: Path) -> FileState:
-    """Return the size and the checksum of a file."""
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

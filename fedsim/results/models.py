@@ -32,12 +32,10 @@ _METADATA: Final = "fedsim"
 
 
 def model_of_round(number: int) -> str:
-    """Return the file of the model after a round, by its path in the folder of the run."""
     return f"{ROUNDS}/round-{number:06d}.safetensors"
 
 
 def write_model(path: Path, arrays: Mapping[str, NDArray[Any]], architecture: Architecture, number: int) -> None:
-    """Write a model with its settings."""
     about = {
         "model": MODELS.describe(architecture.model),
         "shape": _written(architecture.shape),
@@ -115,7 +113,6 @@ def _written(shape: Shape) -> object:
 
 
 def _shape(written: list[int] | dict[str, Any]) -> Shape:
-    """Return the shape of a sample that `_written` gave."""
     if isinstance(written, dict):
         return TypedShape(**written) if "sizes" in written else TokenShape(**written)
     return tuple(map(int, written))

@@ -127,7 +127,6 @@ def _record(
     fast: bool | None,
     save_models: int | None,
 ) -> History:
-    """Run a scenario in a folder, or read its finished run."""
     with ShortTraceback(), RunFolder(path, scenario, replace=replace) as folder, opened_files() as opened:
         if folder.finished:
             before = _executor_before(folder)
@@ -190,7 +189,6 @@ def write_results(
     history: History,
     participations: Iterable[pa.RecordBatch] | None = None,
 ) -> None:
-    """Write summary and figures of a run that has ended."""
     settings = scenario.results
     budget = None if scenario.privacy is None else scenario.privacy.total
     summary = summarise(

@@ -59,7 +59,6 @@ def report(
     name: str = "",
     beside: Mapping[str, History] | None = None,
 ) -> list[Page]:
-    """Return the report of a run, beside others by their names."""
     critical, cloud = history.critical_path(), history.cloud_path()
     pages = [] if history.unfinished is None else [_unfinished(history.unfinished)]
     pages += overview(history, name, beside)
@@ -147,7 +146,6 @@ def _fates(history: History) -> Page:
 
 
 def _shares(values: Sequence[float]) -> list[float]:
-    """Return values as shares of their sum; 0 where that is 0."""
     total = sum(values)
     return [value / total if total > 0 else 0.0 for value in values]
 

@@ -50,7 +50,6 @@ class Saver:
         self._due = began + max(_SECONDS_BETWEEN_WRITES, spent / _SHARE_OF_TIME_WRITING)
 
     def end(self, error: BaseException) -> None:
-        """Write the rounds so far, and what has ended the run."""
         # Where these rows or the state cannot be written, what was written before stays.
         with contextlib.suppress(Exception):
             self.recorder.flush()

@@ -118,7 +118,6 @@ def _compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def _ended(history: History) -> str:
-    """Return what ended most rounds."""
     path = history.critical_path()
     rows = path.to_pylist()
     total_s = sum(row["duration_s"] for row in rows)
@@ -138,7 +137,6 @@ def _ended(history: History) -> str:
 
 
 def _lost(history: History) -> list[str]:
-    """Return who was lost, how often and in which phase."""
     table = history.lost()
     late, dropped = (pc.sum(table.column(name)).as_py() or 0 for name in ("late", "dropped"))
     if not late + dropped:
@@ -189,7 +187,6 @@ def _shares(rows: Sequence[Mapping[str, Any]], about: str) -> str:
 
 
 def _deadline(row: Mapping[str, Any], again: RunAgain) -> str:
-    """Return the effect of a deadline."""
     deadline_s = row["deadline_s"]
     if row["saved_s"] is None:
         values = {"rounds.policy.kind": "deadline", "rounds.policy.deadline_s": float(f"{deadline_s:.6g}")}

@@ -71,8 +71,6 @@ class Ended(_Record):
 
 
 class RunState(_Record):
-    """The content of ``run.json``."""
-
     format: Count
     name: str
     digest: str
@@ -133,7 +131,6 @@ def _read(path: Path, file: Path) -> RunState:
 
 
 def write_state(path: Path, state: RunState) -> None:
-    """Write ``run.json`` with its checksum."""
     values = state.model_dump(mode="json")
     write_json(path / STATE, {**values, _CHECKSUM: seal(values)})
 

@@ -124,7 +124,6 @@ def _noting(batches: Iterable[pa.RecordBatch], reached: set[int], rates: Rates) 
 
 
 def read_summary(path: str | Path) -> dict[str, Any]:
-    """Return the summary in the folder of a finished run."""
     folder = Path(path)
     file = located(folder, SUMMARY)
     try:
@@ -198,7 +197,6 @@ def _judged(history: History) -> str | None:
 
 
 def _of_target(summary: dict[str, Any]) -> tuple[str, str]:
-    """Return the line on the target of another metric."""
     first_s = summary["time_to_target_s"]
     return f"time to {Goal(**summary['target'])}, first reached", "-" if first_s is None else f"{first_s:,.2f} s"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,14 +15,15 @@ from fedsim.history import History
 from fedsim.history.column import TableSchema
 from fedsim.history.schema import TABLES
 from fedsim.history.spool import read_batches
+from fedsim.learning import ExecutorUsed, Precision
 from fedsim.results.manifest import SCENARIO, SUMMARY, checked_bytes
 from fedsim.results.models import with_model
 from fedsim.results.places import SWAP, located
-from fedsim.results.repeating import evaluate_all
 from fedsim.results.state import RunState, TableState, read_state, shortfall
 from fedsim.results.summary import read_summary
 from fedsim.scenario import Scenario
 from fedsim.scenario.sections import Target
+from fedsim.simulation import EvaluatingAll, Simulation
 from fedsim.whole_files import replace_file
 
 ROWS_IN_A_GROUP: Final = 2**16
@@ -38,7 +39,6 @@ def stream_file(folder: Path, name: str) -> Path:
 
 
 def parquet_file(folder: Path, name: str) -> Path:
-    """Return the file of a table of a finished run."""
     return folder / f"{name}.parquet"
 
 
@@ -116,7 +116,7 @@ def _history(folder: Path, state: RunState) -> History:
         state.name,
         **tables,
         unfinished=None if finished else shortfall(folder),
-        find_evaluations=partial(evaluate_all, folder) if tables["evaluations"].num_rows else None,
+        find_evaluations=partial(_evaluate_all, folder) if tables["evaluations"].num_rows else None,
         find_scenario=partial(_scenario_of, folder),
         digest=state.digest,
         seed=state.seed,
@@ -136,6 +136,17 @@ def _history(folder: Path, state: RunState) -> History:
 
 def _scenario_of(folder: Path) -> Scenario:
     return Scenario.load(located(folder, SCENARIO))
+
+
+def _evaluate_all(folder: Path, history: History) -> History:
+    """Repeat the run of a folder with its executor, and with an evaluation after each round; nothing is written."""
+    scenario, state = _scenario_of(folder), read_state(folder)
+    make = partial(Simulation)
+    if state.executor is not None:
+        used = ExecutorUsed.from_json(state.executor)
+        precision = cast(Precision, used.precision)
+        make = partial(make, executor=used.kind, device=used.device, precision=precision, fast=used.fast)
+    return EvaluatingAll(scenario, make)(history)
 
 
 def _asked(folder: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ Examples
 from typing import TYPE_CHECKING
 
 from fedsim.lazy import on_use
-from fedsim.rounds.effects.contract import Effect, Limit
+from fedsim.rounds.effects.contract import Effect, Limit, Never
 from fedsim.rounds.effects.faults.settings import Faults
 from fedsim.rounds.effects.kinds import EFFECTS, EffectSettings
 from fedsim.rounds.hierarchy.backhaul import BACKHAULS
@@ -39,19 +39,7 @@ if TYPE_CHECKING:
     from fedsim.rounds.server.view import Knowledge
     from fedsim.rounds.workload import Workload
 else:
-    __getattr__ = on_use(
-        __name__,
-        {
-            "EvaluationPlan": "fedsim.rounds.server.evaluations",
-            "Knowledge": "fedsim.rounds.server.view",
-            "Progress": "fedsim.rounds.server.server",
-            "Run": "fedsim.rounds.run",
-            "Server": "fedsim.rounds.server.server",
-            "ServerContext": "fedsim.rounds.server.context",
-            "StoppingCriteria": "fedsim.rounds.server.server",
-            "Workload": "fedsim.rounds.workload",
-        },
-    )
+    __getattr__ = on_use(__name__)
 
 __all__ = [
     "BACKHAULS",
@@ -72,6 +60,7 @@ __all__ = [
     "Knowledge",
     "LateRule",
     "Limit",
+    "Never",
     "PastRounds",
     "Progress",
     "Round",

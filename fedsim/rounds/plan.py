@@ -2,15 +2,22 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray, all_equal, filled, positions
+from fedsim.arrays import BoolArray, FloatArray, IntArray, all_equal, filled, positions
 from fedsim.history.outcomes import NOT_CUT, PHASES
 from fedsim.network import Links
 from fedsim.per_client import Values, is_one
+
+
+class Look(NamedTuple):
+    """When clients were found available: the instant, and the draw of availability that held then."""
+
+    time_s: float
+    draw: int
 
 
 class Plan:
@@ -23,13 +30,17 @@ class Plan:
     ----------
     client : ids, shape (n,)
     number, draw : round, and the key of the random numbers: the round too if no client is sent twice in it
-    looked_s, candidacy_draw : instant and draw for which the clients were found available
+    look : for which the clients were found available
     bits : sizes of the message down and of the message up, each one number or of shape (n,)
     samples, compute_s : samples and seconds of the whole work, shape (n,)
     work : share of the whole work that each member does, shape (n,)
     deadline_s : instant after which the server does not wait, inf for none
     start_s : instant at which the cohort is sent
     cohort : what the selector has prescribed for these clients; None for a question or another message
+    question : what a message asks for; None for others
+    drawn, silent : samples that members have drawn, and those without any, which send a message without bits; None
+        where none draw
+    counted : samples by which updates are weighted, shape (n,); None for those of the clients
     level : place of the part of the model that each trains, 0 for the whole, shape (n,); None where all train the whole
     releases, number_releases, spent : by position, what has been charged when a message up began
     update : whether the message up is an update, not a response to a question
@@ -52,6 +63,10 @@ class Plan:
 
     deadline_s: float = math.inf
     cohort: Any = None
+    question: Any = None
+    drawn: Any = None
+    silent: BoolArray | None = None
+    counted: NDArray[Any] | None = None
     level: IntArray | None = None
     update: bool = True
     counts_air: bool = False
@@ -71,16 +86,14 @@ class Plan:
         client: IntArray,
         number: int,
         draw: int,
+        look: Look,
         *,
-        looked_s: float,
-        candidacy_draw: int,
         bits: tuple[Values, Values],
         samples: FloatArray,
         compute_s: FloatArray,
         work: FloatArray | None = None,
     ) -> None:
-        self.client, self.number, self.draw = client, number, draw
-        self.looked_s, self.candidacy_draw = looked_s, candidacy_draw
+        self.client, self.number, self.draw, self.look = client, number, draw, look
         self.bits, self.samples, self.compute_s = list(bits), samples, compute_s
         self.work = np.ones(client.size) if work is None else work
         self.start_s = math.nan

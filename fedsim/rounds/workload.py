@@ -1,15 +1,20 @@
 """Bits and samples of one participation: a message down, local work, a message up."""
 
-from collections.abc import Callable, Collection
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.sizes import Sizes
-from fedsim.measurements import forward_passes, numbers_up
 from fedsim.per_client import Values
-from fedsim.units import BITS_PER_FLOAT32
+
+
+class Beside(NamedTuple):
+    """What a participation takes beside training and its update: bits up, and samples, one number or shape (K,)."""
+
+    bits: float = 0.0
+    samples: Values = 0.0
 
 
 class Narrow(NamedTuple):
@@ -20,21 +25,21 @@ class Narrow(NamedTuple):
     share: FloatArray
 
 
-class Workload:
-    """Bits and samples of one participation: a model down, training, an update up, and measurements beside these."""
+_NOTHING: Final = Beside()
 
-    def __init__(
-        self, learner: Sizes, needs: Collection[str] = (), masked: Callable[[float], float] | None = None
-    ) -> None:
-        self.learner = learner
-        self.down_bits = learner.model_bits or 0.0
-        self.beside_bits = numbers_up(needs) * BITS_PER_FLOAT32
-        update_bits = learner.update_bits or 0.0
-        self.up_bits = (update_bits if masked is None else masked(update_bits)) + self.beside_bits
-        every_client, passes = np.arange(learner.samples.size, dtype=np.int64), forward_passes(needs)
-        self.samples: FloatArray = learner.work_samples(every_client)
-        if passes:
-            self.samples = self.samples + passes * learner.probe_samples(every_client, None)
+
+class Workload:
+    """Bits and samples of one participation: a model down, training, an update up, and what comes beside these.
+
+    The size of the update as it is sent follows from that of the update in clear.
+    """
+
+    def __init__(self, learner: Sizes, beside: Beside = _NOTHING, sent_bits: Callable[[float], float] = float) -> None:
+        self.learner, self.sent_bits = learner, sent_bits
+        self.down_bits, self.beside_bits = learner.model_bits or 0.0, beside.bits
+        self.up_bits = sent_bits(learner.update_bits or 0.0) + beside.bits
+        self.samples: FloatArray = learner.work_samples(np.arange(learner.samples.size, dtype=np.int64))
+        self.samples = self.samples + beside.samples
 
     def counted(self, client: IntArray) -> FloatArray | None:
         """Return the samples by which updates of clients are weighted, shape (n,); None for those of the clients."""

@@ -1,6 +1,6 @@
 """What a scenario becomes: the parts that the server and its clients depend on, and the server process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +18,10 @@ from fedsim.learning import ExecutorChoice, Keeping, Learner, TrainingRun
 from fedsim.learning.contracts import LEARNER
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.steps.listed import BringsSteps
-from fedsim.learning.steps.release import Releases
+from fedsim.learning.steps.release import Releases as ReleaseSteps
 from fedsim.learning.store.choice import StoreChoice
-from fedsim.measurements import NUMBERS
 from fedsim.network.contracts import PLACEMENT, build_links
+from fedsim.privacy import Privacy
 from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
     EvaluationPlan,
@@ -37,16 +37,20 @@ from fedsim.rounds import (
 from fedsim.rounds.aggregation.weightings import WEIGHTING
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.effects.audit.audit import Audit
-from fedsim.rounds.effects.contract import Effects
+from fedsim.rounds.effects.contract import Effect, Effects
 from fedsim.rounds.effects.of_parts import effects_of
-from fedsim.rounds.effects.privacy_budget import PrivacyBudget
+from fedsim.rounds.effects.privacy.budget import PrivacyBudget, accountant_of, reserved_for_sizes
+from fedsim.rounds.effects.privacy.releases import Releases
+from fedsim.rounds.effects.privacy.side_numbers import SideNumbers, beside
+from fedsim.rounds.effects.selector.declared_labels import DeclaredLabels
+from fedsim.rounds.effects.selector.drawn_samples import DrawnSamples
+from fedsim.rounds.effects.selector.questions import Questions
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
-from fedsim.rounds.secure.exchange import SecureParts
+from fedsim.rounds.secure.exchange import SecureExchange, SecureParts
 from fedsim.rounds.server.asynchronous import server_of
-from fedsim.rounds.server.context import Protection, RoundRules
-from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
+from fedsim.rounds.server.context import RoundRules
 from fedsim.rounds.server.outside import Decisions, stepped_server_of
 from fedsim.rounds.server.refused import Refused
 from fedsim.rounds.server.rows import Rows
@@ -106,7 +110,7 @@ def build_context(
     privacy = scenario.privacy
     selector = SelectorPort.of(scenario.selector.build())
     chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
-    others: dict[str, BringsSteps] = {} if privacy is None else {"privacy": Releases(privacy.applied())}
+    others: dict[str, BringsSteps] = {} if privacy is None else {"privacy": ReleaseSteps(privacy.applied())}
     others |= {path: part for path, part in parts_of(scenario) if not f"{path}.".startswith("learning.")}
     training = TrainingRun(
         clients,
@@ -118,27 +122,27 @@ def build_context(
         keeping=Keeping.parse(keeping) if isinstance(keeping, str) else keeping,
     )
     learner: Learner = LEARNER.checked(LEARNER_SETTINGS.checked(scenario.learning).build(training), clients=clients)
-    side, accountant = None, None
-    labels = DeclaredLabels.of(learner, streams, privacy) if selector.uses_labels else None
-    if privacy is not None:
-        side = SIDE_INFORMATION.checked(privacy.side_information) if selector.numbers else None
-        share = 0.0 if side is None else side.share
-        declared = 0.0 if labels is None else labels.epsilon
-        reserved = reserved_for_sizes(selector, privacy, scenario.rounds.count)
-        accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario), reserved)
     most = scenario.rounds.policy.traits.cohort_size or selector.cohort or clients
     secure = SecureParts.of(scenario.rounds.secure_aggregation, clients, most, streams)
-    workload = Workload(learner, selector.needs, None if secure is None else secure.masked_bits)
-    run = build_run(scenario, streams, workload)
-    if accountant is not None:
-        run.effects = Effects([*run.effects, PrivacyBudget(accountant, numbers=not NUMBERS.isdisjoint(selector.needs))])
+    found: list[Effect] = []
+    if selector.probe is not None:
+        found.append(Questions(private=privacy is not None))
+    if secure is not None:
+        found.append(SecureExchange(secure))
+    labels = DeclaredLabels.of(learner, streams, privacy) if selector.uses_labels else None
+    found += [] if labels is None else [labels]
+    if privacy is not None:
+        found += _private(scenario, privacy, selector, learner, 0.0 if labels is None else labels.epsilon)
     if scenario.results.audit:
-        run.effects = Effects([*run.effects, Audit(clients)])
-    free = run.effects.having("free_s")
-    late = LATE_RULE.checked(scenario.rounds.late)
-    shown = run.shows() | ({} if labels is None else labels.columns())
+        found.append(Audit(clients))
+    workload = Workload(learner, beside(learner, selector.needs), float if secure is None else secure.masked_bits)
+    hidden = privacy is not None or secure is not None
+    draws = [DrawnSamples(hidden=hidden)] if selector.draws_samples else []
+    run = build_run(scenario, streams, workload, draws, found)
+    free, accountant = run.effects.having("free_s"), accountant_of(run.effects)
     return ServerContext(
         clients=run,
+        effects=run.effects,
         streams=streams,
         availability=EligibleClients(run.availability, free, np.arange(clients)) if free else run.availability,
         learner=learner,
@@ -150,29 +154,39 @@ def build_context(
             workload.up_bits,
             run.links.uplink_snr_hz,
             run.links.allocates,
-            shown,
+            run.shows(),
         ),
         rules=RoundRules(
             policy=checked_policy(scenario.rounds.policy),
-            late=late,
+            late=LATE_RULE.checked(scenario.rounds.late),
             minimum_updates=scenario.rounds.minimum_updates,
             weighting=WEIGHTING.checked(scenario.rounds.weights),
             server_restart=None if scenario.rounds.faults is None else scenario.rounds.faults.server_restart,
             refused=Refused() if scenario.rounds.refuse_nonfinite_updates else None,
         ),
-        protection=Protection(
-            releases=None if privacy is None else privacy.facts(),
-            side_information=side,
-            secure=secure,
-            noise_to_signal=privacy is not None
-            and scenario.results.noise_to_signal
-            and learner.architecture is not None,
-        ),
     )
 
 
-def build_run(scenario: Scenario, streams: Streams, workload: Workload) -> Run:
-    """Return what the participations of a scenario stand on, with the effects of all of its parts."""
+def _private(
+    scenario: Scenario, privacy: Privacy, selector: SelectorPort, learner: Learner, declared: float
+) -> list[Effect]:
+    """Return the effects of privacy, of which clients have spent some epsilon on what they declare."""
+    side = SIDE_INFORMATION.checked(privacy.side_information) if selector.numbers else None
+    share, reserved = 0.0 if side is None else side.share, reserved_for_sizes(selector, privacy, scenario.rounds.count)
+    rate, computed = sampling_rate(scenario), learner.architecture is not None
+    accountant = privacy.accountant(scenario.crowd.clients, share, declared, rate, reserved)
+    found: list[Effect] = [PrivacyBudget(accountant, selector)]
+    if side is not None:
+        found.append(SideNumbers(side, computed=computed))
+    measures = scenario.results.noise_to_signal and computed
+    prescribing = "" if WEIGHTING.checked(scenario.rounds.weights).takes_prescribed else selector.name
+    return [*found, Releases(privacy.facts(), learner if measures else None, prescribing)]
+
+
+def build_run(
+    scenario: Scenario, streams: Streams, workload: Workload, of_selector: Sequence[Effect], more: Sequence[Effect]
+) -> Run:
+    """Return what the participations of a scenario stand on, with the effects of all of its parts and others."""
     parts, clients = dict(parts_of(scenario)), scenario.crowd.clients
     positions_m = PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams)
     counts = any(FLOPS in part.requires for part in parts.values())
@@ -186,7 +200,7 @@ def build_run(scenario: Scenario, streams: Streams, workload: Workload) -> Run:
         workload,
     )
     faults = {} if scenario.rounds.faults is None else {"rounds.faults": scenario.rounds.faults}
-    run.effects = effects_of({**parts, **faults}, run)
+    run.effects = Effects([*effects_of({**parts, **faults}, run, of_selector), *more])
     return run
 
 

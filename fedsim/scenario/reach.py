@@ -1,4 +1,4 @@
-"""Deadlines that are shorter than any client takes on average."""
+"""Deadlines, and times until clients are given up, that are shorter than any client takes on average."""
 
 import math
 from typing import Final
@@ -17,25 +17,29 @@ _ENOUGH: Final = 0.9
 
 
 def too_late(scenario: Scenario, run: Run) -> tuple[str, ...]:
-    """Return a sentence if the mean participation of each client is longer than the deadline; nothing otherwise."""
+    """Return a sentence if the mean participation of each client is longer than the policy waits; nothing otherwise."""
     policy, parts = scenario.rounds.policy, (scenario.network, scenario.devices.compute, scenario.rounds.policy)
-    if not isinstance(policy, Deadline) or not scenario.rounds.late.cancels or scenario.rounds.edges is not None:
+    if isinstance(policy, Deadline):
+        name, what, limit_s = "deadline_s", "deadline", policy.deadline_s if scenario.rounds.late.cancels else math.inf
+    else:
+        name, what, limit_s = "give_up_s", "time until it is given up", policy.traits.give_up_after_s
+    if limit_s == math.inf or scenario.rounds.edges is not None or scenario.crowd.clients > MOST_CLIENTS:
         return ()
-    if scenario.crowd.clients > MOST_CLIENTS or not all(is_builtin(type(part)) for part in parts):
+    if not all(is_builtin(type(part)) for part in parts):
         return ()
     samples, (down_s, work_s, up_s) = run.workload.learner.samples, run.expected_s
     works = samples > 0 if samples.any() else np.ones(samples.size, dtype=bool)
     whole_s = (down_s + work_s + up_s)[works]
-    if whole_s.min() <= policy.deadline_s:
+    if whole_s.min() <= limit_s:
         return ()
     phases = {"work": work_s, "downlink": down_s, "uplink": up_s}
     told = ", ".join(f"{name} {_range(values[works])} s" for name, values in phases.items())
     enough_s = float(np.quantile(whole_s, _ENOUGH, method="higher"))
     way_out = "links carry nothing"
     if np.isfinite(enough_s):
-        way_out = f"rounds.policy.deadline_s = {_rounded_up(enough_s):g} would do for {_ENOUGH:.0%} of them"
+        way_out = f"rounds.policy.{name} = {_rounded_up(enough_s):g} would do for {_ENOUGH:.0%} of them"
     return (
-        f"rounds.policy: no client delivers within the deadline on average: {told}; deadline {policy.deadline_s:g} s; "
+        f"rounds.policy: no client delivers within the {what} on average: {told}; {what.split()[0]} {limit_s:g} s; "
         f"{way_out}",
     )
 

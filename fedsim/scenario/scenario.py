@@ -5,7 +5,7 @@ The same tables in TOML and in Python make equal scenarios with the same digest.
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -100,13 +100,22 @@ class Scenario(ScenarioTables):
 
         It has 64 hexadecimal digits. With a part whose source cannot be read it holds in this process only; see `code`.
         """
+        return self.digests([self.seed])[0]
+
+    def digests(self, seeds: Iterable[int]) -> list[str]:
+        """Return the digests of the scenario with these seeds.
+
+        Parameters
+        ----------
+        seeds : in place of its own
+        """
         beside = {"files": self.files(), "code": {path: code.text for path, code in self.code().items()}}
         described = {
             **without_folders(self.describe(), self),
             **{name: table for name, table in beside.items() if table},
         }
-        text = json.dumps(described, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        texts = (json.dumps({**described, "seed": seed}, sort_keys=True, separators=(",", ":")) for seed in seeds)
+        return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
 
     def files(self) -> dict[str, str]:
         """Return the SHA-256 of each file that the scenario reads now, by the dotted path of the field that names it.

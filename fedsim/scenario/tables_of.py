@@ -2,7 +2,7 @@
 
 from fedsim.identity import parts_of, user_code
 from fedsim.inputs.tables import reading
-from fedsim.learning.data.partitions.from_file import FilePartition
+from fedsim.learning.data.partitions.natural import FilePartition
 from fedsim.network.contracts import build_links
 from fedsim.run_setup import RunSetup
 from fedsim.scenario.file_digests import files_of

@@ -21,22 +21,13 @@ from fedsim.selectors.contracts import (
 from fedsim.selectors.questions import RandomizedResponse
 
 if TYPE_CHECKING:
+    from fedsim.selectors.baselines import Fastest
     from fedsim.selectors.fedsuv.fedsuv import FedSuv
     from fedsim.selectors.oort.fedscale import OortFedScale
     from fedsim.selectors.oort.oort import Oort
-    from fedsim.selectors.oracles import Fastest
     from fedsim.selectors.pause.pause import Pause
 else:
-    __getattr__ = on_use(
-        __name__,
-        {
-            "Fastest": "fedsim.selectors.oracles",
-            "FedSuv": "fedsim.selectors.fedsuv.fedsuv",
-            "Oort": "fedsim.selectors.oort.oort",
-            "OortFedScale": "fedsim.selectors.oort.fedscale",
-            "Pause": "fedsim.selectors.pause.pause",
-        },
-    )
+    __getattr__ = on_use(__name__)
 
 __all__ = [
     "SELECTORS",
@@ -72,32 +63,32 @@ SELECTORS: Final = Registry(
         "age-based": "fedsim.selectors.channel.age:AgeBased",
         "all": "fedsim.selectors.baselines:All",
         "all-compute": "fedsim.selectors.adaptive.all_compute:AllCompute",
-        "aocs": "fedsim.selectors.adaptive.aocs:ApproximateSampling",
+        "aocs": "fedsim.selectors.adaptive.all_compute:ApproximateSampling",
         "bc-bn2": "fedsim.selectors.channel.update_aware:BcBn2",
         "best-channel": "fedsim.selectors.channel.best_channel:BestChannel",
         "bn2": "fedsim.selectors.channel.update_aware:Bn2",
         "bn2-c": "fedsim.selectors.channel.update_aware:Bn2C",
-        "bsfl": "fedsim.selectors.pause.bsfl:Bsfl",
-        "clustered-similarity": "fedsim.selectors.clustered.by_similarity:ClusteredBySimilarity",
-        "clustered-size": "fedsim.selectors.clustered.by_size:ClusteredBySize",
+        "bsfl": "fedsim.selectors.pause.pause:Bsfl",
+        "clustered-similarity": "fedsim.selectors.clustered.clustered:ClusteredBySimilarity",
+        "clustered-size": "fedsim.selectors.clustered.clustered:ClusteredBySize",
         "cpow-d": "fedsim.selectors.power_of_choice:CpowD",
         "cs-ucb": "fedsim.selectors.cs_ucb:CsUcb",
         "cs-ucb-q": "fedsim.selectors.cs_ucb:CsUcbQ",
         "divfl": "fedsim.selectors.divfl:DivFl",
         "e3cs": "fedsim.selectors.volatile.e3cs:E3cs",
         "eafl": "fedsim.selectors.energy.eafl:Eafl",
-        "fastest": "fedsim.selectors.oracles:Fastest",
+        "fastest": "fedsim.selectors.baselines:Fastest",
         "fedcor": "fedsim.selectors.fedcor.fedcor:FedCor",
         "fedcs": "fedsim.selectors.fedcs:FedCs",
         "fedsampling": "fedsim.selectors.fedsampling.fedsampling:FedSampling",
         "fedsuv": "fedsim.selectors.fedsuv.fedsuv:FedSuv",
         "fedzero": "fedsim.selectors.energy.fedzero:FedZero",
-        "fixed-ratio": "fedsim.selectors.fedsampling.fixed_ratio:FixedRatio",
+        "fixed-ratio": "fedsim.selectors.fedsampling.fedsampling:FixedRatio",
         "haccs": "fedsim.selectors.labels.haccs:Haccs",
         "importance": "fedsim.selectors.importance:ImportanceSampling",
         "joint-bandwidth": "fedsim.selectors.joint_bandwidth.joint_bandwidth:JointBandwidth",
-        "loss-proportional": "fedsim.selectors.loss_proportional:LossProportional",
-        "md": "fedsim.selectors.independent_draws:MdSampling",
+        "loss-proportional": "fedsim.selectors.baselines:LossProportional",
+        "md": "fedsim.selectors.baselines:MdSampling",
         "ocean": "fedsim.selectors.energy.ocean:Ocean",
         "oort": "fedsim.selectors.oort.oort:Oort",
         "oort-fedscale": "fedsim.selectors.oort.fedscale:OortFedScale",
@@ -106,16 +97,16 @@ SELECTORS: Final = Registry(
         "pause-genie": "fedsim.selectors.pause.genie:PauseGenie",
         "pause-vanilla-sa": "fedsim.selectors.pause.sa_pause:VanillaSaPause",
         "pisces": "fedsim.selectors.adaptive.pisces:Pisces",
-        "poisson": "fedsim.selectors.independent_draws:PoissonSampling",
+        "poisson": "fedsim.selectors.baselines:PoissonSampling",
         "pow-d": "fedsim.selectors.power_of_choice:PowD",
-        "proportional-fair": "fedsim.selectors.channel.proportional_fair:ProportionalFair",
+        "proportional-fair": "fedsim.selectors.channel.best_channel:ProportionalFair",
         "pyramidfl": "fedsim.selectors.pyramid.pyramid:PyramidFl",
         "refl": "fedsim.selectors.refl.refl:Refl",
-        "refl-oracle": "fedsim.selectors.refl.oracle:ReflOracle",
+        "refl-oracle": "fedsim.selectors.refl.refl:ReflOracle",
         "round-robin": "fedsim.selectors.baselines:RoundRobin",
         "rpow-d": "fedsim.selectors.power_of_choice:RpowD",
         "sa-pause": "fedsim.selectors.pause.sa_pause:SaPause",
-        "soonest": "fedsim.selectors.oracles:Soonest",
+        "soonest": "fedsim.selectors.baselines:Soonest",
         "tifl": "fedsim.selectors.tifl.tifl:Tifl",
         "uniform": "fedsim.selectors.baselines:Uniform",
         "weighted": "fedsim.selectors.baselines:WeightedSampling",

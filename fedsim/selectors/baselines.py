@@ -1,12 +1,23 @@
-"""Selectors without memory of what clients deliver: all, uniform, round robin, weighted by samples."""
+"""Selectors of one rule: all, uniform, round robin, draws by samples or losses, and oracles of duration."""
 
 from typing import Literal
 
 import numpy as np
 
-from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
-from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct
-from fedsim.selectors.validation import check_choice
+from fedsim.arrays import FloatArray
+from fedsim.errors import SelectorError
+from fedsim.selectors.contracts import Cohort, OracleView, PublishedSelector, RoundView
+from fedsim.selectors.sampling import (
+    CohortSelector,
+    data_sizes,
+    draw_again,
+    draw_distinct,
+    lowest,
+    never_delivered,
+    tally,
+)
+from fedsim.selectors.validation import check_choice, check_numbers, check_shares
+from fedsim.units import Exponent
 
 
 class All(PublishedSelector):
@@ -121,3 +132,164 @@ class WeightedSampling(CohortSelector):
         size = self.cohort_size(view)
         client = np.sort(view.client[draw_distinct(data_sizes(view), size, rng)])
         return Cohort(client, weights=np.full(size, 1.0 / max(size, 1)) if self.weights == "equal" else None)
+
+
+class MdSampling(CohortSelector):
+    """Draw m times with replacement, client k with probability p_k = n_k / n, and average with 1/m per draw.
+
+    The multinomial distribution gives each client m p_k draws on average, so that the aggregate is an unbiased
+    estimate of the aggregate of all clients (Scheme I of Li et al., Lemma 4). A client that is drawn c times trains
+    once with weight c/m, so that fewer than m clients may take part.
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Number of draws per round (m); at most as many as there are candidates.
+
+    Notes
+    -----
+    p_k is taken over the candidates. Without data, all clients have equal p_k.
+    """
+
+    paper = (
+        "Li, Huang, Yang, Wang and Zhang, On the Convergence of FedAvg on Non-IID Data, ICLR 2020, Scheme I; Li et "
+        "al., Federated Optimization in Heterogeneous Networks, MLSys 2020, Algorithm 2"
+    )
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        draws = self.cohort_size(view)
+        return tally(view.client[draw_again(data_sizes(view), draws, rng)] if draws else view.client[:0])
+
+
+class PoissonSampling(PublishedSelector):
+    """Draw each candidate by itself with one probability, so that cohorts differ in size.
+
+    Each update has the weight ``1 / (rate K)`` for K clients in the crowd, whatever the size of the cohort. With
+    ``rounds.weights = "sum"`` these weights are used as they are: the estimator with a fixed denominator, which the
+    amplification of central privacy by sampling needs. A draw without any client is repeated.
+
+    Parameters
+    ----------
+    rate : float in (0, 1]
+        Probability with which each candidate is drawn.
+    """
+
+    paper = (
+        "McMahan, Ramage, Talwar and Zhang, Learning Differentially Private Recurrent Language Models, ICLR 2018, "
+        "Algorithm 1"
+    )
+
+    def __init__(self, rate: float) -> None:
+        check_numbers(0, above=True, rate=rate)
+        check_shares(rate=rate)
+        self.rate = float(rate)
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        drawn = rng.random(view.client.size) < self.rate
+        if drawn.size and not drawn.any():
+            first = self._first(view.client.size, float(rng.random()))
+            drawn[first + 1 :] = rng.random(view.client.size - first - 1) < self.rate
+            drawn[first] = True
+        client = view.client[drawn]
+        return Cohort(client, weights=np.full(client.size, 1.0 / (self.rate * view.clients)))
+
+    def _first(self, candidates: int, uniform: float) -> int:
+        """Return the first place drawn of a draw that has any, by the inverse of its distribution."""
+        missed = np.log1p(-self.rate)
+        any_drawn = -np.expm1(candidates * missed)
+        return min(int(np.log1p(-uniform * any_drawn) / missed), candidates - 1)
+
+
+class LossProportional(CohortSelector):
+    """Draw m distinct clients with probabilities in proportion to the training loss of their last delivered update.
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Number of clients per round (m); all candidates if there are no more than that.
+    data_exponent : float >= 0
+        A client's value is its loss times n_k to this power: 0 for the loss alone, 0.5 for the valuation of Active
+        Federated Learning (the sum of its samples' losses over the root of their number), 1 for the sum.
+
+    Notes
+    -----
+    A client that was never selected gets the largest known loss of a candidate, and a client that was selected and has
+    not delivered yet the mean of the known losses. Probabilities are in proportion to the values
+    themselves, not to a softmax of them as in Goetz et al. Updates are averaged by samples as in FedAvg, which is
+    biased towards clients of high loss.
+    """
+
+    paper = (
+        "Goetz et al., Active Federated Learning, 2019, with draws in proportion to its valuation; after Katharopoulos "
+        "and Fleuret, Not All Samples Are Created Equal, ICML 2018"
+    )
+    needs = ("loss",)
+    communication = "a number up per update"
+
+    def __init__(self, cohort: int, data_exponent: Exponent = 0.0) -> None:
+        super().__init__(cohort)
+        check_numbers(0, data_exponent=data_exponent)
+        self.data_exponent = data_exponent
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        size = self.cohort_size(view)
+        return Cohort(np.sort(view.client[draw_distinct(self.values(view), size, rng)]))
+
+    def values(self, view: RoundView) -> FloatArray:
+        """Return the valuations, to which probabilities are in proportion, shape (n,), at least 0."""
+        known = np.isfinite(view.last_loss)
+        last = np.maximum(view.last_loss, 0.0)
+        largest = float(last[known].max(initial=0.0)) or 1.0
+        mean = float(last[known].mean()) if known.any() else largest
+        loss = np.where(known, last, np.where(never_delivered(view), mean, largest))
+        return loss if not self.data_exponent else loss * view.samples**self.data_exponent
+
+
+class Fastest(CohortSelector):
+    """Take the candidates of least expected duration: an oracle, for comparison only.
+
+    No server knows these means in advance. The same clients take part in every round in which they are candidates:
+    their privacy budgets drain, and the data of all other clients are not used.
+
+    Examples
+    --------
+    >>> from fedsim import Testbed
+    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
+    ...     known = testbed.view()
+    >>> oracle = OracleView(**vars(known), expected_duration_s=np.linspace(4.0, 0.1, 40))
+    >>> Fastest(cohort=3).select(oracle, np.random.default_rng(0)).client.tolist()
+    [37, 38, 39]
+    >>> Fastest(cohort=3).select(known, np.random.default_rng(0))
+    Traceback (most recent call last):
+        ...
+    fedsim.errors.SelectorError: Fastest is an oracle: it needs a view with expected_duration_s
+    """
+
+    paper = (
+        "Peleg et al., PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated Learning, "
+        'section V-A, "fastest in expectation"'
+    )
+    oracle = True
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        if not isinstance(view, OracleView):
+            raise SelectorError("Fastest is an oracle: it needs a view with expected_duration_s")
+        first = np.argsort(view.expected_duration_s, kind="stable")[: self.cohort_size(view)]
+        return Cohort(np.sort(view.client[first]))
+
+
+class Soonest(CohortSelector):
+    """Take the m candidates of least duration in the round that begins: an oracle.
+
+    No server knows this round's fading, jitter and load. With dedicated bandwidth no cohort of m makes a shorter
+    round. Over a shared medium the durations are those of each client alone, and another cohort may be better.
+    """
+
+    paper = "fedsim's own lower bound of the round time; no paper"
+    oracle = True
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        if not isinstance(view, OracleView) or view.coming_duration_s is None:
+            raise SelectorError("Soonest is an oracle: it needs a view with coming_duration_s")
+        size = self.cohort_size(view)
+        return Cohort(np.sort(view.client[lowest(view.coming_duration_s(), size, rng)]))

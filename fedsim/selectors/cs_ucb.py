@@ -67,12 +67,7 @@ class CsUcb(CohortSelector):
         return self._bound(view, self.cohort + 1)
 
     def _bound(self, view: RoundView, factor: int) -> FloatArray:
-        seen = self._rewards.count(view.client)
-        bound = np.full(view.client.size, np.inf)
-        tried = seen > 0
-        confidence = np.sqrt(factor * math.log(view.round) / seen[tried])
-        bound[tried] = self._rewards.mean(view.client[tried]) + confidence
-        return bound
+        return self._rewards.ucb(view, None, factor * math.log(view.round))
 
 
 class CsUcbQ(CsUcb):

@@ -6,7 +6,7 @@ from typing import Any
 
 from fedsim.history import History
 from fedsim.studies.metrics import Value, metric
-from fedsim.studies.study import StudyError, plain
+from fedsim.studies.study import StudyError, flat, plain
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,20 @@ class GroupedRuns:
 
 def group(histories: Sequence[History]) -> dict[str, dict[int, History]]:
     """Return runs by what differs between their scenarios, and by seed."""
-    flat = [_flat(history.scenario.describe()) for history in histories]
-    for one in flat:
+    scenarios = [flat(history.scenario.describe()) for history in histories]
+    for one in scenarios:
         del one["seed"], one["name"]
     paths = [
-        path for path in dict.fromkeys(p for one in flat for p in one) if len({_text(one, path) for one in flat}) > 1
+        path
+        for path in dict.fromkeys(p for one in scenarios for p in one)
+        if len({_text(one, path) for one in scenarios}) > 1
     ]
     kinds = [path for path in paths if path.endswith(".kind")]
     # Options of a part whose kind differs say nothing more.
     told = [path for path in paths if path in kinds or not any(path.startswith(kind[:-4]) for kind in kinds)]
     found: dict[str, dict[int, History]] = {}
     groups: dict[tuple[str, ...], str] = {}
-    for history, one in zip(histories, flat, strict=True):
+    for history, one in zip(histories, scenarios, strict=True):
         key = tuple(_text(one, path) for path in paths)
         name = ", ".join(_named(path, one) for path in told) or history.name
         if key not in groups:
@@ -55,13 +57,6 @@ def group(histories: Sequence[History]) -> dict[str, dict[int, History]]:
         if seed in found.setdefault(groups[key], {}):
             raise StudyError(f"{groups[key]}: two runs with seed {seed} are not allowed; allowed: one of each seed")
         found[groups[key]][seed] = history
-    return found
-
-
-def _flat(tables: Mapping[str, Any], way: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in tables.items():
-        found |= _flat(value, f"{way}{name}.") if isinstance(value, Mapping) else {f"{way}{name}": value}
     return found
 
 

@@ -6,7 +6,7 @@ run went.
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,6 +84,12 @@ def metric(name: str) -> Metric:
     raise FedsimError(
         f"metric: {name!r} is not known{suggest(name, _FIXED)}; allowed: names as {_EXAMPLES}, and {', '.join(_FIXED)}"
     )
+
+
+def needs(names: Iterable[str], horizon: Mapping[str, float]) -> list[tuple[Metric, float]]:
+    """Return the metrics for which a run has to be watched up to a horizon or a budget, and how far."""
+    found = [(one, one.budget or horizon.get(one.spends, 0.0)) for one in map(metric, names)]
+    return [(one, far) for one, far in found if far]
 
 
 def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:

@@ -13,7 +13,8 @@ import pyarrow as pa
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.studies.metrics import Metric, Value, metric
-from fedsim.studies.running.records import Records
+from fedsim.studies.running.records import Done, Records
+from fedsim.studies.running.watching import ended_by_time
 from fedsim.studies.study import Point, Study, StudyError, at, plain
 from fedsim.whole_files import replace_file
 
@@ -78,30 +79,22 @@ class StudyResult:
             known = ", ".join(map(str, list(self._ended)[:6]))
             why = self.failures.get(key, "it is no run of the study, or was not made")
             raise StudyError(f"{key}: {why}; allowed: variant and seed, as {known}")
-        return self._history(self._ended[key])
+        point, done = self._done[key]
+        return self._records.history(point.scenario, done)
+
+    @cached_property
+    def _done(self) -> dict[tuple[str, int], tuple[Point, Done]]:
+        found = ((point, self._records.done(point.digest)) for point in self.study.points)
+        return {(point.variant, point.seed): (point, done) for point, done in found if done is not None}
 
     @cached_property
     def _ended(self) -> dict[tuple[str, int], Point]:
-        return {
-            (point.variant, point.seed): point
-            for point in self.study.points
-            if (done := self._records.done(point.digest)) is not None and not done.error
-        }
+        return {key: point for key, (point, done) in self._done.items() if not done.error}
 
     @property
     def failures(self) -> dict[tuple[str, int], str]:
         """Why runs have failed, by variant and seed."""
-        return {
-            (point.variant, point.seed): done.error
-            for point in self.study.points
-            if (done := self._records.done(point.digest)) is not None and done.error
-        }
-
-    def _history(self, point: Point) -> History:
-        done = self._records.done(point.digest)
-        if done is None:
-            raise RunError(f"{point.variant}, seed {point.seed}: was not run")
-        return self._records.history(point.scenario, done)
+        return {key: done.error for key, (_, done) in self._done.items() if done.error}
 
     def watched(self, variant: str, seed: int) -> History:
         """Return the history of a run as far as it was watched, beyond its own last round too.
@@ -160,8 +153,9 @@ class StudyResult:
         point = self._ended[key]
         found, done = one.of(far), self._records.longest(point.digest)
         rounds = (done.rounds if done else None) or point.scenario.rounds.count
-        stopped = point.scenario.rounds.until_s is not None or point.scenario.rounds.target_accuracy is not None
-        if far.rounds.num_rows < rounds and not (stopped and rounds == point.scenario.rounds.count):
+        asked = point.scenario.rounds
+        goal = rounds == asked.count and (asked.target_accuracy is not None or asked.target is not None)
+        if far.rounds.num_rows < rounds and not goal and not ended_by_time(point, far):
             # It has ended for good: nothing comes after.
             return replace(found, reached=found.reached or not one.waits, watched=math.inf)
         return found

@@ -16,7 +16,7 @@ from fedsim.errors import FedsimError, ScenarioError, suggest
 from fedsim.inputs.files import read_text
 from fedsim.scenario import Scenario
 from fedsim.scenario.toml import parse_toml
-from fedsim.studies.metrics import UNITS, metric
+from fedsim.studies.metrics import UNITS, metric, needs
 
 Values = Mapping[str, Any]
 _FIELDS: Final = ("name", "base", "seeds", "set", "grid", "zip", "variants", "metrics", "baseline", "horizon", "level")
@@ -41,20 +41,22 @@ class Point:
     variant: str
     seed: int
     scenario: Scenario
+    digest: str
+    learns: bool
+    effort: float
+    """Participations, about; a measure for the order of runs."""
 
-    @cached_property
-    def digest(self) -> str:
-        return self.scenario.digest()
 
-    @cached_property
-    def learns(self) -> bool:
-        return bool(self.scenario.describe()["learning"].get("kind") != "none")
-
-    @cached_property
-    def effort(self) -> float:
-        """Participations, about; a measure for the order of runs."""
-        cohort = self.scenario.describe()["selector"].get("cohort", 10)
-        return float(self.scenario.rounds.count) * (float(cohort) if isinstance(cohort, int | float) else 10.0)
+def _of_arm(name: str, arm: Scenario, seeds: Sequence[int]) -> list[Point]:
+    """Return the runs of a variant; no check of a scenario, and nothing in its digest but itself, depends on a seed."""
+    told = arm.describe()
+    cohort = told["selector"].get("cohort", 10)
+    effort = float(arm.rounds.count) * (float(cohort) if isinstance(cohort, int | float) else 10.0)
+    learns = told["learning"].get("kind") != "none"
+    return [
+        Point(name, seed, arm.model_copy(update={"seed": seed}), digest, learns, effort)
+        for seed, digest in zip(seeds, arm.digests(seeds), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -100,12 +102,13 @@ class Study:
         if not whole or not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise StudyError(f"seeds: {list(self.seeds)} is not allowed; allowed: whole numbers from 0 on, each once")
         if not self.metrics:
-            object.__setattr__(self, "metrics", _usual(Point(names[0], self.seeds[0], self.base)))
+            object.__setattr__(self, "metrics", _usual(self.base))
         if not self.baseline:
             object.__setattr__(self, "baseline", names[0])
         self._check_comparison()
         seen: dict[str, str] = {}
         for point in self.points[: len(names)]:
+            self._check_length(point)
             other = seen.setdefault(point.digest, point.variant)
             if other != point.variant:
                 raise StudyError(f"variants: {other!r} and {point.variant!r} describe the same runs")
@@ -122,6 +125,15 @@ class Study:
                 raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: {allowed}")
         if not 0.5 <= self.level < 1:
             raise StudyError(f"level: {self.level!r} is not allowed; allowed: 0.5 to 0.999, as 0.95")
+
+    def _check_length(self, point: Point) -> None:
+        until_s = point.scenario.rounds.until_s
+        for one, far in needs(self.metrics, self.horizon):
+            if one.spends == "s" and until_s is not None and far > until_s:
+                raise StudyError(
+                    f"variant {point.variant!r}: {one.name} needs runs of {far:g} s, and rounds.until_s ends them at "
+                    f"{until_s:g} s; allowed: up to {until_s:g} s, or a later rounds.until_s"
+                )
 
     @classmethod
     def of(
@@ -194,13 +206,10 @@ class Study:
                 if path == "seed":
                     raise StudyError("seed: is no value of a variant; seeds= gives runs that are pairs")
             try:
-                arms.append((variant.name, self.base.replace(variant.values)))
+                arms.append(_of_arm(variant.name, self.base.replace(variant.values), self.seeds))
             except ScenarioError as error:
                 raise ScenarioError(f"variant {variant.name!r}: {error}") from None
-        # No check of a scenario depends on its seed.
-        return tuple(
-            Point(name, seed, arm.model_copy(update={"seed": seed})) for seed in self.seeds for name, arm in arms
-        )
+        return tuple(itertools.chain.from_iterable(zip(*arms, strict=True)))
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -273,12 +282,12 @@ class Study:
         else:
             base = Scenario.load(Path(folder) / head["base"])
         if "set" in head:
-            base = base.replace(_flat(head["set"]))
+            base = base.replace(flat(head["set"], parts=True))
         given = {
             name: head[name] for name in ("seeds", "name", "metrics", "baseline", "horizon", "level") if name in head
         }
-        grid, zipped = (_flat(head.get(key, {})) for key in ("grid", "zip"))
-        variants = {name: _flat(values) for name, values in head.get("variants", {}).items()}
+        grid, zipped = (flat(head.get(key, {}), parts=True) for key in ("grid", "zip"))
+        variants = {name: flat(values, parts=True) for name, values in head.get("variants", {}).items()}
         return cls.of(base, grid=grid, zipped=zipped, variants=variants, **given)
 
     @classmethod
@@ -293,11 +302,11 @@ class Study:
         return cls.from_toml(read_text(path, StudyError), source=str(path), folder=Path(path).parent)
 
 
-def _usual(point: Point) -> tuple[str, ...]:
+def _usual(base: Scenario) -> tuple[str, ...]:
     """Return what is compared where nothing is named."""
-    if not point.learns:
+    if base.describe()["learning"].get("kind") == "none":
         return ("mean_round_s", "round_s_p95", "delivered_share")
-    return (f"time_to_{100 * point.scenario.results.target_accuracy:g}%", "final_accuracy", "mean_round_s")
+    return (f"time_to_{100 * base.results.target_accuracy:g}%", "final_accuracy", "mean_round_s")
 
 
 def _combined(grid: Mapping[str, Sequence[Any]], zipped: Mapping[str, Sequence[Any]]) -> list[Variant]:
@@ -342,12 +351,12 @@ def at(tables: Mapping[str, Any], path: str) -> Any:
     return found
 
 
-def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by dotted path; a table without a kind is a part of the path."""
+def flat(table: Mapping[str, Any], *, parts: bool = False) -> dict[str, Any]:
+    """Return values by dotted path; with ``parts`` a table that has a kind is a value."""
     found: dict[str, Any] = {}
     for name, value in table.items():
-        if isinstance(value, Mapping) and "kind" not in value and value:
-            found |= {f"{name}.{inner}": held for inner, held in _flat(value).items()}
+        if isinstance(value, Mapping) and value and not (parts and "kind" in value):
+            found |= {f"{name}.{inner}": held for inner, held in flat(value, parts=parts).items()}
         else:
             found[name] = value
     return found

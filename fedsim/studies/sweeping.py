@@ -131,8 +131,7 @@ def _run(
         arm, scenario = point.variant, point.scenario
         if count is not None:
             arm = f"{arm} / {count}"
-            free = {"rounds.count": count, "rounds.until_s": None}
-            free |= {"rounds.target_accuracy": None, "rounds.target": None}
+            free = {"rounds.count": count, "rounds.target_accuracy": None, "rounds.target": None}
             scenario = scenario.replace(free) if arm not in arms else arms[arm]
         arms.setdefault(arm, scenario)
         scale = 1 if count is None else count / point.scenario.rounds.count

@@ -10,7 +10,7 @@ from fedsim.devices import Availability, AvailabilityModel
 from fedsim.devices.contracts import Kind
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from fedsim.testing.examination import Examination, at_least_two, fits
+from fedsim.testing.examination import Examination, at_least_two
 
 _TIMES_S: Final = (0.0, 7.25, 400.0, 30_000.0, 7.25)
 """Instants that are asked about, in this order: forward, back, and once again."""
@@ -54,8 +54,6 @@ def check_availability(model: AvailabilityModel, *, clients: int = 40, seed: int
 
 
 class _Crowd(Examination):
-    """The availability of some clients, and checked questions to it."""
-
     def __init__(self, model: AvailabilityModel, clients: int, seed: int) -> None:
         super().__init__(model, f"{clients} clients")
         self._model, self._clients, self._seed = model, clients, seed
@@ -90,9 +88,7 @@ class _Crowd(Examination):
     def _available(self, law: Availability, client: IntArray, time_s: float, draw: int) -> BoolArray:
         self.place = f"at {time_s} s, draw {draw}, {self._clients} clients"
         answer = self.ask("available", law.available, client, time_s, draw)
-        if not fits(answer, np.bool_, client.shape):
-            raise self.fault(f"available: {answer!r} is no boolean array of shape {client.shape}")
-        return answer.copy()
+        return self.array("available", answer, client.shape, np.bool_).copy()
 
     def _check_next(self, law: Availability, ids: IntArray, time_s: float, draw: int) -> None:
         """Check the first instant from one on, for a whole crowd or part and for its first client alone."""
@@ -110,7 +106,6 @@ class _Crowd(Examination):
                 self.law(again == (at_s, then), fault)
 
     def _check_tracker(self, ids: IntArray, asked: list[tuple[float, int]]) -> None:
-        """Check that a tracker of some clients goes along with the answers."""
         tracker, before = self.ask("tracker", self._law.tracker, ids), np.zeros(ids.size, dtype=np.bool_)
         for time_s, draw in asked:
             available = self._available(self._law, ids, time_s, draw)
@@ -124,12 +119,12 @@ class _Crowd(Examination):
     def _check_leaving(self, client: IntArray, time_s: float, draw: int) -> None:
         task_s = np.full(client.size, 5.0)
         after_s = self.ask("leaves_after_s", self._law.leaves_after_s, client, time_s, draw, task_s)
-        if not fits(after_s, np.float64, client.shape) or not np.all(after_s >= 0):
-            raise self.fault(f"leaves_after_s: {after_s!r} is no float64 array of times of at least 0")
+        self.array("leaves_after_s", after_s, client.shape, infinite=True)
         leaves = np.isfinite(after_s).any()
         self.law(self._model.may_leave or not leaves, "leaves_after_s: a client leaves, though may_leave is False")
 
     def _check_earliest(self, ids: IntArray, available: BoolArray, time_s: float, draw: int) -> None:
         from_s = self.ask("earliest_s", self._law.earliest_s, ids, time_s, draw)
-        sound = fits(from_s, np.float64, ids.shape) and np.array_equal(from_s <= time_s, available)
+        self.array("earliest_s", from_s, ids.shape, infinite=True)
+        sound = np.array_equal(from_s <= time_s, available)
         self.law(sound, "earliest_s: it must be the instant for available clients, and later for others")

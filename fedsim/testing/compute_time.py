@@ -10,7 +10,7 @@ from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices import ComputeTime
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from fedsim.testing.examination import Examination, at_least_two, described, fits
+from fedsim.testing.examination import Examination, at_least_two
 
 _FLOPS_PER_SAMPLE: Final = 1e6
 _LATE_DRAW: Final = 3 * 2**40 + 5
@@ -70,8 +70,6 @@ def check_compute_time(
 
 
 class _Crowd(Examination):
-    """A law built for some clients, and checked questions to it."""
-
     def __init__(self, law: ComputeTime, clients: int, seed: int) -> None:
         super().__init__(law, f"{clients} clients")
         self.requires, self.clients = law.requires, clients
@@ -84,14 +82,14 @@ class _Crowd(Examination):
             self.law(has, f"build returned {self._times!r}; it has no method {method}")
 
     def duration_s(self, draw: int, client: IntArray, samples: FloatArray) -> FloatArray:
-        """Return the durations of some clients in a draw, checked, shape (n,)."""
         self.place = f"draw {draw}, {self.clients} clients"
         times = self.ask("duration_s", self._times.duration_s, client, draw, samples)
-        return self._checked("duration_s", times, client.size)
+        return self.array("duration_s", times, client.shape).copy()
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
         self.place = f"{self.clients} clients"
-        return self._checked("expected_s", self.ask("expected_s", self._times.expected_s, samples), self.clients)
+        times = self.ask("expected_s", self._times.expected_s, samples)
+        return self.array("expected_s", times, (self.clients,)).copy()
 
     def check(self) -> None:
         ids, samples = np.arange(self.clients), self.samples
@@ -136,11 +134,3 @@ class _Crowd(Examination):
                 f"expected_s is not the mean of duration_s: {what} is {mean[i]:.6g} over {draws} draws, with a "
                 f"standard error of {error[i]:.2g}, and not {wanted[i]:.6g}"
             )
-
-    def _checked(self, method: str, times: object, size: int) -> FloatArray:
-        """Return the answer of a method if it is an array of durations."""
-        if not isinstance(times, np.ndarray) or not fits(times, np.float64, (size,)):
-            raise self.fault(f"{method} returned {described(times)}; it must be a float64 array of shape ({size},)")
-        if not np.all((times >= 0) & np.isfinite(times)):
-            raise self.fault(f"{method} returned {times.min()} to {times.max()} s; times must be finite and at least 0")
-        return times.copy()

@@ -66,8 +66,6 @@ def check_discipline(
 
 @dataclass(frozen=True)
 class _Trial:
-    """Jobs and the steps in which they come and go."""
-
     name: str
     works: Sequence[float]
     steps: Sequence[tuple[str, float]]
@@ -89,8 +87,6 @@ def _trials(jobs: int, seed: int) -> Iterator[_Trial]:
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """A job that cannot be changed."""
-
     bits: float
     work: float
     name: str
@@ -109,7 +105,6 @@ class _Medium(Examination):
         self.ask("prepare", lambda: discipline.prepare(_CHANNEL))
 
     def steps(self) -> Iterator[None]:
-        """Take the steps one by one."""
         for number, (kind, share) in enumerate(self.trial.steps, start=1):
             self.place = f"in the trial with {self.trial.name}, step {number}"
             if kind == "join":
@@ -170,7 +165,6 @@ class _Medium(Examination):
         self.answers.append((rate_hz, served, left, job and job.name, [self._served(job) for job in self._present]))
 
     def _in_service(self) -> list[_Job]:
-        """Return the jobs in service, which must be some of those present."""
         served: list[Any] = list(self.ask("in_service", self.discipline.in_service))
         for job in served:
             self.law(job in self._present, f"in_service named {getattr(job, 'name', job)}, which is not present")

@@ -16,7 +16,7 @@ from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.effects.contract import Effect, Effects, Limit
 from fedsim.rounds.effects.kinds import EffectSettings
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.run import Run
 from fedsim.rounds.workload import Workload
 from fedsim.run_setup import RunSetup
@@ -66,8 +66,6 @@ def check_effect(settings: EffectSettings, *, clients: int = 8, seed: int = 0) -
 
 
 class _Trial(Examination):
-    """Some cohorts of one run with an effect."""
-
     def __init__(self, settings: EffectSettings, clients: int, seed: int) -> None:
         super().__init__(settings)
         self._clients, self._may_end = clients, settings.may_end
@@ -125,8 +123,7 @@ class _Trial(Examination):
             client,
             number,
             number,
-            looked_s=float(self._env.now),
-            candidacy_draw=number,
+            Look(float(self._env.now), number),
             bits=(_BITS, _BITS),
             samples=samples,
             compute_s=_Work().duration_s(client, number, samples),
@@ -146,8 +143,6 @@ class _Trial(Examination):
 
 
 class _Examined(Effect):
-    """An effect whose every answer is examined."""
-
     def __init__(self, trial: Examination, effect: Effect) -> None:
         self._trial, self._effect = trial, effect
         self.phases, self.starts = effect.phases, effect.starts  # type: ignore[misc]
@@ -217,8 +212,6 @@ class _Examined(Effect):
 
 
 class _Work:
-    """Work of up to 3 s."""
-
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
         work_s: FloatArray = 1.0 + (client % 3).astype(np.float64)
         return work_s

@@ -7,13 +7,14 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from fedsim.errors import ContractError, FedsimError, PartError
 from fedsim.rounds import Run
 from fedsim.run_setup import other_build
 
 T = TypeVar("T")
+Answer = TypeVar("Answer")
 
 
 class Examination:
@@ -38,6 +39,33 @@ class Examination:
             i = int(np.flatnonzero(found != wanted)[0])
             raise self.fault(f"{fault}: {found[i]} and {wanted[i]} for one client")
 
+    def derives(self, part: object, base: type, member: str, *flags: str) -> None:
+        """Refuse a part that does not derive from a class, or has other flags than True and False."""
+        self.law(isinstance(part, base), f"{member}: it does not derive from {base.__module__}.{base.__name__}")
+        for name in flags:
+            value = getattr(part, name)
+            self.law(isinstance(value, bool), f"{name}: {value!r} is not allowed; it must be True or False")
+
+    def array(
+        self,
+        member: str,
+        answer: object,
+        shape: tuple[int, ...],
+        dtype: DTypeLike = np.float64,
+        *,
+        least: float | None = 0.0,
+        infinite: bool = False,
+    ) -> NDArray[Any]:
+        """Return an answer that is an array of a type and shape, with finite numbers from a least one on."""
+        if not isinstance(answer, np.ndarray) or answer.dtype != dtype or answer.shape != shape:
+            wanted = f"{np.dtype(dtype)} of shape {shape} is needed"
+            raise self.fault(f"{member} returned {described(answer)}; {wanted}")
+        if least is not None:
+            wrong = answer[~((answer >= least) & (infinite | np.isfinite(answer)))]
+            needed = f"{'' if infinite else 'finite '}numbers{'' if least == -np.inf else f' of at least {least:g}'}"
+            self.law(not wrong.size, f"{member} returned {wrong[:1].tolist()}; {needed} are needed")
+        return answer
+
     def ask(self, member: str, call: Callable[..., T], *arguments: object) -> T:
         """Return the answer to a question with read-only arguments; a failure or a global draw is a fault."""
         before = _global_random_state()
@@ -54,8 +82,16 @@ class Examination:
             raise self.fault(f"{member} drew from a global random generator; draws come from what it is given")
         return answer
 
+    def steady(self, member: str, part: T, call: Callable[[T], Answer]) -> Answer:
+        """Return an answer that a part gives again, as does a copy of it, and that it does not change later."""
+        found = call(part)
+        kept = copy.deepcopy(found)
+        self.law(alike(call(part), kept), f"{member}: the answer differs when it is repeated")
+        self.law(alike(call(copy.deepcopy(part)), kept), f"{member}: the answer differs in a copy")
+        self.law(alike(found, kept), f"{member}: the answer was changed after it had been returned")
+        return kept
+
     def failure(self, member: str, error: Exception) -> FedsimError:
-        """Return the fault of a member that failed with an error of its own."""
         hint = f"; {self.read_only}" if "read-only" in str(error) else ""
         return self.fault(f"{member} failed with {type(error).__name__}: {error}{hint}")
 
@@ -72,11 +108,6 @@ def at_least_two(**sizes: int) -> None:
     if min(sizes.values()) < 2:
         given = " and ".join(map(repr, sizes.values()))
         raise ValueError(f"{' and '.join(sizes)}: {given} is not allowed; it must be at least 2")
-
-
-def fits(answer: object, dtype: DTypeLike, shape: tuple[int, ...]) -> bool:
-    """Return whether an answer is an array of a type and shape."""
-    return isinstance(answer, np.ndarray) and answer.dtype == dtype and answer.shape == shape
 
 
 def described(answer: object) -> str:
@@ -116,7 +147,7 @@ def alike(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(alike(value, other[name]) for name, value in one.items())
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(alike, one, other))
-    return np.array_equal(one, other)
+    return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
 
 
 def _global_random_state() -> tuple[object, ...]:

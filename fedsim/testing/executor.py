@@ -92,8 +92,6 @@ def check_executor(
 
 
 class _Trial(Examination):
-    """One setup, and jobs for it."""
-
     def __init__(self, choice: ExecutorChoice, setup: TrainingSetup, tolerance: float) -> None:
         self._executor = choice.build(setup)
         local, kept = setup.local, "kept" if setup.local.keep_optimizer_state else "no"

@@ -1,9 +1,8 @@
 """The contract check of local algorithms."""
 
-import copy
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,14 +19,13 @@ from fedsim.learning import (
     LocalTask,
     LocalTraining,
     Start,
-    Stepped,
     TrainingJob,
     TrainingResult,
     TrainingSetup,
 )
 from fedsim.learning.algorithms.contracts import ALGORITHM, LocalSteps, Memory
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.testing.examination import Examination, at_least_two, described, fits, locked
+from fedsim.testing.examination import Examination, at_least_two, locked
 
 _FLAGS: Final = ("corrects", "remembers", "server_keeps", "changes_messages", "reweighs", "personal", "has_loss")
 _STEPS: Final = 4
@@ -71,10 +69,7 @@ def check_local_algorithm(algorithm: LocalAlgorithm, *, clients: int = 3, rounds
     """
     at_least_two(clients=clients, rounds=rounds)
     part = Examination(algorithm)
-    part.law(isinstance(algorithm, LocalAlgorithm), "begin: it does not derive from fedsim.learning.LocalAlgorithm")
-    for name in _FLAGS:
-        told: object = getattr(algorithm, name)
-        part.law(isinstance(told, bool), f"{name}: {told!r} is not allowed; it must be True or False")
+    part.derives(algorithm, LocalAlgorithm, "begin", *_FLAGS)
     pull = algorithm.pull
     part.law(math.isfinite(pull) and pull >= 0, f"pull: {pull!r} is not allowed; it must be at least 0")
     ratios = algorithm.ratios
@@ -85,8 +80,6 @@ def check_local_algorithm(algorithm: LocalAlgorithm, *, clients: int = 3, rounds
 
 
 class _Trial(Examination):
-    """Rounds of one algorithm."""
-
     read_only = "the arrays of a task are read-only"
 
     def __init__(self, algorithm: LocalAlgorithm, setup: TrainingSetup, clients: int, seed: int) -> None:
@@ -104,7 +97,7 @@ class _Trial(Examination):
         told: object = part
         more = self.ask("numbers_more", algorithm.numbers_more, layout)
         if told is not None:
-            self.law(fits(told, np.bool_, (size,)), f"part returned {described(told)}; a mask of {size} is needed")
+            self.array("part", told, (size,), np.bool_)
         self.law(more >= 0, f"numbers_more returned {more!r}; at least 0 is needed")
         if part is not None or more or len(algorithm.ratios) > 1:
             self.law(algorithm.changes_messages, "changes_messages is False, though messages are not those of a model")
@@ -122,25 +115,18 @@ class _Trial(Examination):
             self.place = f"round {number}"
             if algorithm.server_keeps:
                 gathered = Gathered(locked(update), locked(drift), self._clients, shared, layout, self._clients)
-                update, shared = self._stepped(gathered)
+                update, shared = self._answer("step", gathered, gathered=gathered)
+                shared = {name: locked(values) for name, values in shared.items()}
             model = locked((model + update).astype(np.float32))
         if algorithm.reweighs:
             self.place = "weights"
             ones = np.ones(clients := self._clients)
             done = LocalSteps(ones / clients, np.arange(1, clients + 1), 0.1 * ones, 0.0, algorithm.pull)
-            self._kind("weights", self.ask("weights", algorithm.weights, done), done=done)
+            self._answer("weights", done, done=done)
         self.place = ""
 
     def _started(self, task: LocalTask) -> Start:
-        answer = self.ask("begin", self._algorithm.begin, task)
-        start: Start = self._kind("begin", answer, task=task, corrects=True)
-        for algorithm, fault in (
-            (self._algorithm, "begin differs when it is repeated"),
-            (copy.deepcopy(self._algorithm), "begin differs in a copy of the algorithm"),
-        ):
-            self.same(algorithm.begin(task).model, start.model, fault)
-        finite = np.isfinite(start.model).all() and (start.offset is None or np.isfinite(start.offset).all())
-        self.law(bool(finite), "begin returned numbers that are not finite")
+        start: Start = self._answer("begin", task, corrects=True, task=task)
         self.law(start.offset is None or self._algorithm.corrects, "corrects is False, though begin gave an offset")
         self.law(not start.anchors or self._algorithm.has_loss, "has_loss is False, though begin gave anchors")
         return start
@@ -166,37 +152,33 @@ class _Trial(Examination):
         return self.ask("loss", train, [job])[0].difference
 
     def _left(self, task: LocalTask, difference: Vector) -> Memory:
-        memory: Memory = self._kind("end", self.ask("end", self._algorithm.end, task, difference))
-        again = copy.deepcopy(self._algorithm).end(task, difference)
-        self.law(set(memory) == set(again), "end returned other names when it was repeated")
-        for name, values in memory.items():
-            self.same(np.asarray(again[name], dtype=np.float32), values, f"end differs in {name!r} when it is repeated")
-            self.law(bool(np.isfinite(values).all()), f"end returned numbers that are not finite, in {name!r}")
+        memory: Memory = self._answer("end", task, difference)
         self.law(not memory or self._algorithm.remembers, "remembers is False, though end returned a memory")
         return {name: locked(values) for name, values in memory.items()}
 
     def _check_own_model(self, model: Vector, memory: Memory) -> None:
-        algorithm = self._algorithm
-        answer = self.ask("own_model", algorithm.own_model, self._layout, model, memory)
-        own: Vector = self._kind("own_model", answer, model=model)
-        again = copy.deepcopy(algorithm).own_model(self._layout, model, memory)
-        self.same(again, own, "own_model differs when it is repeated")
-        self.law(bool(np.isfinite(own).all()), "own_model returned numbers that are not finite")
-        theirs = algorithm.personal or np.array_equal(own, model)
+        own: Vector = self._answer("own_model", self._layout, model, memory, model=model)
+        theirs = self._algorithm.personal or np.array_equal(own, model)
         self.law(theirs, "personal is False, though own_model returned another model than the server's")
 
-    def _stepped(self, gathered: Gathered) -> Stepped:
-        step: Stepped = self._kind("step", self.ask("step", self._algorithm.step, gathered), gathered=gathered)
-        self.same(copy.deepcopy(self._algorithm).step(gathered).update, step.update, "step differs when it is repeated")
-        self.law(bool(np.isfinite(step.update).all()), "step returned numbers that are not finite")
-        return Stepped(step.update, {name: locked(values) for name, values in step.shared.items()})
+    def _answer(self, member: str, *arguments: object, **given: object) -> Any:
+        """Return an answer of the declared kind, of finite numbers, which a copy of the algorithm gives too."""
 
-    def _kind(self, member: str, answer: object, **given: object) -> Any:
-        """Return an answer of the declared kind, or refuse it."""
-        try:
-            return ALGORITHM.members[member](answer, given)
-        except AnswerError as lie:
-            raise self.fault(f"{member} returned {lie.found}; {lie.allowed} is needed") from None
+        def asked(algorithm: LocalAlgorithm) -> Any:
+            answer = self.ask(member, getattr(algorithm, member), *arguments)
+            try:
+                return ALGORITHM.members[member](answer, given)
+            except AnswerError as lie:
+                raise self.fault(f"{member} returned {lie.found}; {lie.allowed} is needed") from None
+
+        found = self.steady(member, self._algorithm, asked)
+        self.law(_finite(found), f"{member} returned numbers that are not finite")
+        return found
+
+
+def _finite(answer: Any) -> bool:
+    parts = answer.values() if isinstance(answer, Mapping) else answer if isinstance(answer, tuple) else None
+    return answer is None or (bool(np.isfinite(answer).all()) if parts is None else all(map(_finite, parts)))
 
 
 def _layout(setup: TrainingSetup) -> ModelLayout:

@@ -19,7 +19,7 @@ from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.rounds.effects.audit.audit import check_book
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from fedsim.testing.examination import Examination, at_least_two, described, fits, locked
+from fedsim.testing.examination import Examination, at_least_two, locked
 
 _SLACK: Final = 1e-9
 _STARTS_APART_S: Final = 977.0
@@ -92,8 +92,6 @@ def _network(network: Network | str | Mapping[str, Any]) -> Network:
 
 
 class _Checked(Examination):
-    """One network and its links; parameters as in `check_network`."""
-
     read_only = "it must not change the arrays that it is given"
 
     def __init__(self, network: Network, clients: int, bits: float, radius_m: float, seed: int) -> None:
@@ -108,14 +106,14 @@ class _Checked(Examination):
         self.law(isinstance(shared, Directions), f"shared is {shared!r}; it must be fedsim.network.Directions")
         if serving is None:
             self.law(SITES not in network.provides, f"provides names {SITES!r}, but its links have no serving")
-        elif not fits(serving, np.int64, (clients,)) or serving.min() < 0:
-            raise self.fault("serving must be an array of int64 with one number of at least 0 for each client")
+        else:
+            self.array("serving", serving, (clients,), np.int64)
 
     def shapes(self, way: str) -> None:
         """Check shapes, types and ranges, for all clients, one and none."""
         for client in (self.client, self.client[:1], self.client[:0]):
-            self._seconds(f"{way}_s", self._ask(self.links, way, client, 1), client.size)
-        self._seconds(f"expected_{way}_s", self._expected(way), self.client.size)
+            self.array(f"{way}_s", self._ask(self.links, way, client, 1), client.shape, infinite=True)
+        self.array(f"expected_{way}_s", self._expected(way), self.client.shape, infinite=True)
 
     def purity(self, way: str) -> None:
         """Check that durations depend on client, draw, start and bits alone."""
@@ -136,7 +134,7 @@ class _Checked(Examination):
         }
         for what, took in of_sizes.items():
             for seconds in took:
-                self._seconds(what, seconds, self.client.size)
+                self.array(what, seconds, self.client.shape, infinite=True)
             for less, more, size in zip(took, took[1:], sizes[1:], strict=False):
                 client = int(np.argmax(more < less * (1 - _SLACK)))
                 fault = f"{what} is {more[client]} s for {size} bits of client {client}, and more for fewer"
@@ -154,25 +152,20 @@ class _Checked(Examination):
             for part in (0.0, 0.25, 0.5, 1.0):
                 arguments = self.client[can], 1, start_s[can], part * took_s[can], self.bits
                 bits = self.ask("carried_bits", partial(self.links.carried_bits, up=up), *arguments)
-                if not fits(bits, np.float64, (can.size,)) or not np.all(np.isfinite(bits)):
-                    raise self.fault(
-                        f"carried_bits returned {bits!r}; it must be finite, float64 of shape ({can.size},)"
-                    )
+                self.array("carried_bits", bits, can.shape, least=-np.inf)
                 grows = np.all(bits >= before * (1 - _SLACK)) and np.all(bits <= self.bits * (1 + _SLACK))
                 self.law(bool(grows), f"carried_bits of the {way} fell with time, or exceeded its {self.bits} bits")
                 before = bits
                 air_s = self.ask("on_air_s", partial(self.links.on_air_s, up=up), *arguments)
-                right = fits(air_s, np.float64, (can.size,)) and np.all(air_s >= air_before_s * (1 - _SLACK))
-                self.law(
-                    right and bool(np.all(air_s <= part * took_s[can] * (1 + _SLACK))),
-                    f"on_air_s of the {way} fell with time, or exceeded the seconds since the start",
-                )
+                self.array("on_air_s", air_s, can.shape)
+                right = (air_s >= air_before_s * (1 - _SLACK)) & (air_s <= part * took_s[can] * (1 + _SLACK))
+                fault = f"on_air_s of the {way} fell with time, or exceeded the seconds since the start"
+                self.law(np.all(right), fault)
                 air_before_s = air_s
             whole = bool(np.all(before >= self.bits * (1 - _SLACK)))
             self.law(whole, f"carried_bits of the {way} is less than {self.bits} bits at the end of the transfer")
 
     def mean(self, way: str, draws: int, rtol: float) -> None:
-        """Compare the mean of many durations with what is expected."""
         found = np.array([self._ask(self.links, way, self.client, draw) for draw in range(1, draws + 1)])
         expected = self._expected(way)
         same = np.array_equal(np.isinf(found).any(axis=0), np.isinf(expected))
@@ -259,9 +252,3 @@ class _Checked(Examination):
     def _expected(self, way: str, bits: float | None = None) -> FloatArray:
         expected_s = self.links.expected_downlink_s if way == "downlink" else self.links.expected_uplink_s
         return self.ask(f"expected_{way}_s", expected_s, self.bits if bits is None else bits)
-
-    def _seconds(self, method: str, took: FloatArray, clients: int) -> None:
-        fault = f"{method} returned {described(took)}; it must be an array of float64 of shape ({clients},)"
-        self.law(fits(took, np.float64, (clients,)), fault)
-        if not np.all(took >= 0):
-            raise self.fault(f"{method} returned {took[~(took >= 0)][0]} s; times are numbers of at least 0")

@@ -8,7 +8,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.network import PATH_LOSSES, PathLoss
 from fedsim.network.radio.contracts import PATH_LOSS, LargeScale, RandomPathLoss
 from fedsim.streams import Streams
-from fedsim.testing.examination import Examination, at_least_two, described, fits
+from fedsim.testing.examination import Examination, at_least_two
 
 _FAR: Final = 1000.0
 """Times the nearest distance is the farthest one; the loss has to be larger there."""
@@ -51,8 +51,6 @@ def check_path_loss(path_loss: PathLoss, *, nearest_m: float = 20.0, distances: 
 
 
 class _Law(Examination):
-    """A path loss, and checked questions to it."""
-
     def __init__(self, path_loss: PathLoss) -> None:
         super().__init__(path_loss)
         self.law(not PATH_LOSSES.missing_methods(path_loss), "loss_db: there is no such method")
@@ -81,12 +79,8 @@ class _Law(Examination):
     def _drawn(self, law: RandomPathLoss, distance_m: FloatArray, site: int | IntArray, seed: int) -> LargeScale:
         drawn = self.ask("draw", lambda: law.draw(distance_m, site, Streams(seed)))
         for column, dtype in (("loss_db", np.float64), ("sigma_db", np.float64), ("los", np.bool_)):
-            answer = getattr(drawn, column)
-            if not fits(answer, dtype, distance_m.shape):
-                wanted = f"{np.dtype(dtype)} of shape {distance_m.shape}"
-                raise self.fault(f"draw: {column} is {described(answer)}; {wanted} is needed")
-        sound = np.all(np.isfinite(drawn.loss_db)) and np.all(drawn.sigma_db >= 0)
-        self.law(sound, "draw: losses must be finite, and sigma_db at least 0")
+            least = -np.inf if column == "loss_db" else 0.0
+            self.array(f"draw: {column}", getattr(drawn, column), distance_m.shape, dtype, least=least)
         return drawn
 
     def _loss_db(self, distance_m: FloatArray) -> FloatArray:
@@ -94,8 +88,4 @@ class _Law(Examination):
         # NumPy turns arrays without axes into numbers.
         if not distance_m.ndim and isinstance(answer, np.float64):
             answer = np.asarray(answer)
-        if not fits(answer, np.float64, distance_m.shape):
-            raise self.fault(f"loss_db returned {described(answer)}; float64 of shape {distance_m.shape} is needed")
-        sound = np.all(np.isfinite(answer) & (answer >= 0))
-        self.law(sound, "loss_db returned losses that are not finite or below 0 dB")
-        return answer
+        return self.array("loss_db", answer, distance_m.shape)

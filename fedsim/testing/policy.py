@@ -43,8 +43,6 @@ _ENDED: Final = (RoundEnd.ENOUGH, RoundEnd.DEADLINE)
 
 @dataclass(frozen=True)
 class _Trial:
-    """A small crowd."""
-
     name: str
     work_s: tuple[float, ...]
     lost: int = 0
@@ -132,8 +130,6 @@ def _check_aggregation(part: Examination, policy: RoundPolicy) -> None:
 
 
 class _Play(Examination):
-    """One run of a trial, which watches the policy."""
-
     def __init__(self, policy: RoundPolicy, trial: _Trial) -> None:
         super().__init__(policy)
         self.policy, self.trial = policy, trial
@@ -143,6 +139,7 @@ class _Play(Examination):
         clients, streams = len(trial.work_s), Streams(0)
         setup = RunSetup.at(np.zeros((clients, 2)), streams)
         availability, learner = Always().build(setup), _learner(clients)
+        effects = Effects([Vanishing(_Losses(trial.lost))])
         context = ServerContext(
             clients=Run(
                 self.env,
@@ -151,8 +148,9 @@ class _Play(Examination):
                 _WorkTimes(trial),
                 availability,
                 Workload(learner),
-                Effects([Vanishing(_Losses(trial.lost))]),
+                effects,
             ),
+            effects=effects,
             streams=streams,
             availability=availability,
             learner=learner,
@@ -164,7 +162,6 @@ class _Play(Examination):
         self._server = server_of(context)(self.env, context, Clients(context.clients), rows)
 
     def ends(self) -> list[tuple[float, RoundEnd]]:
-        """Return when each round has ended, and by what."""
         horizon = self.env.timeout(_HORIZON_S)
         horizon.callbacks = [self._refuse_to_wait]
         try:
@@ -227,8 +224,6 @@ class _LowestIds:
 
 
 class _WorkTimes:
-    """Work that takes what the trial says."""
-
     def __init__(self, trial: _Trial) -> None:
         self._work_s, self._varies = np.array(trial.work_s), trial.varies
 

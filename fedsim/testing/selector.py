@@ -53,11 +53,6 @@ def check_selector(
     Examples
     --------
     >>> from fedsim.selectors import Uniform
-    >>> check_selector(Uniform(cohort=2), clients=6, rounds=4)
-
-    Examples
-    --------
-    >>> from fedsim.selectors import Uniform
     >>> check_selector(Uniform(cohort=2), clients=6, rounds=2)
     """
     at_least_two(clients=clients, rounds=rounds)

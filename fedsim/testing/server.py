@@ -21,8 +21,6 @@ _ORACLES_ONLY: Final = ("expected_duration_s", "coming_duration_s", "coming_upli
 
 @dataclass(frozen=True)
 class Trial:
-    """One crowd and one kind of server."""
-
     name: str
     clients: int
     present: float = 1.0
@@ -67,15 +65,11 @@ class Outcomes:
 
 @dataclass(frozen=True)
 class Answered:
-    """The answers of a selector in one round."""
-
     probe: Probe | None
     cohort: Cohort
 
 
 class Server(Examination):
-    """A synchronous server with one selector."""
-
     error = SelectorError
     read_only = "the arrays of a view are read-only, a selector must not change them"
 
@@ -235,7 +229,6 @@ class Server(Examination):
         self._tell(reports)
 
     def _report(self, number: int, cohort: Cohort, outcomes: Outcomes) -> Reports:
-        """Return the report on a dispatched cohort."""
         client = cohort.client.copy()
         self.participations[client] += 1
         delivered = (outcomes.delivers & (outcomes.duration_s < _DEADLINE_S))[client]
@@ -250,7 +243,6 @@ class Server(Examination):
         )
 
     def _tell(self, reports: Reports) -> None:
-        """Store the server's knowledge of a report, and pass the report to the selector."""
         client, delivered = reports.client, reports.delivered
         self.last_duration_s[client[delivered]] = reports.duration_s[delivered]
         self.last_loss[client[delivered]] = reports.loss[delivered]

@@ -46,9 +46,7 @@ def check_server_optimizer(optimizer: ServerOptimizer, *, parameters: int = 40, 
     """
     at_least_two(parameters=parameters, steps=steps)
     part = Examination(optimizer)
-    part.law(isinstance(optimizer, ServerOptimizer), "step: it does not derive from fedsim.learning.ServerOptimizer")
-    adds = optimizer.adds_update
-    part.law(isinstance(adds, bool), f"adds_update: {adds!r} is not allowed; it must be True or False")
+    part.derives(optimizer, ServerOptimizer, "step", "adds_update")
     for title, size, scale in (
         ("random updates", parameters, 0.1),
         ("updates of zero", parameters, 0.0),
@@ -78,7 +76,6 @@ class _Trial(Examination):
             self._compare([again], kept[number : number + 1], "depend on what was asked in between")
 
     def _walk(self, optimizer: ServerOptimizer) -> list[tuple[Vector, ServerState]]:
-        """Return what each step gave, as it was then."""
         self.place = f"in the trial with {self.title}"
         model, state = self.model, self._checked("init", self.ask("init", optimizer.init, self.model.size))
         found, kept = [], []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fedsim import Component
 from fedsim.learning.data.shapes import Shape
-from fedsim.learning.models.fitting import of_images
+from fedsim.learning.models.settings import of_images
 
 if TYPE_CHECKING:
     from torch import nn

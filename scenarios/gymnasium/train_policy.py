@@ -6,7 +6,7 @@ The policy gives each candidate a score by a network of 96 numbers, the same for
 (Williams, 1992) from real trainings, and is compared with uniform selection on crowds that it has not seen.
 """
 
-import argparse
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +18,11 @@ import torch
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from study_scripts import panels, sizes, table, written
+
 from fedsim.bridges.gymnasium import CROWD_WITH_STRAGGLERS, SELECTION
-from fedsim.history import save
 from fedsim.studies.comparing.pairs import t_interval
 
 TARGET: Final = 0.9  # test accuracy
@@ -62,26 +65,20 @@ class Policy(torch.nn.Module):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A policy that learns whom to select.")
-    parser.add_argument("--updates", type=int, default=25)
-    parser.add_argument("--held-out", type=int, default=30, help="crowds for the comparison")
-    parser.add_argument("--out", type=Path, default=Path("runs/gymnasium"))
-    arguments = parser.parse_args()
-
+    given = sizes("gymnasium", __doc__, updates=25, held_out=30)
     torch.manual_seed(0)
     torch.set_num_threads(1)
     env = environment()
     policy, began_s = Policy(), time.process_time()
-    curve = trained(env, policy, arguments.updates)
-    print(f"{arguments.updates} updates of {CROWDS * COPIES} episodes: {time.process_time() - began_s:.0f} s of CPU")
-    seeds = range(FIRST_HELD_OUT, FIRST_HELD_OUT + arguments.held_out)
+    curve = trained(env, policy, given.updates)
+    print(f"{given.updates} updates of {CROWDS * COPIES} episodes: {time.process_time() - began_s:.0f} s of CPU")
+    seeds = range(FIRST_HELD_OUT, FIRST_HELD_OUT + given.held_out)
     runs = {
         "uniform": [played(env, seed, uniform(seed)) for seed in seeds],
         "policy": [played(env, seed, drawing(policy, seed)) for seed in seeds],
     }
     print_table(runs)
-    save(drawn(curve, runs), arguments.out / "policy.png")
-    print(arguments.out / "policy.png")
+    written({"policy.png": drawn(curve, runs)}, given.out)
 
 
 def environment() -> "gymnasium.Env[dict[str, NDArray[Any]], Any]":
@@ -181,11 +178,12 @@ def played(env: "gymnasium.Env[Any, Any]", seed: int, choose: Chooser) -> tuple[
 
 def print_table(runs: dict[str, list[tuple[float, int, float]]]) -> None:
     """Print the means over the held-out crowds, and the paired difference with its 95 % interval."""
-    print(f"{'':>10}{'seconds':>12}{'rounds':>10}{'s a round':>12}{'reached':>10}")
+    rows = []
     for name, found in runs.items():
         seconds, rounds, accuracy = np.array(found).T
-        means = f"{seconds.mean():>12.1f}{rounds.mean():>10.1f}{seconds.sum() / rounds.sum():>12.2f}"
-        print(f"{name:>10}{means}{int((accuracy >= TARGET).sum()):>10}")
+        means = f"{seconds.mean():.1f}", f"{rounds.mean():.1f}", f"{seconds.sum() / rounds.sum():.2f}"
+        rows.append([name, *means, (accuracy >= TARGET).sum()])
+    table(["", "seconds", "rounds", "s a round", "reached"], rows)
     apart_s = np.subtract(*(np.array(runs[name])[:, 0] for name in ("policy", "uniform")))
     half_s, sooner = t_interval(apart_s, 0.95).half, int((apart_s < 0).sum())
     print(f"policy - uniform: {apart_s.mean():.1f} +- {half_s:.1f} s; sooner in {sooner} of {apart_s.size} crowds")
@@ -193,8 +191,7 @@ def print_table(runs: dict[str, list[tuple[float, int, float]]]) -> None:
 
 def drawn(curve: list[float], runs: dict[str, list[tuple[float, int, float]]]) -> Figure:
     """Return the seconds of each update of the training, and those of each held-out crowd."""
-    figure = Figure(figsize=(9.0, 4.0), dpi=150, layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = panels(2, (9.0, 4.0))
     left.plot(range(1, len(curve) + 1), curve)
     left.set(xlabel="update", ylabel="seconds to 90 %, mean of the episodes", title="training", ylim=(0, None))
     pairs = [[run[0] for run in runs[name]] for name in ("uniform", "policy")]

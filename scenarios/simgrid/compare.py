@@ -11,7 +11,6 @@ Three models of SimGrid replay the flows:
   acknowledgements take 5 % of the way back, and a window bounds the rate.
 """
 
-import argparse
 import csv
 import subprocess
 import sys
@@ -21,6 +20,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from study_scripts import sizes, table
 
 from fedsim import History, Scenario, Study, read_run, simulate
 from fedsim.bridges.replay import Flows, write_replay
@@ -36,29 +39,22 @@ GRAPHS: Final = Study.load(Path(__file__).with_name("graphs.toml"))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The transfers of runs, replayed by SimGrid.")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--run", type=Path, help="folder of a finished run on a graph, in the place of the four graphs")
-    parser.add_argument("--python", default=None, help="interpreter that has SimGrid")
-    parser.add_argument("--out", type=Path, default=Path("runs/simgrid"))
-    arguments = parser.parse_args()
-
-    python = arguments.python or interpreter()
-    print(f"{'graph':>22}{'flows':>8}{'whole':>8}{'model':>10}{'largest':>12}{'mean':>12}{'latest':>14}")
-    for name, (scenario, history) in worlds(arguments.run, arguments.rounds).items():
-        folder = arguments.out / name.replace(" ", "_").replace(",", "")
+    given = sizes("simgrid", __doc__, rounds=20, run="", python="")
+    python, rows = given.python or interpreter(), []
+    for name, (scenario, history) in worlds(given.run, given.rounds).items():
+        folder = given.out / name.replace(" ", "_").replace(",", "")
         flows = write_replay(scenario, history, folder)
         for model, options in MODELS.items():
-            ends_s = replayed(python, folder, model, options)
-            largest, mean, latest_s = differences(flows, ends_s)
-            counts = f"{flows.bits.size:>8}{np.count_nonzero(flows.whole):>8}"
-            print(f"{name:>22}{counts}{model:>10}{largest:>12.1e}{mean:>12.1e}{latest_s:>12.1e} s")
+            largest, mean, latest_s = differences(flows, replayed(python, folder, model, options))
+            counts = name, flows.bits.size, np.count_nonzero(flows.whole)
+            rows.append([*counts, model, f"{largest:.1e}", f"{mean:.1e}", f"{latest_s:.1e} s"])
+    table(["graph", "flows", "whole", "model", "largest", "mean", "latest"], rows)
 
 
-def worlds(run: Path | None, rounds: int) -> dict[str, tuple[Scenario, History]]:
-    """Return scenarios and what happened, by name."""
-    if run is not None:
-        return {run.name: (Scenario.load(run / "scenario.toml"), read_run(run))}
+def worlds(run: str, rounds: int) -> dict[str, tuple[Scenario, History]]:
+    """Return scenarios and what happened, by name: those of a run's folder, or of four graphs."""
+    if run:
+        return {Path(run).name: (Scenario.load(Path(run) / "scenario.toml"), read_run(run))}
     return {name: (scenario, simulate(scenario)) for name, scenario in graphs(rounds).items()}
 
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
-from scipy import integrate, stats
+from scipy import integrate
 
-from fedsim.network import CorrelatedShadowing, Fading, Nakagami, Rayleigh, Rician, Shannon, UrbanMacro
+from fedsim.network import CorrelatedShadowing, Rayleigh, Shannon, UrbanMacro
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.mcs import ModulationAndCoding
 from fedsim.network.radio.selectivity import STATES, coherence_bandwidths
 from fedsim.network.radio.tr38901.outdoor import floor_height_m
 from fedsim.streams import Streams
-from validation import PUBLISHED, BoolArray, FloatArray, Row, exact, share_of
+from validation import FADING, PUBLISHED, BoolArray, FloatArray, Row, exact, off_by, share_of
 
 UMA_S: Final = 363e-9  # TR 38.901, table 7.7.3-2: normal delay spread in UMa up to 6 GHz
 CEILING_WITHIN: Final = 1e-5
@@ -24,19 +24,14 @@ POWERS_DB: Final = np.array(PUBLISHED["tdl_a"]["powers_db"])
 
 
 def ceilings(effort: float) -> Iterator[Row]:
-    """Yield mean rates under the default ceiling beside quadrature, and thresholds of NR's codes."""
+    """Ceilings in bit/s/Hz, and thresholds: means beside quadrature, and NR's codes."""
     del effort
-    k = 10**0.7
-    laws: tuple[tuple[str, Fading, Callable[[float], float]], ...] = (
-        ("Rayleigh", Rayleigh(), stats.expon().sf),
-        ("Rician K = 7 dB", Rician(k_db=7.0), stats.ncx2(2, 2 * k, scale=1 / (2 * (1 + k))).sf),
-        ("Nakagami m = 3", Nakagami(m=3.0), stats.gamma(3.0, scale=1 / 3).sf),
-    )
-    for name, law, survival in laws:
+    for name in ("Rayleigh", "Rician K = 7 dB", "Nakagami m = 3"):
+        law, gains = FADING[name]
         for snr_db in (10, 25, 35):
             snr = 10 ** (snr_db / 10)
             found = float(Shannon(snr_gap_db=0.0).mean_efficiency(np.array([snr]), law)[0])
-            yield exact(f"{name} at {snr_db} dB up to 7.4 bit/s/Hz", found, _bounded(snr, survival), CEILING_WITHIN)
+            yield exact(f"{name} at {snr_db} dB up to 7.4 bit/s/Hz", found, _bounded(snr, gains.sf), CEILING_WITHIN)
     codes = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     for cqi, bits, rate, gap_db in ((1, 2, 78, 1.0), (5, 4, 490, 2.0), (11, 6, 873, 3.0), (15, 8, 948, 3.0)):
         limit_db = 10 * math.log10(2 ** (bits * rate / 1024) - 1)
@@ -53,7 +48,7 @@ def _bounded(snr: float, survival: Callable[[float], float]) -> float:
 
 
 def selectivity(effort: float) -> Iterator[Row]:
-    """Yield how rates of a band vary, beside drawn taps transformed to 256 frequencies.
+    """Bands that fade in parts: how rates of a band vary, beside drawn taps transformed to 256 frequencies.
 
     Besides both samples the states from which fedsim knows the law count for the error.
     """
@@ -69,10 +64,10 @@ def selectivity(effort: float) -> Iterator[Row]:
         name = f"{bandwidth_hz / 1e6:g} MHz, TDL-A of 363 ns, 10 dB"
         theory, value = (float(rate.std() / rate.mean()) for rate in (drawn, found))
         error = theory * math.sqrt(1 / blocks + 1 / (2 * STATES))
-        yield Row(f"{name}: deviation over mean of the rate", value, theory, (value - theory) / error)
+        yield off_by(f"{name}: deviation over mean of the rate", value, theory, error)
         low, less = (float(np.mean(rate < rate.mean() / 2)) for rate in (drawn, found))
         error = math.sqrt(low * (1 - low) * (2 / blocks + 1 / STATES))
-        yield Row(f"{name}: P(rate < mean / 2)", less, low, (less - low) / error)
+        yield off_by(f"{name}: P(rate < mean / 2)", less, low, error)
         place = np.linspace(0, 1, 20_001)
         apart = np.abs(np.exp(-2j * np.pi * UMA_S * bandwidth_hz * np.outer(place, DELAYS)) @ (power / power.sum()))
         alike = float(integrate.simpson(2 * (1 - place) * apart**2, x=place))
@@ -95,7 +90,7 @@ def _over_band(blocks: int, bandwidth_hz: float, power: FloatArray) -> FloatArra
 
 
 def indoors(effort: float) -> Iterator[Row]:
-    """Yield floors of table 7.2-1, the environment's height of each link, and the shadowing of indoor clients."""
+    """Indoors: floors of table 7.2-1, the environment's height of each link, and the shadowing of indoor clients."""
     clients = round(200_000 * effort)
     height_m = floor_height_m(np.arange(clients), Streams(50))
     for floor in (1, 4, 8):
@@ -120,4 +115,4 @@ def indoors(effort: float) -> Iterator[Row]:
     )
     found = float(np.mean(drawn[:, 0] * drawn[:, 1]))  # of mean 0 and variance 1
     error = math.sqrt((1 + math.exp(-2)) / seeds)
-    yield Row("shadowing indoors, correlation over 7 m", found, math.exp(-1), (found - math.exp(-1)) / error)
+    yield off_by("shadowing indoors, correlation over 7 m", found, math.exp(-1), error)

@@ -6,7 +6,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 from simpy import Environment
 
 from fedsim.arrays import IntArray
@@ -20,7 +19,18 @@ from fedsim.registry import Component
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import thermal_noise_dbm
-from validation import PUBLISHED, FloatArray, Row, exact, mean_of, share_of, tabulated
+from validation import (
+    PUBLISHED,
+    FloatArray,
+    Row,
+    capacity,
+    exact,
+    mean_of,
+    one_after_other,
+    share_of,
+    spread_of,
+    tabulated,
+)
 
 QUADRATURE: Final = 1e-7
 
@@ -28,7 +38,7 @@ CQI: Final = PUBLISHED["cqi"]
 
 
 def walls(effort: float) -> Iterator[Row]:
-    """Yield mean and deviation of what a building adds to the outdoor loss, TR 38.901, clause 7.4.3.1.
+    """Walls of buildings: mean and deviation of what one adds to the outdoor loss, TR 38.901, clause 7.4.3.1.
 
     Behind the wall of table 7.4.3-2 lie d metres at 0.5 dB, the lesser of two numbers uniform up to 25 m (mean 25/3,
     variance 25^2/18), and a normal rest of 4.4 or 6.5 dB; the cell's shadowing indoors has 7 dB (table 7.5-6).
@@ -49,16 +59,8 @@ def walls(effort: float) -> Iterator[Row]:
         yield spread_of(f"{name}-loss building in a cell, sigma in dB", loss[:, 0] - outdoors, math.hypot(inside, 7.0))
 
 
-def spread_of(law: str, sample: FloatArray, theory: float) -> Row:
-    """Return the row of a standard deviation, its error from the sample's fourth moment."""
-    square = (sample - sample.mean()) ** 2
-    deviation = math.sqrt(float(square.mean()))
-    error = float(square.std()) / (2 * deviation * math.sqrt(sample.size))
-    return Row(law, deviation, theory, (deviation - theory) / error)
-
-
 def coding(effort: float) -> Iterator[Row]:
-    """Yield what the CQI tables carry: each entry as printed, block errors and retransmissions, fading.
+    """Modulation and coding, in bit/s/Hz: entries as printed, block errors, retransmissions, fading.
 
     An entry of efficiency e is taken from the SNR ``(2^e - 1) * gap`` on, where a tenth of its blocks fails; the odds
     of a failure, 1/9, fall by ``exp(-steepness)`` per dB, and Chase combining decodes attempt n at n times the SNR.
@@ -94,18 +96,13 @@ def faded(blocks: int) -> Iterator[Row]:
     yield share_of("CQI (64qam) over Rayleigh at 10 dB, outage", rate == 0.0, 1 - float(reached[0]))
 
 
-def capacity(snr: float) -> float:
-    """Return ``e^(1/snr) E1(1/snr) / ln 2``, the ergodic capacity of Rayleigh fading; U(1, 1, x) is e^x E1(x)."""
-    return float(special.hyperu(1.0, 1.0, 1 / snr)) / math.log(2)
-
-
 def best_of(snr: float, users: int) -> float:
     """Return the mean efficiency of the best of n Rayleigh gains: an alternating sum over least ones."""
     return math.fsum((-1) ** (k + 1) * math.comb(users, k) * capacity(snr / k) for k in range(1, users + 1))
 
 
 def max_relative_snr(effort: float) -> Iterator[Row]:
-    """Yield what the best of n gains carries, two unequal clients by hand, and a scheduler at low SNR.
+    """Max relative SNR: what the best of n gains carries, two unequal clients by hand, and a scheduler at low SNR.
 
     While two are there, each has half of the time, in blocks in which its gain is the larger one; who is left has all
     of the time and every block. The stronger client ends first.
@@ -153,7 +150,7 @@ def scheduled(snr: FloatArray, blocks: int) -> tuple[IntArray, FloatArray, Chann
 
 
 def proportional_fair(effort: float) -> Iterator[Row]:
-    """Yield rates of twenty clients at 0 to 20 dB: a scheduler in blocks, against the equilibrium and the medium."""
+    """Proportional fair: rates of twenty clients at 0 to 20 dB, in blocks and on the clock."""
     snr, blocks = 10 ** (np.linspace(0.0, 2.0, 20)), round(60_000 * effort)
     served, rate, channel = scheduled(snr, blocks)
     gain = channel.fair_gain
@@ -176,7 +173,7 @@ def proportional_fair(effort: float) -> Iterator[Row]:
 
 
 def shares(effort: float) -> Iterator[Row]:
-    """Yield power in shares, and uploads over drawn fading beside others that go on.
+    """Shares: power in shares, and uploads over drawn fading beside others that go on.
 
     Without fading ``50 * 1e6 / (10e6 * log2(1 + n snr))`` is the time of 50 megabits over 10 MHz, n = 50 with full
     power in each share. With fading an upload of 50 blocks in an eighth of the band takes 50 blocks on average, and its
@@ -197,11 +194,7 @@ def shares(effort: float) -> Iterator[Row]:
     medium = DrawnSpectrum(env, channel, EqualBand(channel))
     for client in range(1, 8):
         medium.send(client, 1e12)
-    took = np.zeros(uploads)
-    for upload in range(uploads):
-        began_s = env.now
-        env.run(until=medium.send(0, 50 * capacity(10.0) / 8).done)
-        took[upload] = env.now - began_s
+    took = one_after_other(env, uploads, lambda: medium.send(0, 50 * capacity(10.0) / 8).done)
     yield mean_of("upload of 50 blocks in an equal share of 8, mean in blocks", took, 50.0)
     rate = channel.rate_bps(0, np.arange(100_000))
     deviation = float(rate.std() / rate.mean()) * math.sqrt(50)
@@ -209,7 +202,7 @@ def shares(effort: float) -> Iterator[Row]:
 
 
 def multicast(effort: float) -> Iterator[Row]:
-    """Yield the mean rate at which n Rayleigh clients of a cell hear one message, and that of a rateless code.
+    """Multicast, in bit/s/Hz: one message to n Rayleigh clients, and that of a rateless code.
 
     The least of n gains is exponential with mean 1/n; a rateless code has the mean rate of one client.
     """

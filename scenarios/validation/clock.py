@@ -20,7 +20,7 @@ from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.topology.flow_state import Route
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from validation import FloatArray, Row, batch_mean_of, exact, mean_of
+from validation import FloatArray, Row, batch_mean_of, exact, mean_of, off_by
 
 LOAD = 0.6
 STRETCHES = 40
@@ -37,7 +37,7 @@ class Served:
 
 
 def queues(effort: float) -> Iterator[Row]:
-    """Yield how long transfers that come at random over a medium with load 0.6 take, in mean works.
+    """Shared medium, load 0.6: how long transfers that come at random over a medium with load 0.6 take, in mean works.
 
     Processor sharing: 1 / (1 - load) for any law of work. First come, first served: Pollaczek and Khinchine. Little:
     the number present is the rate of coming times the time that each takes, on average, whatever the rule.
@@ -96,7 +96,7 @@ def serve(discipline: Discipline, work: FloatArray, seed: int) -> Served:
 
 
 def shares(_effort: float) -> Iterator[Row]:
-    """Yield rates of three flows over a line of two links, and the makespan of a known cohort."""
+    """Shared links: rates of three flows over a line of two links, and the makespan of a known cohort."""
     fluid = Fluid(Environment(), np.array([10.0, 6.0]))
     flows = [fluid.begin(1e9, Route(links, (1.0,) * len(links), 0.0)) for links in ((0, 1), (0,), (1,))]
     # The second link is the narrower: 3 and 3, which leaves 7 of the first.
@@ -123,7 +123,7 @@ class WatchedMedium(GraphMedium):
 
 
 def bursts(effort: float) -> Iterator[Row]:
-    """Yield sojourns of a Gilbert-Elliott link, from the first ones of each link, and what it carries."""
+    """Outage bursts: sojourns of a Gilbert-Elliott link, from the first ones of each link, and what it carries."""
     clients, good_s, bad_s, number = 8, 4.0, 1.0, round(400 * effort)
     until_s = 2 * number * (good_s + bad_s)
     network = Graph.model_validate(
@@ -149,15 +149,12 @@ def bursts(effort: float) -> Iterator[Row]:
     yield mean_of("Gilbert-Elliott mean sojourn, bad", np.array(lengths[0.0]), bad_s)
     carried = np.array([flow.sent_bits() / until_s for flow in flows])
     # The share of time of an alternating process has the variance 2 (g b)^2 / (g + b)^3 / t, for exponential sojourns.
-    share, error = (
-        float(carried.mean()),
-        math.sqrt(2 * (good_s * bad_s) ** 2 / (good_s + bad_s) ** 3 / until_s / clients),
-    )
-    yield Row("Gilbert-Elliott share carried", share, 0.8, (share - 0.8) / error)
+    error = math.sqrt(2 * (good_s * bad_s) ** 2 / (good_s + bad_s) ** 3 / until_s / clients)
+    yield off_by("Gilbert-Elliott share carried", carried.mean(), 0.8, error)
 
 
 def stragglers(effort: float) -> Iterator[Row]:
-    """Yield the mean of the largest of n shifted exponential times, ``shift + scale H_n``."""
+    """Stragglers: the mean of the largest of n shifted exponential times, ``shift + scale H_n``."""
     rounds = round(20_000 * effort)
     for n in (10, 100):
         u = Streams(11).uniform("latency", np.arange(n), np.arange(rounds)[:, None])

@@ -1,11 +1,10 @@
 """Radio access of a graph: how long uploads take over fading, alone, in a share of a station's time, behind a wire."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
-from scipy import integrate
 from simpy import Environment
 
 from fedsim.network import Cell, Rayleigh
@@ -15,8 +14,8 @@ from fedsim.network.radio.channel import SHANNON_LIMIT
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.units import thermal_noise_dbm
-from validation import FloatArray, Row, exact, mean_of
-from validation.cells import Level, spread_of
+from validation import FloatArray, Row, exact, mean_of, one_after_other, over_rayleigh, rate_moments, spread_of
+from validation.cells import Level
 
 SNR = 10.0
 BLOCKS = 50.0
@@ -24,14 +23,14 @@ WIDE_BPS = 1e9
 
 
 def access(effort: float) -> Iterator[Row]:
-    """Yield mean and coefficient of variation of uploads of 50 blocks of one second, one after the other.
+    """Radio access of graphs: mean and cv of uploads of 50 blocks of one second, one after the other.
 
     The uploads of a client follow one another without a gap, so that their mean is that of the bits over the mean rate.
     Over many blocks the deviation of a duration is that of the rate of one block over its mean, times the root of the
     number of blocks. The moments of ``log2(1 + snr g)`` are integrals over the exponential law of g, also of the lesser
     of this rate and that of a wire. The other seven clients of the station upload all the time.
     """
-    mean, square = moment(lambda rate: rate), moment(lambda rate: rate**2)
+    mean, square = rate_moments(SNR)
     cv = math.sqrt(square - mean**2) / mean / math.sqrt(BLOCKS)
     for name, clients in (("alone", 1), ("in an eighth of the time", 8)):
         bits = BLOCKS * mean / clients
@@ -46,17 +45,8 @@ def access(effort: float) -> Iterator[Row]:
     for stretch in range(stretches):
         medium.env.run(until=(stretch + 1) * blocks)
         carried.append(flow.sent_bits())
-    theory = moment(lambda rate: min(rate, wire_bps), at=(2**wire_bps - 1) / SNR)
+    theory = over_rayleigh(lambda rate: min(rate, wire_bps), SNR, (2**wire_bps - 1) / SNR)
     yield mean_of("graph access behind a wire of 3/4 of its mean, rate", np.diff(carried) / blocks, theory)
-
-
-def moment(value: Callable[[float], float], at: float = 1.0) -> float:
-    """Return the mean of a function of the rate of a block, which may have a corner at a gain."""
-
-    def density(gain: float) -> float:
-        return value(math.log2(1 + SNR * gain)) * math.exp(-gain)
-
-    return math.fsum(float(integrate.quad(density, *ends)[0]) for ends in ((0.0, at), (at, 60.0)))
 
 
 def opened(clients: int, fading_in_shares: str, wire_bps: float) -> GraphMedium:
@@ -91,9 +81,4 @@ def durations(medium: GraphMedium, uploads: int, bits: float) -> FloatArray:
     """Return how long uploads of client 0 take, one after the other, while all others upload without end."""
     for client in range(1, len(medium.topology.client_node)):
         medium.uplink(client, 1e12)
-    took = np.zeros(uploads)
-    for upload in range(uploads):
-        began_s = medium.env.now
-        medium.env.run(until=medium.uplink(0, bits).done)
-        took[upload] = medium.env.now - began_s
-    return took
+    return one_after_other(medium.env, uploads, lambda: medium.uplink(0, bits).done)

@@ -11,10 +11,9 @@ from fedsim.network.cell.presets import NarrowbandCell
 from fedsim.network.fedscale import RateLinks
 from fedsim.network.lora import LoRa, airtime_s
 from fedsim.network.medium.collisions.aloha import AlohaChannel
-from fedsim.network.medium.collisions.contention import Contention
 from fedsim.network.medium.spectrum import SharedSpectrum
-from fedsim.network.medium.wifi import RateFair
-from fedsim.network.satellite.passes import EARTH_M, Constellation
+from fedsim.network.medium.wifi import Contention, RateFair
+from fedsim.network.satellite.satellite import EARTH_M, Constellation
 from fedsim.network.transport.tcp import TcpPath
 from fedsim.network.transport.transport import ServerLink, Tcp
 from fedsim.run_setup import RunSetup
@@ -25,7 +24,7 @@ _ONLY = np.array([0])
 
 
 def access(_effort: float) -> Iterator[Row]:
-    """Yield what an uplink without bits takes at the site itself: request, grant and the way to the server."""
+    """Access of cells: what an uplink without bits takes at the site: request, grant and the way to the server."""
     for name, cell, by_hand_s in (
         ("cell", Cell(), 6e-3 + 7e-3 + 10e-3),
         ("nb-iot", NarrowbandCell(), 0.1 + 0.05 + 10e-3),
@@ -37,7 +36,7 @@ def access(_effort: float) -> Iterator[Row]:
 
 
 def transport(effort: float) -> Iterator[Row]:
-    """Yield TCP beside whole round trips of slow start, the square-root law, and rounds with losses."""
+    """Transport: TCP beside whole round trips of slow start, the square-root law, and rounds with losses."""
     lossless = TcpPath(0.0, 10.0, 2, 1.0)
     for trips in (3, 10):
         segments = 10 * (1.5**trips - 1) / 0.5
@@ -73,7 +72,7 @@ def rounds_s(path: TcpPath, segments: int, rtt_s: float, seed: int) -> float:
 
 
 def server(_effort: float) -> Iterator[Row]:
-    """Yield uploads that share the server's link: equal ones, and one behind a slow link of its own."""
+    """Link of the server: uploads that share it, equal ones, and one behind a slow link of its own."""
     for rates, ends_s in (([1e7] * 8, 8.0), ([1e5] + [1e7] * 3, 10.0)):
         tcp = Tcp(rtt_s=1e-6, handshakes=0, overhead=0.0, header_bytes=0.0, server=ServerLink(ingress_bps=1e6))
         env = Environment()
@@ -84,7 +83,7 @@ def server(_effort: float) -> Iterator[Row]:
 
 
 def contention(_effort: float) -> Iterator[Row]:
-    """Yield Bianchi's saturation throughput beside stations slot by slot, and the performance anomaly."""
+    """Wi-Fi: Bianchi's saturation throughput beside stations slot by slot, and the performance anomaly."""
     channel = Contention(2e-3, 118e-6, 9e-6, 16, 6)
     for stations in (1, 5, 20):
         yield exact(
@@ -118,7 +117,7 @@ def slot_by_slot(stations: int, channel: Contention, frames: int) -> float:
 
 
 def lora(_effort: float) -> Iterator[Row]:
-    """Yield times on air of 20 bytes, by hand from AN1200.13: 55.25 symbols of 1.024 ms, 40.25 of 32.768 ms; ALOHA."""
+    """LoRa: times on air of 20 bytes, by hand from AN1200.13: 55.25 symbols of 1.024 ms, 40.25 of 32.768 ms; ALOHA."""
     for factor, by_hand_s in ((7, 55.25 * 1.024e-3), (12, 40.25 * 32.768e-3)):
         found = airtime_s(np.array([20]), np.array([factor]), 125e3, 1, 8)[0]
         yield exact(f"LoRa SF{factor}, 20 bytes on air in s", found, by_hand_s)
@@ -138,7 +137,7 @@ def lora(_effort: float) -> Iterator[Row]:
 
 
 def satellites(effort: float) -> Iterator[Row]:
-    """Yield orbit and slant range by hand, and the mean time to 60 s of contact over random starts."""
+    """Satellites: orbit and slant range by hand, and the mean time to 60 s of contact over random starts."""
     orbit = Constellation()
     kepler_s = math.tau * math.sqrt(6_921_000.0**3 / 3.986004418e14)
     yield exact("satellite at 550 km, orbit in s", orbit.orbit_s, kepler_s)

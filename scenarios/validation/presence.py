@@ -13,7 +13,7 @@ from fedsim.devices.availability.flash import Flash
 from fedsim.devices.availability.on_off import Markov, Renewal
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from validation import PUBLISHED, BoolArray, FloatArray, Row, share_of
+from validation import PUBLISHED, BoolArray, FloatArray, Row, off_by, share_of
 
 IntArray = NDArray[np.int64]
 HOUR_S, DAY_S = 3600.0, 86400.0
@@ -176,7 +176,7 @@ def samples_of(law: Renewal, groups: int, seed: int) -> Iterator[dict[str, float
 
 
 def flash(effort: float) -> Iterator[Row]:
-    """Yield every statistic that is published of the FLASH sample beside that of generated samples of its size.
+    """Availability generated against published samples: all statistics of the FLASH sample.
 
     The generator's numbers were fitted to these, so the rows say how well that went. The simulated value is the mean
     over the generated samples; the error is that of one sample, as the published one is, and of the mean:
@@ -187,11 +187,11 @@ def flash(effort: float) -> Iterator[Row]:
     for name, fact in FACTS.items():
         values = np.array([sample[name] for sample in found])
         error = values.std(ddof=1) * math.sqrt(1 + 1 / groups)
-        yield Row(f"FLASH {name}", float(values.mean()), fact, float((values.mean() - fact) / error))
+        yield off_by(f"FLASH {name}", values.mean(), fact, error)
 
 
 def shares(effort: float) -> Iterator[Row]:
-    """Yield shares online of laws that are given them: a Markov chain, and hours of the day at their middles."""
+    """Availability: shares online that laws are given: a Markov chain, and hours of the day at their middles."""
     clients = round(20_000 * effort)
     everyone = np.arange(clients)
     markov = Markov(mean_on_s=30.0, mean_off_s=90.0).build(RunSetup(clients, Streams(8)))

@@ -1,34 +1,43 @@
 """Propagation, fading and transfers over them; `published.toml` has formulas of 3GPP TR 38.901 worked out once more."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import exp, log10, pi
 
 import numpy as np
-from scipy import integrate, special, stats
 
 from fedsim.network import (
     PATH_LOSSES,
     Cell,
     CorrelatedShadowing,
-    Fading,
     FreeSpace,
     LogDistance,
-    Nakagami,
     Rayleigh,
-    Rician,
 )
 from fedsim.network.radio.channel import Channel
-from fedsim.network.radio.tr38901.penetration import wall_loss_db
+from fedsim.network.radio.tr38901.outdoor import wall_loss_db
 from fedsim.streams import Streams
-from validation import PUBLISHED, FloatArray, Row, by_hand, deviation_of, exact, fit_of, mean_of, share_of
+from validation import (
+    FADING,
+    PUBLISHED,
+    FloatArray,
+    Row,
+    by_hand,
+    capacity,
+    deviation_of,
+    exact,
+    fit_of,
+    mean_of,
+    rate_moments,
+    share_of,
+)
 
 # Name, law and theory of each scenario of TR 38.901.
 SCENARIOS = [(one["name"], PATH_LOSSES.make(one["law"]), one) for one in PUBLISHED["path_loss"]]
 
 
 def path_loss(_effort: float) -> Iterator[Row]:
-    """Yield the path loss of each law at given distances."""
+    """Path loss in dB: each law at given distances."""
     yield exact("free space 2.4 GHz, 100 m", _float(FreeSpace(carrier_hz=2.4e9).loss_db(100.0)), _friis_db(2.4e9, 100))
     log_distance = LogDistance(exponent=3.0, reference_loss_db=40.0, reference_distance_m=1.0)
     yield exact("log-distance n = 3, 40 dB at 1 m, 1 km", _float(log_distance.loss_db(1e3)), 130.0)
@@ -44,7 +53,7 @@ def path_loss(_effort: float) -> Iterator[Row]:
 
 
 def line_of_sight(effort: float) -> Iterator[Row]:
-    """Yield the share of clients with a line of sight."""
+    """Line of sight: the share of clients that have one."""
     for seed, (name, law, one) in enumerate(SCENARIOS, 100):
         distance, probability = one["los"]
         drawn = law.draw(np.full(round(200_000 * effort), float(distance)), 0, Streams(seed))
@@ -52,7 +61,7 @@ def line_of_sight(effort: float) -> Iterator[Row]:
 
 
 def shadowing_sigma(effort: float) -> Iterator[Row]:
-    """Yield the deviation of a cell's losses from the path loss with and without a line of sight."""
+    """Shadowing: the deviation of a cell's losses from the path loss with and without a line of sight."""
     for seed, (name, law, one) in enumerate(SCENARIOS, 200):
         place = np.zeros((round(100_000 * effort), 2))
         place[:, 0] = distance = float(one["los"][0])
@@ -64,7 +73,7 @@ def shadowing_sigma(effort: float) -> Iterator[Row]:
 
 
 def shadowing_correlation(effort: float) -> Iterator[Row]:
-    """Yield products of shadowings at two places or towards two sites, each with variance 1, over many seeds."""
+    """Shadowing over distance and sites: products at two places or towards two sites, of variance 1, over seeds."""
     apart_m = (0.0, 10.0, 50.0, 120.0)
     place = np.column_stack([1000.0 + 0.6 * np.array(apart_m), -300.0 + 0.8 * np.array(apart_m)])
     for method in ("field", "exact"):
@@ -77,56 +86,43 @@ def shadowing_correlation(effort: float) -> Iterator[Row]:
 
 
 def fading(effort: float) -> Iterator[Row]:
-    """Yield Kolmogorov-Smirnov statistics of power gains, drawn for one client block by block."""
+    """Fading: Kolmogorov-Smirnov statistics of power gains, drawn for one client block by block."""
     block = np.arange(round(400_000 * effort))
-    k = 10**0.7
-    laws: tuple[tuple[str, Fading, Callable[[FloatArray], FloatArray]], ...] = (
-        ("Rayleigh", Rayleigh(), stats.expon().cdf),
-        ("Rician K = 7 dB", Rician(k_db=7.0), stats.ncx2(2, 2 * k, scale=1 / (2 * (1 + k))).cdf),
-        ("Nakagami m = 0.5", Nakagami(m=0.5), stats.gamma(0.5, scale=2.0).cdf),
-        ("Nakagami m = 3", Nakagami(m=3.0), stats.gamma(3.0, scale=1 / 3).cdf),
-    )
-    for number, (name, law, cdf) in enumerate(laws):
+    for number, (name, (law, gains)) in enumerate(FADING.items()):
         gain = law.gain_quantile(Streams(3).uniform("fading", number, block))
-        yield fit_of(f"{name}: Kolmogorov-Smirnov", gain, cdf)
+        yield fit_of(f"{name}: Kolmogorov-Smirnov", gain, gains.cdf)
 
 
-def capacity(effort: float) -> Iterator[Row]:
-    """Yield mean rates over fading, and how often they fall short of a level."""
+def rates(effort: float) -> Iterator[Row]:
+    """Capacity in bit/s/Hz, and outage: mean rates over fading, and how often they fall short of a level."""
     block = np.arange(round(400_000 * effort))
     for snr_db in (0, 10, 20):
         snr = 10 ** (snr_db / 10)
-        theory = exp(1 / snr) * float(special.exp1(1 / snr)) / math.log(2)
+        theory = capacity(snr)
         channel = Channel(np.array([snr]), 1.0, Rayleigh(), "fading", Streams(10 + snr_db))
         yield mean_of(f"Rayleigh ergodic capacity at {snr_db} dB, sampled", channel.rate_bps(0, block), theory)
         yield exact(f"Rayleigh ergodic capacity at {snr_db} dB, expected", channel.ergodic_rate_bps[0], theory)
-    k = 10**0.7
-    rician = stats.ncx2(2, 2 * k, scale=1 / (2 * (1 + k)))
-    for name, law, cdf in (("Rayleigh", Rayleigh(), stats.expon().cdf), ("Rician", Rician(k_db=7.0), rician.cdf)):
+    for name, (law, gains) in list(FADING.items())[:2]:
         rate = Channel(np.array([10.0]), 1.0, law, "fading", Streams(5)).rate_bps(0, block)
         for level in (1.0, 2.0):
-            theory = float(cdf((2**level - 1) / 10))
-            yield share_of(f"{name} outage at 10 dB, P(rate < {level:g})", rate < level, theory)
+            theory = float(gains.cdf((2**level - 1) / 10))
+            yield share_of(f"{name.split()[0]} outage at 10 dB, P(rate < {level:g})", rate < level, theory)
 
 
 def transfer(effort: float) -> Iterator[Row]:
-    """Yield durations of transfers as long as 10^4 blocks of mean rate, in blocks.
+    """Transfer, in blocks: durations of transfers as long as 10^4 blocks of mean rate, in blocks.
 
     They begin with a block, and end within one that is met in proportion to its rate: by Wald's identity the mean is
     N + cv^2 / 2 with the coefficient of variation cv of the rate, and the variance about N cv^2.
     """
     snr, blocks, clients = 10.0, 10_000, round(800 * effort)
-    mean, square = (_moment(snr, power) for power in (1, 2))
+    mean, square = rate_moments(snr)
     variation = square / mean**2 - 1
     channel = Channel(np.full(clients, snr), 1.0, Rayleigh(coherence_s=1.0), "fading", Streams(6))
     took = channel.transfer_s(np.arange(clients), np.zeros(clients), blocks * mean)
     yield mean_of("transfer over 10^4 Rayleigh blocks, mean", took, blocks + variation / 2)
     deviation = math.sqrt(blocks * variation)
     yield deviation_of("transfer over 10^4 Rayleigh blocks, deviation", took, blocks + variation / 2, deviation)
-
-
-def _moment(snr: float, power: int) -> float:
-    return float(integrate.quad(lambda x: math.log2(1 + snr * x) ** power * exp(-x), 0, 60, epsabs=1e-13, limit=200)[0])
 
 
 def _friis_db(carrier_hz: float, distance_m: float) -> float:

@@ -11,7 +11,7 @@ from scipy import stats
 from fedsim.network.radio.fading import Rayleigh, Rician
 from fedsim.network.radio.selectivity import coherence_bandwidths
 from fedsim.network.radio.sionna.fading import SAMPLES, SionnaCdl, SionnaTdl
-from validation import PUBLISHED, FloatArray, Row, fit_of, mean_of
+from validation import PUBLISHED, FloatArray, Row, fit_of, mean_of, off_by
 
 UMA_S: Final = 363e-9
 STATES: Final = 4096
@@ -20,7 +20,7 @@ SCATTERED_DB: Final = np.array(PUBLISHED["tdl_d"]["scattered_db"])
 
 
 def channels(_effort: float) -> Iterator[Row]:
-    """Yield Sionna's gains at one frequency and over a band beside the laws that fedsim has; nothing without Sionna."""
+    """Sionna's channels, where it is installed: gains beside the laws that fedsim has."""
     if find_spec("sionna") is None:
         return
     k = 10 ** (CONSTANT_DB / 10) / float((10 ** (SCATTERED_DB / 10)).sum())
@@ -42,7 +42,7 @@ def channels(_effort: float) -> Iterator[Row]:
             theory = 1 / math.sqrt(coherence_bandwidths(bandwidth_hz, UMA_S))
             error = theory * math.sqrt((stats.kurtosis(mean, fisher=False) - 1) / (4 * STATES))
             title = f"Sionna {name}-A, {bandwidth_hz / 1e6:g} MHz, 363 ns: deviation of the band's gain"
-            yield Row(title, float(mean.std()), theory, float((mean.std() - theory) / error))
+            yield off_by(title, mean.std(), theory, error)
 
 
 def drawn(law: SionnaTdl | SionnaCdl) -> FloatArray:

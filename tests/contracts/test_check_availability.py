@@ -141,10 +141,10 @@ test_broken_laws_are_refused = refuses(
         (HiddenDraw, r"next_s: asked again at .* it returns another instant or draw"),
         (CountsQuestions, "available: the answer is changed by other questions"),
         (OwnGenerator, "the answer is not the same in a second build"),
-        (spoilt(Sound, "available", lambda there: there.astype(float)), "no boolean array"),
+        (spoilt(Sound, "available", lambda there: there.astype(float)), "bool of shape .* is needed"),
         (
             lying(Sound, "available", lambda self, client, *of: Sound.available(self, self.client, *of)),
-            r"no boolean array of shape \(1,\)",
+            r"bool of shape \(1,\)",
         ),
         (
             lying(Sound, "available", lambda self, client, *of: Sound.available(self, np.arange(client.size), *of)),
@@ -159,7 +159,7 @@ test_broken_laws_are_refused = refuses(
             lying(Sound, "leaves_after_s", lambda self, client, *of: np.full(client.size, 3.0)),
             "a client leaves, though may_leave is False",
         ),
-        (lying(Sound, "leaves_after_s", lambda self, client, *of: np.full(client.size, -1.0)), "times of at least 0"),
+        (lying(Sound, "leaves_after_s", lambda self, client, *of: np.full(client.size, -1.0)), "numbers of at least 0"),
         (lying(Sound, "part", lambda self, client: self), "no client is available"),
         (stating(Sound, kind="random"), "kind = 'random' is not allowed"),
         (stating(Sound, retry_s=math.inf), "retry_s = inf is not allowed"),

@@ -82,7 +82,7 @@ test_broken_ones_are_refused_by_name = refuses(
             "end returned numbers that are not finite",
         ),
         (Corrects(), "corrects is False, though begin gave an offset"),
-        (Counts(), "begin differs when it is repeated"),
+        (Counts(), "begin: the answer differs when it is repeated"),
         (lying(Nesterov, "numbers_more", lambda self, layout: 5)(), "changes_messages is False"),
         (
             stating(Nesterov, server_keeps=True, step=lambda self, gathered: Stepped(gathered.update[1:], {}))(),

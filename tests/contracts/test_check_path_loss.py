@@ -53,7 +53,7 @@ test_sound_laws_pass = passes(
 test_broken_laws_are_refused_for_their_fault = refuses(
     check_path_loss,
     [
-        (TwoSlopes(fault="gain"), "TwoSlopes.loss_db returned losses that are not finite or below 0 dB"),
+        (TwoSlopes(fault="gain"), "TwoSlopes.loss_db returned .*; finite numbers of at least 0 are needed"),
         (TwoSlopes(fault="nearer"), "TwoSlopes.loss_db is .* dB at 20000 m .* at 20 m; it must be larger far away"),
         (TwoSlopes(fault="batch"), "TwoSlopes.loss_db: the answer for some distances is not that for all"),
         (TwoSlopes(fault="flat"), r"TwoSlopes.loss_db returned .* shape \(120,\)"),

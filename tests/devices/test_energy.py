@@ -111,13 +111,12 @@ def test_charging_worked_by_hand():
     up, down = batteries([20.0], gain_w=2.0, least=60.0), batteries([20.0], gain_w=-2.0, least=5.0)
     assert [up.charge_j(client, t)[0] for t in (0.0, 5.0, 20.0, 40.0, 1e6)] == [20, 30, 60, 100, 100]
     assert [down.charge_j(client, t)[0] for t in (0.0, 5.0, 10.0, 1e6)] == [20, 10, 0, 0]
-    assert [bound.tolist() for bound in up.charged_s()] == [[20.0], [math.inf]]
-    assert [bound.tolist() for bound in down.charged_s()] == [[0.0], [7.5]]
+    assert [up.free_s(client, 0.0)[0], down.free_s(client, 0.0)[0], down.free_s(client, 7.6)[0]] == [20, 0, math.inf]
     assert [bool(up.charged(client, t)[0]) for t in (19.9, 20.0, 1e9)] == [False, True, True]
     assert [bool(down.charged(client, t)[0]) for t in (0.0, 7.5, 7.6)] == [True, True, False]
     still = batteries([20.0, 4.0], least=5.0)
-    assert [bound.tolist() for bound in still.charged_s()] == [[0.0, math.inf], [math.inf, math.inf]]
-    assert batteries([5.0], least=5.0).charged_s()[0].tolist() == [0.0], "the least charge is enough"
+    assert still.free_s(np.arange(2), 1e9).tolist() == [0.0, math.inf]
+    assert batteries([5.0], least=5.0).free_s(client, 0.0).tolist() == [0.0], "the least charge is enough"
 
 
 def test_a_client_at_work_neither_charges_nor_can_be_chosen():

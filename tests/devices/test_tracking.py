@@ -10,7 +10,7 @@ from fedsim.devices.availability.independent import AlwaysAvailable
 from fedsim.devices.availability.on_off import Markov
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.leaving import Crashes
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.plan import Look, Plan
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.worlds import batteries
@@ -68,7 +68,7 @@ def test_several_criteria(steps_s, begun):
     for i, time_s in enumerate(np.cumsum(steps_s).tolist()):
         if i == len(steps_s) // 2:
             work = dict.fromkeys(("samples", "compute_s"), np.ones(client.size))
-            plan = Plan(client, 1, 1, looked_s=time_s, candidacy_draw=1, bits=(1.0, 1.0), **work)
+            plan = Plan(client, 1, 1, Look(time_s, 1), bits=(1.0, 1.0), **work)
             plan.begin(time_s)
             battery.plan(plan)
         for _ in range(2):
@@ -131,7 +131,7 @@ def test_batteries_are_looked_at_again_only_after_participations():
     tracker, plain = battery.tracker(np.arange(2000)), battery.batteries.holds_until_s
     tracker._look_up = lambda client, time_s: looked_up.append(client.tolist()) or plain(client, time_s)
     client = np.array([3, 7])
-    plan = Plan(client, 1, 1, looked_s=1.0, candidacy_draw=1, bits=(1.0, 1.0), samples=client, compute_s=client)
+    plan = Plan(client, 1, 1, Look(1.0, 1), bits=(1.0, 1.0), samples=client, compute_s=client)
     plan.begin(1.0)
     plan.sent_bits[1] = 1.0
     counts = []

@@ -7,8 +7,7 @@ import pytest
 
 from fedsim import simulate
 from fedsim.errors import ScenarioError
-from fedsim.learning.aggregation.coordinates import Median
-from fedsim.learning.aggregation.krum import Krum
+from fedsim.learning.aggregation.robust import Krum, Median
 from tests.support.plain_learner import Halving, half_way_learner, updates
 from tests.support.short_runs import DIGITS, losses
 

@@ -14,7 +14,9 @@ from fedsim.history.schema import CLIENTS
 def history():
     recorder = Recorder("exported")
     for number, metrics in enumerate([{"a,b": 0.5}, {"a,b": 0.25, "=c": 2.0}, None]):
-        recorder.add_evaluation(round=number, time_s=1.5 * number, model_version=number, loss=1.0, metrics=metrics)
+        recorder.add_row(
+            "evaluations", round=number, time_s=1.5 * number, model_version=number, loss=1.0, metrics=metrics
+        )
     return recorder.history()
 
 

@@ -17,7 +17,7 @@ def history(*evaluations):
             row = {"samples": 0}
             if accuracy is not None:
                 row = {"samples": 5, "accuracy": accuracy, "loss": 1.0, "metrics": {"macro-f1": accuracy / 2}}
-            recorder.add_client_evaluation(round=number, client=client, **row)
+            recorder.add_row("client_evaluations", round=number, client=client, **row)
     return recorder.history()
 
 

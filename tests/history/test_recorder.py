@@ -23,7 +23,7 @@ def participations(draws):
 def recorded(*pieces):
     recorder = Recorder("test")
     for draws in pieces:
-        recorder.add_participations(participations(draws) | {"cut_in": 0, "fate": 0})
+        recorder.add_columns("participations", **participations(draws) | {"cut_in": 0, "fate": 0})
     return recorder
 
 
@@ -50,16 +50,16 @@ def test_rows_after_them_follow_those_that_are_kept():
     recorder = recorded([1, 2], [DOUBTFUL, 3])
     with pytest.raises(RunError):
         recorder.flush()
-    recorder.add_participations(participations([7]) | {"cut_in": 0, "fate": 0})
+    recorder.add_columns("participations", **participations([7]) | {"cut_in": 0, "fate": 0})
     assert recorder.history().participations["draws"].to_pylist() == [1, 2, 7]
 
 
 def test_a_history_that_is_read_again_has_the_rows_since():
     recorder = recorded([1, 2])
     assert recorder.history().participations["draws"].to_pylist() == [1, 2]
-    recorder.add_participations(participations([3]) | {"cut_in": 0, "fate": 0})
+    recorder.add_columns("participations", **participations([3]) | {"cut_in": 0, "fate": 0})
     assert recorder.history().participations["draws"].to_pylist() == [1, 2, 3]
     recorder.flush()
-    recorder.add_participations(participations([4]) | {"cut_in": 0, "fate": 0})
+    recorder.add_columns("participations", **participations([4]) | {"cut_in": 0, "fate": 0})
     for _ in range(2):
         assert recorder.history().participations["draws"].to_pylist() == [1, 2, 3, 4]

@@ -31,7 +31,7 @@ EVALUATION = {"round": 1, "time_s": 2.0, "model_version": 1, "accuracy": 0.5, "l
 )
 def test_a_row_that_does_not_fit_the_schema_is_refused_in_words(values, problem):
     with pytest.raises(RunError, match=problem):
-        Recorder("hand").add_evaluation(**values)
+        Recorder("hand").add_row("evaluations", **values)
 
 
 def test_columns_that_may_be_null_can_be_left_out():
@@ -40,16 +40,16 @@ def test_columns_that_may_be_null_can_be_left_out():
     seconds = dict.fromkeys(
         ("start_s", "downlink_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits", "weight"), 0.5
     )
-    recorder.add_edge_participation(**row, **seconds)
-    recorder.add_edge_participation(**row, **seconds, round=3, staleness=0)
+    recorder.add_row("edge_participations", **row, **seconds)
+    recorder.add_row("edge_participations", **row, **seconds, round=3, staleness=0)
     assert recorder.history().edge_participations.column("round").to_pylist() == [None, 3]
     probes = {
         **dict.fromkeys(("round", "client", "outcome"), np.zeros(2, dtype=np.int8)),
         **dict.fromkeys(("start_s", "downlink_s", "compute_s", "uplink_s", "queue_s", "end_s"), np.zeros(2)),
         **dict.fromkeys(("downlink_bits", "uplink_bits", "energy_j", "epsilon"), np.zeros(2)),
     }
-    recorder.add_probes(**probes)
-    recorder.add_probes(**probes, edge=np.array([4, -1]), cut_in=np.array([-1, 2], dtype=np.int8))
+    recorder.add_columns("probes", **probes)
+    recorder.add_columns("probes", **probes, edge=np.array([4, -1]), cut_in=np.array([-1, 2], dtype=np.int8))
     table = recorder.history().probes
     assert table.column("edge").to_pylist() == [None, None, 4, None]
     assert table.column("cut_in").to_pylist() == [None, None, None, "uplink"]
@@ -60,8 +60,10 @@ def test_a_number_stands_for_a_column_of_one_value():
     names = [column.name for column in TABLES["probes"].columns]
     for size, edge in ((2, 4), (3, np.array([-1, 0, 1])), (1, -1)):
         given = {**dict.fromkeys(names, 0), "client": np.arange(size), "round": size, "edge": edge, "start_s": 0.5}
-        recorders[0].add_probes(**given)
-        recorders[1].add_probes(**{name: np.array(np.broadcast_to(value, size)) for name, value in given.items()})
+        recorders[0].add_columns("probes", **given)
+        recorders[1].add_columns(
+            "probes", **{name: np.array(np.broadcast_to(value, size)) for name, value in given.items()}
+        )
     short, long = (recorder.history().probes for recorder in recorders)
     assert short.equals(long)
     assert short.column("round").to_pylist() == [2, 2, 3, 3, 3, 1]

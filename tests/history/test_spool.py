@@ -137,19 +137,19 @@ def test_an_evaluation_that_is_known_later_keeps_its_place(monkeypatch):
         asked.append(1)
         return evaluation(1)
 
-    kept.add_evaluation_later(later)
-    kept.add_evaluation(**evaluation(2))
+    kept.add_row_later("evaluations", later)
+    kept.add_row("evaluations", **evaluation(2))
     assert kept.counts()["evaluations"] == 2
     assert not asked, "nothing waits before the rows are needed"
     for number in range(3, 8):
-        kept.add_evaluation(**evaluation(number))
+        kept.add_row("evaluations", **evaluation(number))
     assert kept.history().column("evaluations", "round").tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert len(asked) == 1, "it was put on disk with the others"
 
 
 def test_a_later_evaluation_of_another_shape_is_refused():
     kept = Recorder("later")
-    kept.add_evaluation_later(lambda: {"round": 1})
+    kept.add_row_later("evaluations", lambda: {"round": 1})
     with pytest.raises(RunError, match="needs a value for time_s"):
         kept.history()
 

@@ -22,9 +22,11 @@ def recorded(accuracies, first=0):
     for number in range(1, len(accuracies) + first):
         times = {"start_s": 2.0 * number - 2, "end_s": 2.0 * number, "duration_s": 2.0}
         row = {"round": number, "model_version": number, "ended_by": RoundEnd.ENOUGH}
-        recorder.add_round({**ROUND, **times, **row})
+        recorder.add_row("rounds", **{**ROUND, **times, **row})
     for number, accuracy in enumerate(accuracies, start=first):
-        recorder.add_evaluation(round=number, time_s=2.0 * number, model_version=number, accuracy=accuracy, loss=1.0)
+        recorder.add_row(
+            "evaluations", round=number, time_s=2.0 * number, model_version=number, accuracy=accuracy, loss=1.0
+        )
     return recorder.history()
 
 
@@ -85,8 +87,13 @@ def test_a_target_is_reached_first_and_then_held(wanted, first_s, held_s):
 def test_a_target_may_lie_below_and_be_of_any_metric():
     recorder = Recorder("hand")
     for number, error in enumerate([3.0, 0.9, 0.7, 0.8]):
-        recorder.add_evaluation(
-            round=number, time_s=1.5 * number, model_version=number, loss=error / 3, metrics={"mse": error}
+        recorder.add_row(
+            "evaluations",
+            round=number,
+            time_s=1.5 * number,
+            model_version=number,
+            loss=error / 3,
+            metrics={"mse": error},
         )
     history = recorder.history()
     assert (history.time_to("mse", below=0.7), history.time_to("mse", below=0.6)) == (3.0, None)
@@ -119,10 +126,10 @@ def sparse(every):
         if number:
             times = {"start_s": 2.0 * number - 2, "end_s": 2.0 * number, "duration_s": 2.0}
             row = {"round": number, "model_version": number, "ended_by": RoundEnd.ENOUGH}
-            recorder.add_round({**ROUND, **times, **row})
+            recorder.add_row("rounds", **{**ROUND, **times, **row})
         if number % every == 0:
             row = {"round": number, "model_version": number, "loss": 1.0}
-            recorder.add_evaluation(**row, time_s=2.0 * number, accuracy=accuracy)
+            recorder.add_row("evaluations", **row, time_s=2.0 * number, accuracy=accuracy)
     return recorder.history()
 
 
@@ -149,9 +156,13 @@ def test_a_round_without_a_new_model_leaves_no_gap():
     recorder = Recorder("hand")
     for number, version in ((1, 1), (2, 2), (3, 2)):
         times = {"start_s": 2.0 * number - 2, "end_s": 2.0 * number, "duration_s": 2.0}
-        recorder.add_round({**ROUND, **times, "round": number, "model_version": version, "ended_by": RoundEnd.ENOUGH})
+        recorder.add_row(
+            "rounds", **{**ROUND, **times, "round": number, "model_version": version, "ended_by": RoundEnd.ENOUGH}
+        )
     for number, version, accuracy in ((0, 0, 0.0), (3, 2, 0.4)):
-        recorder.add_evaluation(round=number, time_s=2.0 * number, model_version=version, accuracy=accuracy, loss=1.0)
+        recorder.add_row(
+            "evaluations", round=number, time_s=2.0 * number, model_version=version, accuracy=accuracy, loss=1.0
+        )
     assert recorder.history().mean_over_time_bounds() == pytest.approx((0.8 / 6, 1.6 / 6))
     assert value_at(recorder.history(), "accuracy", 5.0) == 0.4
 

@@ -17,6 +17,7 @@ from fedsim.learning import AGGREGATIONS, MODELS, SERVER_OPTIMIZERS, ExecutorCho
 from fedsim.learning.data.datasets import DATASETS
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.privacy.mechanisms import MECHANISMS
+from fedsim.rounds.effects.privacy.budget import accountant_of
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
 from fedsim.scenario.building import build_context, build_hierarchy
 from tests.support.data_files import write_data_sets
@@ -80,7 +81,7 @@ def digests(scenario, executor=None):
 
 def sent_updates(context, base):
     """Return what each client sends the first time, private if the scenario says so."""
-    crowd, accountant = np.arange(context.learner.samples.size), context.accountant
+    crowd, accountant = np.arange(context.learner.samples.size), accountant_of(context.effects)
     if accountant is None:
         return context.learner.updates(base, crowd)
     return context.learner.updates(base, crowd, {one: Release(*accountant.charge(one)) for one in crowd.tolist()})

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from fedsim.errors import ScenarioError
 from fedsim.learning import Release
-from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.asked import digest_of
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from tests.support.asking import even, losses, next_model, one_update

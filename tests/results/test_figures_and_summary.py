@@ -21,51 +21,49 @@ from tests.support.worlds import batteries, serve
 def recorded(accuracies, name="hand"):
     recorder = Recorder(name)
     for i, accuracy in enumerate(accuracies):
-        recorder.add_round(
-            {
-                "round": i + 1,
-                "start_s": 2.0 * i,
-                "end_s": 2.0 * i + 2,
-                "duration_s": 2.0,
-                "candidates": 4,
-                "selected": 2,
-                "delivered": 1,
-                "late": 1,
-                "dropped": 0,
-                "stale_used": 0,
-                "model_version": i + 1,
-                "largest_leakage": 0.5 * (i + 1),
-                "mean_leakage": 0.25 * (i + 1),
-                "ended_by": RoundEnd.ENOUGH,
-            }
+        recorder.add_row(
+            "rounds",
+            round=i + 1,
+            start_s=2.0 * i,
+            end_s=2.0 * i + 2,
+            duration_s=2.0,
+            candidates=4,
+            selected=2,
+            delivered=1,
+            late=1,
+            dropped=0,
+            stale_used=0,
+            model_version=i + 1,
+            largest_leakage=0.5 * (i + 1),
+            mean_leakage=0.25 * (i + 1),
+            ended_by=RoundEnd.ENOUGH,
         )
-        recorder.add_evaluation(
-            round=i + 1, time_s=2.0 * i + 2, model_version=i + 1, accuracy=accuracy, loss=1 - accuracy
+        recorder.add_row(
+            "evaluations", round=i + 1, time_s=2.0 * i + 2, model_version=i + 1, accuracy=accuracy, loss=1 - accuracy
         )
-        recorder.add_participations(
-            {
-                "round": np.full(2, i + 1),
-                "client": np.array([0, 1 + i % 2]),
-                "draws": np.ones(2, dtype=int),
-                "weight": np.array([1.0, 0.0]),
-                "work": np.ones(2),
-                "start_s": np.full(2, 2.0 * i),
-                "downlink_s": np.ones(2),
-                "compute_s": np.zeros(2),
-                "uplink_s": np.ones(2),
-                "queue_s": np.zeros(2),
-                "end_s": np.full(2, 2.0 * i + 2),
-                "downlink_bits": np.ones(2),
-                "uplink_bits": np.array([1.0, 0.5]),
-                "outcome": np.array([0, 1], dtype=np.int8),
-                "cut_in": np.array([-1, 2], dtype=np.int8),
-                "fate": np.array([0, 2], dtype=np.int8),
-                "start_version": np.full(2, i),
-                "served_round": np.array([i + 1, -1]),
-                "staleness": np.array([0, -1]),
-                "epsilon": np.zeros(2),
-                "energy_j": np.zeros(2),
-            }
+        recorder.add_columns(
+            "participations",
+            round=np.full(2, i + 1),
+            client=np.array([0, 1 + i % 2]),
+            draws=np.ones(2, dtype=int),
+            weight=np.array([1.0, 0.0]),
+            work=np.ones(2),
+            start_s=np.full(2, 2.0 * i),
+            downlink_s=np.ones(2),
+            compute_s=np.zeros(2),
+            uplink_s=np.ones(2),
+            queue_s=np.zeros(2),
+            end_s=np.full(2, 2.0 * i + 2),
+            downlink_bits=np.ones(2),
+            uplink_bits=np.array([1.0, 0.5]),
+            outcome=np.array([0, 1], dtype=np.int8),
+            cut_in=np.array([-1, 2], dtype=np.int8),
+            fate=np.array([0, 2], dtype=np.int8),
+            start_version=np.full(2, i),
+            served_round=np.array([i + 1, -1]),
+            staleness=np.array([0, -1]),
+            epsilon=np.zeros(2),
+            energy_j=np.zeros(2),
         )
     return recorder.history()
 

@@ -58,7 +58,7 @@ def test_rows_stay_in_memory_while_the_disk_is_full(monkeypatch):
     kept = Recorder("full")
 
     def add(number):
-        kept.add_evaluation(round=number, time_s=1.0 * number, model_version=number, accuracy=0.5, loss=1.0)
+        kept.add_row("evaluations", round=number, time_s=1.0 * number, model_version=number, accuracy=0.5, loss=1.0)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spool.Spool, "_write", full)

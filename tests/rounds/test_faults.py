@@ -20,7 +20,7 @@ from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.effects.faults.outages import Outages
 from fedsim.rounds.effects.faults.settings import ServerRestart
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
@@ -634,6 +634,6 @@ def test_an_oracle_foresees_the_wait_for_a_link_that_is_down():
     run = Run(
         Environment(), RunSetup(1, Streams(0)), FixedLinks([1.0], [4.0]), FixedCompute([2.0]), online, work, effects
     )
-    plan = Plan(np.array([0]), 1, 1, looked_s=0.0, candidacy_draw=1, bits=(1.0, 1.0), samples=one, compute_s=2.0 * one)
+    plan = Plan(np.array([0]), 1, 1, Look(0.0, 1), bits=(1.0, 1.0), samples=one, compute_s=2.0 * one)
     assert Clients(run).phases_s(plan).ravel().tolist() == [1.0, 2.0, 2.0 + 4.0]
     assert power.charged(np.array([0]), 0.0).tolist() == [True], "its battery takes part in nothing"

@@ -3,6 +3,8 @@
 import pytest
 
 from fedsim import simulate
+from fedsim.errors import ScenarioError
+from fedsim.simulation import Simulation
 from tests.support.short_runs import TIMING
 
 WORK = TIMING.replace(
@@ -33,6 +35,16 @@ def test_the_way_out_lets_nine_of_ten_in(caplog):
     better = simulate(WORK.replace({"rounds.policy.deadline_s": 13.0}))
     assert set(better.column("participations", "outcome")) == {"delivered"}
     assert better.notes == []
+
+
+def test_clients_that_are_given_up_before_any_can_deliver_are_named():
+    """A server without `rounds.until_s` gives up 10,000 clients before it says that none delivers."""
+    policy = {"kind": "fedbuff", "concurrency": 2, "buffer": 1, "give_up_s": 7.0}
+    with pytest.raises(ScenarioError, match="10000 clients in a row were given up"):
+        simulate(WORK.replace({"rounds.policy": policy}))
+    known = Simulation(WORK.replace({"rounds.policy": policy})).foreseen[0]
+    assert "within the time until it is given up on average" in known
+    assert known.endswith("time 7 s; rounds.policy.give_up_s = 13 would do for 90% of them")
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_digest_tells_scenarios_apart_and_defaults_do_not():
     scenario = Scenario(**TABLES)
     assert scenario.replace({"seed": 1}).digest() != scenario.digest()
     assert scenario.replace({"selector.cohort": 4}).digest() != scenario.digest()
+    assert scenario.digests([1, 0]) == [scenario.replace({"seed": 1}).digest(), scenario.digest()]
     assert Scenario(**{**TABLES, "seed": 0}).digest() == scenario.digest()
 
 

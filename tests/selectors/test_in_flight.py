@@ -7,9 +7,9 @@ import pytest
 
 from fedsim import simulate
 from fedsim.selectors import FedSuv, Oort, OortFedScale
+from fedsim.selectors.baselines import Soonest
 from fedsim.selectors.divfl import DivFl
 from fedsim.selectors.in_flight import InFlight
-from fedsim.selectors.oracles import Soonest
 from fedsim.selectors.refl.refl import Refl
 from fedsim.selectors.update_distances import UpdateDistances
 from tests.support.short_runs import TIMING

@@ -8,11 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.selectors import SELECTORS
-from fedsim.selectors.baselines import RoundRobin, WeightedSampling
+from fedsim.selectors.baselines import LossProportional, MdSampling, RoundRobin, Soonest, WeightedSampling
 from fedsim.selectors.importance import ImportanceSampling, optimal_probabilities
-from fedsim.selectors.independent_draws import MdSampling
-from fedsim.selectors.loss_proportional import LossProportional
-from fedsim.selectors.oracles import Soonest
 from tests.support.views import check_shares, reports_of, rng, view_of
 
 

@@ -138,7 +138,7 @@ def test_validation_fails_beyond_the_limit(errors, status, monkeypatch, capsys):
     monkeypatch.syspath_prepend(SCENARIOS)
     study = importlib.import_module("validate_laws")
     row = importlib.import_module("validation").Row("law of the jungle", 1.0, 2.0, errors)
-    monkeypatch.setattr(study, "GROUPS", {"One": lambda _: [row]})
+    monkeypatch.setattr(study, "GROUPS", [lambda _: [row]])
     monkeypatch.setattr(sys, "argv", ["validate_laws.py"])
     with pytest.raises(SystemExit) as ended:
         study.main()

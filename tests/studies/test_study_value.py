@@ -92,6 +92,11 @@ def test_a_file_names_its_base_and_paths_with_dots_or_without(tmp_path):
         ({"baseline": "cohort=3"}, r"baseline: 'cohort=3' is no variant \(did you mean"),
         ({"horizon": -1}, r"horizon.s: -1.0 is not allowed"),
         ({"horizon": {"km": 1.0}}, r"horizon.km: 1.0 is not allowed"),
+        (
+            {"grid": {"rounds.until_s": [60.0, 40.0]}, "metrics": ["time_to_9updates"], "horizon": 60},
+            "variant 'until_s=40.0': time_to_9updates needs runs of 60 s, and rounds.until_s ends them at 40 s",
+        ),
+        ({"grid": {"rounds.until_s": [9.0]}, "metrics": ["loss@9.5s"]}, "loss@9.5s needs runs of 9.5 s"),
         ({"level": 95.0}, "level: 95.0 is not allowed"),
     ],
 )

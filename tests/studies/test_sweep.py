@@ -52,6 +52,14 @@ def test_runs_go_on_to_the_horizon_and_no_metric_of_their_own_rounds_changes(stu
     assert study["cohort=1", 0].rounds.num_rows == 3
 
 
+def test_no_run_goes_on_beyond_its_last_second(tmp_path):
+    base = BASE.replace({"rounds.until_s": 15.0})
+    study = quiet(base, out=tmp_path, horizon={"rounds": 9}, metrics=["rounds_to_30updates"])
+    ends_s = study.watched("cohort=1", 0).column("rounds", "end_s")
+    assert ends_s[-2] < 15 <= ends_s[-1]
+    assert f"not watched up to 9 rounds, but {ends_s.size}" in str(study.compare())
+
+
 def test_tables_are_tidy(study):
     rows = study.table().to_pylist()
     assert len(rows) == 8

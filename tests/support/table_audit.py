@@ -18,6 +18,7 @@ from fedsim.answers import unchecked
 from fedsim.code_digest import is_builtin
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NO_VALUE, NOT_CUT, Fate, Outcome
 from fedsim.history.schema import TABLES
+from fedsim.rounds.effects.privacy.budget import accountant_of
 from fedsim.rounds.server.outside import SteppedServer
 from fedsim.rounds.server.synchronous import SynchronousServer
 
@@ -174,7 +175,7 @@ class Promised:
         work, flat = clients.workload, isinstance(runner, SynchronousServer)
         return cls(
             (work.down_bits, work.up_bits),
-            server.context.accountant,
+            accountant_of(server.context.effects),
             _narrow(work),
             one_server=flat,
             asks=selector.probe is not None,

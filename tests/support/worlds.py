@@ -10,7 +10,6 @@ from fedsim.devices import Always, Batteries, Dropout, EligibleClients, Prices
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.history import Recorder
 from fedsim.learning import ClientEvaluations, Evaluation, KnownEvaluation
-from fedsim.measurements import NUMBERS
 from fedsim.network.contracts import Directions, Links
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
@@ -26,7 +25,6 @@ from fedsim.rounds import (
     StoppingCriteria,
     Workload,
 )
-from fedsim.rounds.effects.allocation import Allocation
 from fedsim.rounds.effects.audit.audit import Audit
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.connections import Connections
@@ -34,8 +32,13 @@ from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.effects.faults.outages import Outages
 from fedsim.rounds.effects.leaving import Crashes, Offline
 from fedsim.rounds.effects.of_parts import of_dropout
-from fedsim.rounds.effects.privacy_budget import PrivacyBudget
-from fedsim.rounds.server.context import Protection, RoundRules
+from fedsim.rounds.effects.privacy.budget import PrivacyBudget
+from fedsim.rounds.effects.privacy.side_numbers import beside
+from fedsim.rounds.effects.selector.allocation import Allocation
+from fedsim.rounds.effects.selector.drawn_samples import DrawnSamples
+from fedsim.rounds.effects.selector.questions import Questions
+from fedsim.rounds.secure.exchange import SecureExchange
+from fedsim.rounds.server.context import RoundRules
 from fedsim.run_setup import RunSetup
 from fedsim.scenario.building import build_server
 from fedsim.selectors import SelectorPort
@@ -304,6 +307,7 @@ def serve(
     clients = len(downlink_s)
     learner = learner or CountingLearner(np.full(clients, 10))
     selector = selector or Everybody()
+    port = SelectorPort.of(selector)
     ledger = None if budget is None else PrivacyAccountant(budget, clients)
     presence = presence or Always().build(RunSetup(clients, Streams(0)))
     streams = streams or Streams(0)
@@ -313,31 +317,33 @@ def serve(
         links or FixedLinks(downlink_s, uplink_s),
         FixedCompute(compute_s),
         presence,
-        Workload(learner, getattr(selector, "needs", ()), secure and secure.masked_bits),
+        Workload(learner, beside(learner, port.needs), secure.masked_bits if secure else float),
     )
     faults = [] if links_up is None else [Outages(links_up)]
     faults += [] if devices_up is None else [Crashes(devices_up)]
     power = [] if batteries is None else [Battery(batteries)]
     leaving = of_dropout(dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s), run)
-    numbers = not NUMBERS.isdisjoint(getattr(selector, "needs", ()))
-    accounts = [] if ledger is None else [PrivacyBudget(ledger, numbers=numbers)]
+    accounts = [] if ledger is None else [PrivacyBudget(ledger, port)]
+    accounts += [] if port.probe is None and edges is None else [Questions(private=ledger is not None)]
+    accounts += [] if secure is None else [SecureExchange(secure)]
     connections = [] if run.links.connection is None else [Connections(run.links.connection)]
     own = [*faults, *connections, Offline(presence), *leaving, *effects, *power, *accounts]
-    found = [Allocation(), *(late or Cancel()).effects(run), *own]
+    draws = [DrawnSamples(hidden=not (ledger is None and secure is None))] if port.draws_samples else []
+    found = [*draws, Allocation(), *(late or Cancel()).effects(run), *own]
     run.effects = Effects([*found, Audit(clients)] if audit else found)
     conditions = [*faults, *power]
     presence = EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence
     context = ServerContext(
         clients=run,
+        effects=run.effects,
         streams=streams,
         availability=presence,
         learner=learner,
-        selector=SelectorPort.of(selector),
+        selector=port,
         knowledge=Knowledge(learner.samples, ledger, None),
         rules=RoundRules(
             policy=policy, late=late or Cancel(), minimum_updates=minimum_updates, server_restart=server_restart
         ),
-        protection=Protection(secure=secure),
     )
     hierarchy = None
     if edges is not None:

@@ -20,16 +20,12 @@ _FIRST_NODE_ID: Final = 10_000_000_001
 
 @dataclass(frozen=True)
 class Made:
-    """A reply that a ClientApp has made."""
-
     message: Message
     reply: Message
     state: RecordDict
 
 
 class ClientApps:
-    """One ClientApp on every node."""
-
     def __init__(
         self, app: ClientApp, clients: int, run_id: int, run_config: Mapping[str, Any], randomness: Randomness
     ) -> None:

@@ -15,8 +15,6 @@ _NOTHING: Final = Expected(0.0, 0.0)
 
 
 class Stage(Enum):
-    """How far a message is."""
-
     WAITING = "it has not left the server"
     ON_THE_WAY = "its node has it, or will have it"
     ARRIVED = "its reply has arrived"
@@ -26,8 +24,6 @@ class Stage(Enum):
 
 @dataclass
 class Exchange:
-    """A message and its reply."""
-
     instruction: Instruction
     client: int
     pushed_s: float
@@ -49,8 +45,6 @@ class Exchange:
 
 
 class Replies:
-    """Makes the replies of messages: their ClientApps run here."""
-
     def __init__(self, apps: ClientApps, foresight: Foresight) -> None:
         self._apps, self._foresight = apps, foresight
         self.in_vain = self.other_than_expected = 0

@@ -25,8 +25,6 @@ WORK_KEY: Final = "num-examples"
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of a reply."""
-
     work: float
     bits: float
 

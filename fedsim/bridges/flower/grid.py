@@ -105,7 +105,6 @@ class SimulatedGrid(Grid):
 
     @property
     def runs(self) -> dict[int, int]:
-        """How often the ClientApp has run for each partition so far."""
         return dict(self._apps.runs)
 
     def serve(self, server_app: ServerApp) -> History:
@@ -223,7 +222,6 @@ class SimulatedGrid(Grid):
         self._testbed.report(weights=used)
 
     def _evaluated(self, metrics: Mapping[str, Any]) -> None:
-        """Record an evaluation, with what of its metrics is a number."""
         numbers = {name: float(value) for name, value in metrics.items() if isinstance(value, int | float)}
         if not numbers:
             _LOG.warning(

@@ -19,8 +19,6 @@ class RunIsOver(BaseException):
 
 
 class Playing:
-    """Plays messages on the clock of a testbed."""
-
     def __init__(
         self, testbed: Testbed, policy: UntilTimeout, replies: Replies, counts: Counts, *, cancels: bool
     ) -> None:
@@ -44,7 +42,6 @@ class Playing:
             self._play_round([one for one in waiting if first[one.client] is one], end_s)
 
     def sleep(self, until_s: float) -> None:
-        """Let time pass up to an instant."""
         if until_s > self._testbed.now_s:
             self._refuse_end()
             for arrival in self._testbed.advance(until_s):

@@ -29,7 +29,6 @@ class UntilTimeout(SynchronousPolicy):
     _timeout_s: list[float] = PrivateAttr(default_factory=lambda: [math.inf])
 
     def wait_at_most(self, timeout_s: float) -> None:
-        """Set the timeout of the coming cohort, from when it is sent."""
         self._timeout_s[0] = timeout_s
 
     @property
@@ -51,7 +50,6 @@ class UntilTimeout(SynchronousPolicy):
         return self.of_scenario.time_limit_s(past)
 
     def enough(self, round_: Round) -> Event:
-        """Return the event of the first of what ends a round."""
         ends = [self.of_scenario.enough(round_), round_.env.process(self._all_known(round_))]
         if self._timeout_s[0] < math.inf:
             ends.append(round_.limit(self._timeout_s[0]))

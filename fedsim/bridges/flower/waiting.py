@@ -14,8 +14,6 @@ from unittest.mock import patch
 
 
 class Clock(Protocol):
-    """Simulated time, as a waiting server sees it."""
-
     @property
     def now_s(self) -> float: ...
 

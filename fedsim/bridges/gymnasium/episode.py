@@ -12,6 +12,7 @@ from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.history import History
 from fedsim.learning import Evaluation
 from fedsim.rounds import Progress
+from fedsim.rounds.effects.privacy.budget import accountant_of
 from fedsim.rounds.server.outside import Asked, Decisions
 from fedsim.scenario import Scenario
 from fedsim.selectors import Cohort, RoundView
@@ -67,11 +68,10 @@ class Episode:
     @property
     def leakage(self) -> float:
         """Largest epsilon that a client has spent; 0 without privacy."""
-        accountant = self._simulation.context.accountant
+        accountant = accountant_of(self._simulation.context.effects)
         return 0.0 if accountant is None else float(np.max(accountant.spent, initial=0.0))
 
     def play(self, cohort: Cohort) -> Step:
-        """Play a round with a cohort of candidates, and go on to the next selection."""
         accuracy, before = self.accuracy, self._decisions.closed
         self._decisions.answer(cohort)
         self._advance()

@@ -62,7 +62,6 @@ class Observations:
             )
 
     def space(self) -> spaces.Dict:
-        """Return the space of the observations."""
         most: dict[str, float] = {"round": self.count + 1.0, "time_s": LATEST_S}
         least: dict[str, float] = {"round": 0.0, "time_s": 0.0}
         for column in self.columns:

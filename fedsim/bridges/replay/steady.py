@@ -27,8 +27,6 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Way:
-    """The route of a client's messages in one direction."""
-
     source: str
     target: str
     capacities: tuple[int, ...]
@@ -37,8 +35,6 @@ class Way:
 
 @dataclass(frozen=True)
 class SteadyGraph:
-    """A graph whose capacities and routes do not change."""
-
     nodes: tuple[str, ...]
     capacities: tuple[Capacity, ...]
     down: tuple[Way, ...]

@@ -21,7 +21,6 @@ class Arrivals:
 
     @property
     def waiting(self) -> bool:
-        """Whether there are arrivals that were not handed over."""
         return bool(self._queue)
 
     def take(self) -> Arrival:

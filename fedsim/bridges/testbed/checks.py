@@ -46,7 +46,6 @@ def checked_ids(call: str, cohort: ArrayLike, view: RoundView | None, clients: i
 
 
 def checked_values(call: str, name: str, given: ArrayLike, size: int, *, above: bool = False) -> Values:
-    """Return a finite number of at least 0, or one for each of some clients."""
     bound = "above 0" if above else "of at least 0"
     try:
         values = np.asarray(given, dtype=np.float64)

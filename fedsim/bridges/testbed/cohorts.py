@@ -40,7 +40,6 @@ class Statement:
     compute_s: ArrayLike | None
 
     def checked(self, call: str, size: int, flops_per_sample: float | None) -> dict[str, Values]:
-        """Return what is stated, by name; operations as samples."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         stated = {name: checked_values(call, name, value, size) for name, value in given.items()}
         if "flops" not in stated:

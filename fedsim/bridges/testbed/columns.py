@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 import numpy as np
@@ -11,30 +11,11 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.history.outcomes import NO_VALUE, Fate, Outcome
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.effects.privacy_budget import charged
+from fedsim.rounds.effects.privacy.budget import charged
 from fedsim.rounds.server.outside import Closed
 
 _OUTCOMES: Final = np.array(Outcome.labels())
-_TYPES: Final = {
-    "client": np.int64,
-    "round": np.int64,
-    "start_version": np.int64,
-    "outcome": _OUTCOMES.dtype,
-    "arrived": np.bool_,
-    "used": np.bool_,
-    "weight": np.float64,
-    "staleness": np.int64,
-    "start_s": np.float64,
-    "end_s": np.float64,
-    "downlink_s": np.float64,
-    "compute_s": np.float64,
-    "queue_s": np.float64,
-    "uplink_s": np.float64,
-    "downlink_bits": np.float64,
-    "uplink_bits": np.float64,
-    "energy_j": np.float64,
-    "epsilon": np.float64,
-}
+_TYPES: Final[dict[Any, Any]] = {IntArray: np.int64, BoolArray: np.bool_, FloatArray: np.float64}
 _USED: Final = (int(Fate.USED), int(Fate.STALE_USED))
 
 
@@ -105,8 +86,10 @@ class Participations:
         """
         parts = [_columns(run, places) for run, places in members]
         columns = {
-            name: np.concatenate([part[name] for part in parts]) if parts else np.zeros(0, dtype=kind)
-            for name, kind in _TYPES.items()
+            one.name: np.concatenate([part[one.name] for part in parts])
+            if parts
+            else np.zeros(0, dtype=_TYPES.get(one.type, _OUTCOMES.dtype))
+            for one in fields(Participations)
         }
         for column in columns.values():
             column.flags.writeable = False

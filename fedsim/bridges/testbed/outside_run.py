@@ -24,6 +24,8 @@ from fedsim.results.recording import write_results
 from fedsim.results.saver import Saver
 from fedsim.rounds import EvaluationPlan, Knowledge, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
+from fedsim.rounds.effects.privacy.releases import Releases
+from fedsim.rounds.effects.privacy.side_numbers import SideNumbers
 from fedsim.rounds.server.outside import Asked, Decisions, Wish
 from fedsim.scenario import Scenario
 from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
@@ -51,8 +53,6 @@ def _copy(column: Any) -> Any:
 
 
 class Recording:
-    """The folder of one run whose cohorts come from outside."""
-
     def __init__(self, path: str | Path, scenario: Scenario, *, replace: bool) -> None:
         self._scenario = scenario
         self._folder = RunFolder(path, scenario, replace=replace, cohorts="outside")
@@ -94,8 +94,6 @@ NOTE: Final = "the cohorts came from outside, by the calls of a testbed"
 
 
 class OutsideRun:
-    """A run whose cohorts and reports come from outside."""
-
     context: ServerContext
     learner: ReportedLearner
 
@@ -141,15 +139,18 @@ class OutsideRun:
         clients, learner = context.clients, context.learner
         self._stated, self.learner = Stated(learner.samples.size), ReportedLearner(learner)
         self._data_digest = learner.data_digest
-        masked = None if context.protection.secure is None else context.protection.secure.masked_bits
-        clients.workload = StatedWorkload(learner, context.selector.needs, masked, self._stated)
+        clients.workload = StatedWorkload(clients.workload, self._stated)
         clients.compute = StatedComputeTimes(clients.compute, self._stated)
         self.context = replace(
             context,
             learner=self.learner,
             selector=_Asked(context.selector).port,
-            protection=replace(context.protection, noise_to_signal=False, numbers_from_outside=True),
         )
+        numbers, releases = context.effects.of(SideNumbers), context.effects.of(Releases)
+        if numbers is not None:
+            numbers.from_outside = True
+        if releases is not None:
+            releases.learner = None
         return self.context
 
     def weigh(self, weight: Mapping[int, float]) -> None:
@@ -190,7 +191,6 @@ class OutsideRun:
         return None if self._history is not None or stepping.over else stepping.asked
 
     def over(self, call: str) -> StepError:
-        """Return the error about a call when the run is over."""
         notes = [note for note in self._simulation.server.notes if note != NOTE]
         why = notes[-1] if notes else f"rounds.count = {self.scenario.rounds.count}, or another end of the scenario"
         return StepError(f"{call}: the run is over ({why}); allowed: finish")
@@ -232,11 +232,9 @@ class OutsideRun:
 
     @property
     def vacant(self) -> int:
-        """How many more clients an asynchronous server can have in flight."""
         return max(0, (self.concurrency or 0) - self.decisions.server.in_flight)
 
     def stated(self, call: str, argument: str, cohort: Cohort | ArrayLike, statement: Statement) -> Cohort:
-        """Return a cohort that may be sent now, and state what was given for it."""
         known, now = self._selected, (self.decisions.number, self.stepping.now_s)
         if known is not None and cohort is known[2] and known[:2] == now:
             checked = known[2]
@@ -281,7 +279,6 @@ class OutsideRun:
         return self._latest.get(client)
 
     def finish(self, sent_in: int, more_notes: Sequence[str] = ()) -> History:
-        """End the run, write its folder and return its history."""
         if self._history is not None:
             return self._history
         notes, closed, count = self._simulation.server.notes, self.decisions.closed, self.scenario.rounds.count

@@ -18,8 +18,6 @@ _EMPTY: Final = np.zeros(0, dtype=np.float32)
 
 
 class OutsideUpdate(NamedTuple):
-    """An update that the user's own code has made."""
-
     key: Key
 
     @property

@@ -1,12 +1,9 @@
 """Sizes, samples and seconds that are stated from outside for the clients of one cohort."""
 
-from collections.abc import Callable, Collection
-
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import ComputeTimes
-from fedsim.learning.sizes import Sizes
 from fedsim.per_client import Values, at, is_one
 from fedsim.rounds import Workload
 from fedsim.rounds.workload import Narrow
@@ -20,7 +17,6 @@ class Stated:
         self._values: dict[str, Values] = {}
 
     def put(self, client: IntArray, values: dict[str, Values]) -> None:
-        """State values for clients, in the place of what was stated before."""
         self._values = {}
         for name, value in values.items():
             if is_one(value):
@@ -41,17 +37,9 @@ class Stated:
 class StatedWorkload(Workload):
     """Bits and samples of participations, where they are stated those."""
 
-    def __init__(
-        self,
-        learner: Sizes,
-        needs: Collection[str],
-        masked: Callable[[float], float] | None,
-        stated: Stated,
-    ) -> None:
-        super().__init__(learner, needs, masked)
-        self._stated, self._masked = stated, masked
-        update_bits = learner.update_bits or 0.0
-        self._beside_bits = self.up_bits - (update_bits if masked is None else masked(update_bits))
+    def __init__(self, usual: Workload, stated: Stated) -> None:
+        vars(self).update(vars(usual))
+        self._stated = stated
 
     def counted(self, client: IntArray) -> FloatArray | None:
         """Return the samples that are stated, in place of operations too; None where none are."""
@@ -77,11 +65,8 @@ class StatedWorkload(Workload):
     def _sent(self, update_bits: Values) -> Values:
         """Return the sizes of the messages up with updates of some sizes: masked, with numbers beside them."""
         if is_one(update_bits):
-            return (update_bits if self._masked is None else self._masked(update_bits)) + self._beside_bits
-        masked = self._masked
-        if masked is not None:
-            update_bits = np.array([masked(bits) for bits in np.asarray(update_bits).tolist()])
-        return update_bits + self._beside_bits
+            return self.sent_bits(update_bits) + self.beside_bits
+        return np.array([self.sent_bits(bits) for bits in np.asarray(update_bits).tolist()]) + self.beside_bits
 
 
 class StatedComputeTimes:

@@ -15,8 +15,6 @@ from fedsim.rounds.server.server import FINISHED
 
 
 class Stepping:
-    """Steps one run."""
-
     def __init__(self, server: Server, decisions: Decisions) -> None:
         self._server, self._decisions = server, decisions
         self._process: Process | None = None

@@ -89,8 +89,6 @@ _LEVELS: Final = (*np.linspace(0.0, 0.95, 20).tolist(), 0.99, 1.0)
 
 
 class Fit(NamedTuple):
-    """The numbers of `Flash`, fitted to the sample."""
-
     session_s: tuple[float, ...]
     gap_s: tuple[float, ...]
     session_centres: float
@@ -296,7 +294,6 @@ class FlashSojourns:
 
 
 def _centres(client: IntArray, streams: Streams, fit: Fit) -> tuple[FloatArray, FloatArray]:
-    """Return the centres of each client's scores of sessions and of gaps."""
     session, other = (normal_quantile(streams.uniform("availability-centre", client, which)) for which in (0, 1))
     gap = fit.correlation * session + math.sqrt(1 - fit.correlation**2) * other
     return fit.session_centres * session, np.where(gap < 0, *fit.gap_centres) * gap

@@ -105,8 +105,6 @@ class Bernoulli(Component):
 
 
 class BernoulliAvailability(Availability):
-    """The availability of a `Bernoulli` law."""
-
     kind: Kind = "per-draw"
 
     def __init__(self, client: IntArray, probability: float, retry_s: float, streams: Streams) -> None:

@@ -113,20 +113,12 @@ class Sessions:
 
 
 class SojournLaw(Protocol):
-    """Sojourns of clients in their two states."""
+    def starts_on(self, client: IntArray) -> BoolArray: ...
 
-    def starts_on(self, client: IntArray) -> BoolArray:
-        """Return whether each client's sojourn 0 is on."""
-        ...
-
-    def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the end of each client's sojourn."""
-        ...
+    def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray: ...
 
 
 class Renewal(OnOffProcess):
-    """The availability of clients whose sojourns follow a `SojournLaw`."""
-
     def __init__(self, clients: int, law: SojournLaw, begins_s: float = 0.0) -> None:
         super().__init__(clients)
         self._law, self._begins_s = law, begins_s
@@ -222,7 +214,6 @@ class MarkovSojourns:
         self._start, self._sojourn = f"{name}-start", f"{name}-sojourn"
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return a stationary state."""
         share = self.mean_on_s / (self.mean_on_s + self.mean_off_s)
         return self._streams.uniform(self._start, client) < share
 

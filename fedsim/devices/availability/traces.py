@@ -3,8 +3,7 @@
 Streams: ``trace-availability`` by client, for a random mapping of clients to devices.
 """
 
-from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
@@ -13,32 +12,12 @@ from fedsim.devices.availability.on_off import OnOffProcess, count_until
 from fedsim.errors import DataError
 from fedsim.inputs.paths import InputPath
 from fedsim.inputs.tables import IDS, After, Intervals, Table, identified, owned, read_spans
-from fedsim.inputs.tables.content import suffix_of
 from fedsim.registry import Component
 from fedsim.run_setup import RunSetup
-from fedsim.traces import PICKLES, Mapped, entries_of, read_pickle
+from fedsim.traces import Mapped, entries_of
 from fedsim.units import Positive, Seconds
 
 _FIELD: Final = "devices.availability.path"
-
-
-def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals:
-    """Return the intervals of the devices of a file; ``period_s`` comes before the periods that the file states."""
-    return Traces(path=str(path), period_s=period_s).intervals()[0]
-
-
-def _from_behaviour(trace: Any, where: str) -> Intervals:
-    """Return the intervals of FedScale's dictionary; a last start without an end lasts to the end of the period."""
-    if not isinstance(trace, dict) or not trace:
-        raise DataError("a behaviour trace is a dictionary with at least one device")
-    entries = [(entry["active"], entry["inactive"], entry["finish_time"]) for entry in trace.values()]
-    period = np.array([finish for _, _, finish in entries], dtype=np.float64)
-    active = [list(starts) for starts, _, _ in entries]
-    inactive = [list(ends) + [finish] * (len(starts) - len(ends)) for starts, ends, finish in entries]
-    if any(len(starts) != len(ends) for starts, ends in zip(active, inactive, strict=True)):
-        raise DataError("a device has more ends (inactive) than starts (active)")
-    owner = np.repeat(np.arange(period.size), [len(starts) for starts in active])
-    return Intervals.of(owner, np.concatenate([[], *active]), np.concatenate([[], *inactive]), period, where)
 
 
 class Traces(Component):
@@ -91,11 +70,6 @@ class Traces(Component):
         """Return the intervals of devices, or of K clients where rows are theirs by id, and how clients get them."""
         where = f"{_FIELD}: {self.path}"
         try:
-            if suffix_of(self.path) in PICKLES:
-                found = _from_behaviour(read_pickle(self.path), where)
-                if self.mapping == "id":
-                    raise DataError("mapping = 'id' is not allowed for a pickle; allowed: 'random', 'sequential'")
-                return found, self.mapping or "random"
             table = Table.read(self.path, _FIELD, self.contact_with)
             by_id = clients is not None and table.find("client", "id") is not None
             mapping = self.mapping or ("id" if by_id else "random")

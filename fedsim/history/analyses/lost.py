@@ -115,7 +115,6 @@ def deadlines_that_keep(tables: Tables, shares: ArrayLike = SHARES) -> pa.Table:
 
 
 def _medians(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
-    """Return the median of each group's numbers, NaN where it has none, shape (groups,)."""
     there = ~np.isnan(values)
     order = np.lexsort((values[there], group[there]))
     ascending, counts = values[there][order], np.bincount(group[there], minlength=groups)

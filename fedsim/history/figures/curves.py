@@ -9,7 +9,7 @@ import numpy as np
 from fedsim.errors import RunError
 from fedsim.history.analyses.gaps import Models
 from fedsim.history.analyses.targets import reached
-from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, add_legend, as_it_is, save
+from fedsim.history.figures.writing import COLOURS, STYLES, add_legend, as_it_is, new_figure, save
 from fedsim.history.tables import Goal, Tables, X, Y
 
 if TYPE_CHECKING:
@@ -66,15 +66,11 @@ def draw(
     >>> figure.axes[0].get_xlabel()
     'round'
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     metrics = dict.fromkeys(name for history in histories for name in history.metrics)
     for name, value, allowed in (("x", x, get_args(X)), ("y", y, dict.fromkeys([*get_args(Y), *metrics]))):
         if value not in allowed:
             raise RunError(f"{name}: {value!r} cannot be drawn; allowed: {', '.join(allowed)}")
-    figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure()
     axes = figure.add_subplot()
     names = [history.name for history in histories] if labels is None else list(labels)
     window = _window(histories, y, smoothing)
@@ -110,8 +106,7 @@ def draw(
         as_it_is(axes.set_title(""), names[0])
     else:
         add_legend(axes, lines, names)
-    if out is not None:
-        save(figure, out)
+    save(figure, out)
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fedsim.arrays import IntArray
-from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, as_it_is, save
+from fedsim.history.figures.writing import COLOURS, as_it_is, new_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,8 +22,6 @@ def draw_division(counts: IntArray, title: str = "", out: str | Path | None = No
     Where there are more clients than columns of pixels, a column has several clients in a row and shows the greatest
     number of them.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, MaxNLocator
 
     clients, labels = counts.shape
@@ -32,8 +30,7 @@ def draw_division(counts: IntArray, title: str = "", out: str | Path | None = No
     shown = np.maximum.reduceat(counts, starts)
     sizes = np.maximum.reduceat(counts.sum(axis=1), starts)
     most = max(1, int(counts.max()))
-    figure = Figure(figsize=(6.4, 4.8), dpi=DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(height=4.8)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1, 2))
     width = each if clients > _MOST_TICKS else 0.8
     above.bar(starts + (each - 1) / 2, sizes, width=width, color=COLOURS[0])
@@ -50,6 +47,5 @@ def draw_division(counts: IntArray, title: str = "", out: str | Path | None = No
         few = count <= _MOST_TICKS
         axis.set_major_locator(FixedLocator(range(count)) if few else MaxNLocator(_MOST_TICKS, integer=True))
     figure.colorbar(image, ax=below, label="samples")
-    if out is not None:
-        save(figure, out)
+    save(figure, out)
     return figure

@@ -10,7 +10,7 @@ from fedsim.clock import TIE_ULPS
 from fedsim.errors import RunError
 from fedsim.history.column import numbers_of
 from fedsim.history.columns import RoundColumns, codes_of
-from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, add_legend, as_it_is, save
+from fedsim.history.figures.writing import COLOURS, add_legend, as_it_is, new_figure, save
 from fedsim.history.outcomes import Outcome, RoundEnd
 from fedsim.history.tables import Tables
 
@@ -30,17 +30,13 @@ def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
 
     A curve says which share is over within some seconds. That of participations ends at the share that delivered.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     rounds = RoundColumns.of(history)
     if not rounds.round.size:
         raise RunError(f"{history.name}: holds no round to draw")
     took_s, delivered = _delivered(history)
     few = history.participations.num_rows <= _MOST_SENT
     lasted_s = rounds.end_s - (rounds.sent_s(history) if few else rounds.start_s)
-    figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure()
     axes = figure.add_subplot()
     drawn: list[Artist] = []
     names = [
@@ -67,8 +63,7 @@ def draw_durations(history: Tables, out: str | Path | None = None) -> "Figure":
     axes.set_ylim(0, 1.02)
     axes.grid(visible=True, alpha=0.3)
     add_legend(axes, drawn, names)
-    if out is not None:
-        save(figure, out)
+    save(figure, out)
     return figure
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedsim.errors import RunError
 from fedsim.history.fairness import last_accuracies
-from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES, add_legend, save
+from fedsim.history.figures.writing import COLOURS, STYLES, add_legend, new_figure, save
 from fedsim.history.tables import Tables
 
 if TYPE_CHECKING:
@@ -24,12 +24,8 @@ def draw_clients(
     The abscissa is the share of clients: where a curve is at 0.1, a tenth of the clients have that accuracy or less.
     The accuracies are those of the last evaluation that was made on local test samples.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     names = [history.name for history in histories] if labels is None else labels
-    figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure()
     axes = figure.add_subplot()
     drawn: list[Artist] = []
     shown: list[str] = []
@@ -55,6 +51,5 @@ def draw_clients(
     axes.set_ylim(0, 1.02)
     axes.grid(visible=True, alpha=0.3)
     add_legend(axes, drawn, shown)
-    if out is not None:
-        save(figure, out)
+    save(figure, out)
     return figure

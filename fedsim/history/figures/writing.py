@@ -8,7 +8,6 @@ from fedsim.errors import RunError
 from fedsim.inputs.files import check_path
 from fedsim.whole_files import replace_file
 
-SIZE_INCHES: Final = (6.4, 4.0)
 DOTS_PER_INCH: Final = 150
 # Okabe and Ito's palette: colour-blind readers can tell the curves apart, also in grey.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -20,6 +19,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.text import Text
+
+
+def new_figure(width: float = 6.4, height: float = 4.0) -> "Figure":
+    """Return an empty figure of a size in inches, which can be drawn without a screen."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def as_it_is(text: "Text", name: str) -> None:
@@ -35,8 +44,10 @@ def add_legend(axes: "Axes", drawn: "Sequence[Artist]", names: Sequence[str]) ->
         as_it_is(text, name)
 
 
-def save(figure: "Figure", out: str | Path) -> None:
-    """Write a figure to a file, making its folder; an existing file is replaced by a complete one only."""
+def save(figure: "Figure", out: str | Path | None) -> None:
+    """Write a figure to a file, if one is named, making its folder; an existing one is replaced by a complete one."""
+    if out is None:
+        return
     path = check_path(out, RunError)
     formats = figure.canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in formats:

@@ -14,6 +14,8 @@ from fedsim.errors import DataError
 from fedsim.inputs.archives import arrays_of_npz
 from fedsim.inputs.files import MAX_BYTES, read_bytes, shortened
 from fedsim.inputs.paths import is_file
+from fedsim.inputs.pickles import unpickled
+from fedsim.inputs.tables.phones import of_pickle
 from fedsim.inputs.tables.published import CAR_COLUMNS, CARS, of_csv, published
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 TABLES: Final = (".csv", ".tsv", ".parquet", ".npz", ".json")
 """Suffixes of tables, in any case; ``.gz`` may follow."""
-_PICKLES: Final = (".pkl", ".pickle", ".pt", ".npy")
+_OTHERS: Final = (".pt", ".npy")
+_PICKLE: Final = re.compile(rb"\A(\x80|}q|\(dp?\d)")
+"""How a pickle of a dictionary begins."""
 MAX_VALUES: Final = 1 << 27
 """Rows times columns of the largest Parquet table that is read."""
 _GZIP: Final = b"\x1f\x8b"
@@ -60,7 +64,7 @@ def read_content(
 ) -> "tuple[dict[str, NDArray[Any] | pa.ChunkedArray], bool]":
     """Return the columns of a table, and whether a comma may stand before decimals; those of CSV are texts."""
     suffix = suffix_of(path)
-    if suffix in _PICKLES:
+    if suffix in _OTHERS:
         raise DataError(f"{where}: is no table; allowed: {', '.join(TABLES)} and other text, also with .gz behind")
     content = unpacked(path, where)
     try:
@@ -68,6 +72,8 @@ def read_content(
             return dict(arrays_of_npz(content, where)), False
         if suffix == ".parquet":
             return _parquet(content), False
+        if suffix in (".pkl", ".pickle") or (not suffix and _PICKLE.match(content)):
+            return dict(of_pickle(unpickled(content, where))), False
         if (found := published(content, contact_with, where)) is not None:
             return found, False
         columns, decimal_comma = _csv(content, "\t" if suffix == ".tsv" else "")

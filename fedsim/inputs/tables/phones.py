@@ -1,4 +1,4 @@
-"""Measurements of phones as they are published: states of FLASH (JSON, CSV), and throughput of MobiPerf (JSON).
+"""Measurements of phones as published: states of FLASH (JSON, CSV), throughput of MobiPerf, devices of FedScale.
 
 FLASH's JSON has an object of devices with ``messages``: lines ``2020-01-28 00:00:00<tab>wifi``. A phone is there while
 it is locked, charging and on WiFi; each repeats its own time from its first message to its last one. Its cache of
@@ -10,7 +10,11 @@ second.
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.errors import DataError
 from fedsim.inputs.tables.reading import counted, note
@@ -32,6 +36,7 @@ _CHANGES: Final = {
 """What each state changes: locked, charging, on WiFi, and the screen, which does not count."""
 _CACHE_BEGINS: Final = datetime(2020, 1, 2, tzinfo=UTC)
 """The instant from which FLASH's cache counts seconds."""
+_SPEEDS: Final = ("computation", "communication")
 _SPANS: Final = ("device", "start", "end", "period_s")
 _STATES: Final = "'2020-01-28 00:00:00', a tab and a state, such as wifi, 4g, screen_lock or 80%"
 
@@ -179,8 +184,27 @@ def _throughput(entries: list[dict[str, Any]], where: str) -> "dict[str, pa.Chun
     return {name: cells for name, cells in columns.items() if name in names[:2] or any(map(len, cells.to_pylist()))}
 
 
+def of_pickle(found: object) -> dict[str, NDArray[Any]]:
+    """Return the columns of FedScale's devices; a last start without an end lasts to the end of the device's period."""
+    rows = list(found.values()) if isinstance(found, dict) else []
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise DataError("is a pickle of no known layout; allowed: a dictionary of FedScale's devices")
+    try:
+        if "active" not in rows[0]:
+            return {name: np.array([row[name] for row in rows], dtype=np.float64) for name in _SPEEDS}
+        period = np.array([row["finish_time"] for row in rows], dtype=np.float64)
+        open_ended = [len(row["active"]) - len(row["inactive"]) for row in rows]
+        if min(open_ended) < 0:
+            raise DataError("a device has more ends (inactive) than starts (active)")
+        ends = [[*row["inactive"], *[row["finish_time"]] * more] for row, more in zip(rows, open_ended, strict=True)]
+        start, end = (np.array(list(chain(*of)), np.float64) for of in ([row["active"] for row in rows], ends))
+        return {"offset": np.cumsum([0, *map(len, ends)]), "start_s": start, "end_s": end, "period_s": period}
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        needed = f"numbers in {' and '.join(_SPEEDS)}, or in active, inactive and finish_time"
+        raise DataError(f"each of FedScale's devices has {needed}: {error}") from None
+
+
 def as_columns(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> "dict[str, pa.ChunkedArray]":
-    """Return columns of texts from rows."""
     import pyarrow as pa
 
     columns = list(zip(*rows, strict=True)) or [()] * len(names)

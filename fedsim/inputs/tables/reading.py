@@ -9,8 +9,6 @@ from pathlib import PurePath
 
 @dataclass
 class Reading:
-    """The tables that a run has read so far."""
-
     notes: list[str] = field(default_factory=list)
     clients: dict[str, int] = field(default_factory=dict)
     named_in: str = ""

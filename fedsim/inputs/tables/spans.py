@@ -160,7 +160,6 @@ def _moved(start_s: FloatArray, end_s: FloatArray, period_s: FloatArray) -> tupl
 
 
 def _periods(table: Table, period_s: float | None, device: IntArray, devices: int, row: IntArray) -> FloatArray:
-    """Return the period of each device: that of the scenario, or the one that all its rows state."""
     if period_s is not None:
         return np.full(devices, period_s)
     if table.find("period_s") is None:

@@ -46,7 +46,6 @@ class Table:
         raise DataError(f"{self.where}: {why}")
 
     def refuse_cell(self, name: str, row: int, allowed: str) -> Never:
-        """Refuse the cell of a column in a row, counted from 0, saying what stands there."""
         self.refuse(f"{self.called(name)}, row {row + 1}: {self.cell(name, row)} is not allowed; allowed: {allowed}")
 
     def note(self, count: int, what: str) -> None:
@@ -143,7 +142,6 @@ class Table:
                 )
 
     def whole(self, name: str, least: int = 0, allowed: str = "whole numbers from 0") -> IntArray:
-        """Return a column of whole numbers."""
         values = self._floats(name)
         wrong = ~((values >= least) & (values == np.rint(values)) & (values < _GREATEST))
         if wrong.any():

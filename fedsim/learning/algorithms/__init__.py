@@ -1,1 +1,1 @@
-"""What a client does in its local training beside plain steps, one file an algorithm."""
+"""What a client does in its local training beside plain steps."""

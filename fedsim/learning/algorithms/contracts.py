@@ -28,7 +28,7 @@ from fedsim.answers import (
 )
 from fedsim.arrays import BoolArray, FloatArray, IntArray, TensorLike, Vector
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.registry import Component
+from fedsim.registry import Component, Registry
 
 Memory = Mapping[str, Vector]
 """State of an algorithm between two trainings of a client, or between two steps of the server: arrays by name."""
@@ -352,4 +352,26 @@ ALGORITHM: Final = Contract(
         "drift_weight": Number(least=0),
         "step": _Stepped(),
     },
+)
+
+
+_HERE: Final = "fedsim.learning.algorithms"
+
+LOCAL_ALGORITHMS: Final = Registry(
+    "local algorithm",
+    "fedsim.local_algorithms",
+    ("begin", "end"),
+    {
+        "plain": f"{_HERE}.plain:Plain",
+        "fedprox": f"{_HERE}.plain:FedProx",
+        "fedbn": f"{_HERE}.personal:FedBN",
+        "fednova": f"{_HERE}.fednova:FedNova",
+        "heterofl": f"{_HERE}.widths:HeteroFL",
+        "fedrolex": f"{_HERE}.widths:FedRolex",
+        "scaffold": f"{_HERE}.scaffold:Scaffold",
+        "feddyn": f"{_HERE}.feddyn:FedDyn",
+        "moon": f"{_HERE}.moon:Moon",
+        "fedper": f"{_HERE}.personal:FedPer",
+    },
+    default="plain",
 )

@@ -21,10 +21,10 @@ class CIFAR10(InFiles):
     (False, 'cifar-10-batches-py', 10)
     """
 
-    kind: ClassVar[str] = "cifar-10"
     source: ClassVar[str] = (
         "www.cs.toronto.edu/~kriz/cifar.html, cifar-10-python.tar.gz, unpacked: a folder cifar-10-batches-py"
     )
+    place: ClassVar[str] = "cifar-10-batches-py"
     tells_users: ClassVar[bool] = False
     mirrors: ClassVar[tuple[str, ...]] = ("https://www.cs.toronto.edu/~kriz/",)
     archives: ClassVar[Mapping[str, str]] = {"cifar-10-python.tar.gz": "c58f30108f718f92721af3b95e74349a"}
@@ -38,9 +38,6 @@ class CIFAR10(InFiles):
     }
     classes: ClassVar[int] = 10
     label_key: ClassVar[str] = "labels"
-
-    def where(self) -> str:
-        return "cifar-10-batches-py"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
         return tuple((f"{self.where()}/{name}",) for name in self.published)
@@ -66,10 +63,10 @@ class CIFAR100(CIFAR10):
     (False, 'cifar-100-python', 100)
     """
 
-    kind: ClassVar[str] = "cifar-100"
     source: ClassVar[str] = (
         "www.cs.toronto.edu/~kriz/cifar.html, cifar-100-python.tar.gz, unpacked: a folder cifar-100-python"
     )
+    place: ClassVar[str] = "cifar-100-python"
     archives: ClassVar[Mapping[str, str]] = {"cifar-100-python.tar.gz": "eb9058c3a382ffc7106e4002c42a8d85"}
     published: ClassVar[Mapping[str, str]] = {
         "train": "16019d7e3df5f24257cddd939b257f8d",
@@ -77,6 +74,3 @@ class CIFAR100(CIFAR10):
     }
     classes: ClassVar[int] = 100
     label_key: ClassVar[str] = "fine_labels"
-
-    def where(self) -> str:
-        return "cifar-100-python"

@@ -261,13 +261,14 @@ class Limited(Component):
         return replace(data, train_x=data.train_x[:limit], train_y=data.train_y[:limit], train_users=users)
 
 
-class PartOfScikitLearn(Limited):
-    """A data set that is a part of scikit-learn, so that it is always there."""
+class AlwaysThere(Limited):
+    """A data set without files of its own in the data folder."""
 
     source: ClassVar[str] = "part of scikit-learn"
+    place: ClassVar[str] = "scikit-learn"
 
     def where(self) -> str:
-        return "scikit-learn"
+        return self.place
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
         return (self.where(),)
@@ -276,7 +277,7 @@ class PartOfScikitLearn(Limited):
         return True
 
 
-class Digits(PartOfScikitLearn):
+class Digits(AlwaysThere):
     """scikit-learn's handwritten digits: 1,797 grey images of 8 x 8 pixels, 10 classes; part of scikit-learn.
 
     The set comes without a division. Sorted by class, and within a class in the file's order, every fifth

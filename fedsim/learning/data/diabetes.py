@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray
-from fedsim.learning.data.datasets import Dataset, PartOfScikitLearn
+from fedsim.learning.data.datasets import AlwaysThere, Dataset
 
 _EVERY: Final = 5
 """Every fifth patient is a test sample."""
 
 
-class Diabetes(PartOfScikitLearn):
+class Diabetes(AlwaysThere):
     """scikit-learn's diabetes patients: ten numbers of 442 people, and how far the disease went (Efron et al. 2004).
 
     The numbers are age, sex, body mass index, mean blood pressure and six of the blood serum; the target is how far the

@@ -97,8 +97,6 @@ def shared_labels(train: IntArray, test: IntArray, classes: int) -> str:
 
 @dataclass(frozen=True)
 class Undivided:
-    """Rows that have no division yet."""
-
     x: NDArray[Any]
     y: NDArray[Any]
     more: dict[str, Any]

@@ -25,18 +25,14 @@ class EMNIST(InFiles):
         Of the publishers' six divisions; 814,255 images of 62 classes by default.
     """
 
-    kind: ClassVar[str] = "emnist"
     source: ClassVar[str] = (
         "torchvision.datasets.EMNIST(FOLDER, split='byclass', download=True), or gzip.zip of "
         "biometrics.nist.gov/cs_links/EMNIST unpacked into EMNIST/raw, each file without .gz"
     )
-
+    place: ClassVar[str] = "EMNIST/raw"
     tells_users: ClassVar[bool] = False
 
     division: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = "byclass"
-
-    def where(self) -> str:
-        return "EMNIST/raw"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
         return tuple(

@@ -58,11 +58,6 @@ class HandedData(Foreign):
         return part
 
     @property
-    def stands_for(self) -> object:
-        """The class or function whose code counts in digests; None for an object, whose content counts."""
-        return None if self.content else super().stands_for
-
-    @property
     def provides(self) -> frozenset[str]:
         """``"users"`` if an object says whose each sample is."""
         if not self.content:

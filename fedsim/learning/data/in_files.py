@@ -3,23 +3,48 @@
 import functools
 import gzip
 import hashlib
+import re
+import wave
+import zipfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator
 
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.capabilities import USERS
 from fedsim.errors import DataError
 from fedsim.inputs.files import check_file, read_bytes
-from fedsim.learning.data.datasets import Dataset, Limited, data_folder
+from fedsim.learning.data.datasets import DATASETS, Dataset, Limited, data_folder
+from fedsim.registry import refusal
 
 MAX_BYTES: Final = 1 << 31
 """Size of the largest file that is read as a whole."""
+NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}")
+_DAMAGE: Final = (
+    *(OSError, EOFError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RuntimeError),
+    *(MemoryError, zlib.error, wave.Error, zipfile.BadZipFile),
+)
+
+
+def _named(what: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if NAME.fullmatch(value) is None:
+            raise refusal("name", f"it must be the name of {what}: letters, digits, '-', '_' and '.'")
+        return value
+
+    return AfterValidator(check)
+
+
+FolderName = Annotated[str, _named("a folder")]
+"""A name in the data folder, without a path."""
+FileName = Annotated[str, _named("a file without its ending")]
 
 
 class InFiles(Limited):
@@ -27,16 +52,16 @@ class InFiles(Limited):
 
     Attributes
     ----------
-    kind : name of the kind
     source : where the files are published, and how they are laid out in the data folder
+    place : file or folder in the data folder, as a user would look for it
     published : MD5 of each file, unpacked; one that has another is refused
     archives : MD5 of each published archive; a set without any is not fetched by fedsim
     mirrors : addresses of folders with the archives, asked in this order
     tells_users : whether the files say to whom each sample belongs
     """
 
-    kind: ClassVar[str]
     source: ClassVar[str]
+    place: ClassVar[str]
     published: ClassVar[Mapping[str, str]] = {}
     archives: ClassVar[Mapping[str, str]] = {}
     mirrors: ClassVar[tuple[str, ...]] = ()
@@ -46,9 +71,8 @@ class InFiles(Limited):
     def provides(self) -> frozenset[str]:
         return frozenset({USERS} if self.tells_users else ())
 
-    @abstractmethod
     def where(self) -> str:
-        """Return the file or folder in the data folder, as a user would look for it."""
+        return self.place
 
     @abstractmethod
     def wanted(self) -> tuple[tuple[str, ...], ...]:
@@ -67,20 +91,19 @@ class InFiles(Limited):
         return [" or ".join(ways) for ways in self.wanted() if not _first(place, ways)]
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        """Return which parts of the set are in a data folder, whatever the options; no content is read."""
         return (self.where(),) if self.available(data_dir) else ()
 
     def available(self, data_dir: Path | None = None) -> bool:
         return bool(self.files(data_folder(data_dir)))
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        place = data_folder(data_dir)
+        place, kind = data_folder(data_dir), DATASETS.kind_of(self)
         files = self.files(place)
-        fetch = f"fedsim data {self.kind} --download --data-dir {place}"
+        fetch = f"fedsim data {kind} --download --data-dir {place}"
         if not files:
             raise DataError(
-                f"{self.kind} is not in {place / self.where()} (missing: {', '.join(self.missing(place))}); name "
-                "another folder with --data-dir or FEDSIM_DATA, or "
+                f"{kind} is not in {place / self.where()} (missing: {', '.join(self.missing(place))}); name another "
+                "folder with --data-dir or FEDSIM_DATA, or "
                 + (f"fetch it: {fetch}" if self.archives else f"get it: {self.source}")
             )
         stamp = tuple((path.stat().st_mtime_ns, path.stat().st_size) for path in files)
@@ -90,7 +113,7 @@ class InFiles(Limited):
             if not self.archives:
                 raise
             raise DataError(
-                f"{self.kind} in {place / self.where()} is damaged ({error}); remove it and fetch it again: {fetch}"
+                f"{kind} in {place / self.where()} is damaged ({error}); remove it and fetch it again: {fetch}"
             ) from None
         return self.limited(whole)
 
@@ -104,29 +127,25 @@ class InFiles(Limited):
         """Fetch and unpack an archive from the first mirror that has it with its checksum."""
         import pooch
 
-        folder, problems = place / self.where(), list[str]()
+        folder, unpack = place / self.where(), pooch.Decompress(name=archive.removesuffix(".gz"))
+        if archive.endswith(".tar.gz"):
+            folder, unpack = place, pooch.Untar(extract_dir=".")
+        problems = list[str]()
         for mirror in self.mirrors:
-            if archive.endswith(".tar.gz"):
-                folder, unpack = place, pooch.Untar(extract_dir=".")
-            else:
-                unpack = pooch.Decompress(name=archive.removesuffix(".gz"))
             try:
                 pooch.retrieve(f"{mirror}{archive}", f"md5:{md5}", archive, folder, unpack)
                 return
             except (OSError, ValueError) as error:
                 problems.append(f"{mirror}{archive}: {error}")
-        raise DataError(f"{self.kind} cannot be downloaded to {place}: {'; '.join(problems)}")
+        raise DataError(f"{DATASETS.kind_of(self)} cannot be downloaded to {place}: {'; '.join(problems)}")
 
     def content(self, path: Path) -> bytes:
         """Return the bytes of a file, plain or packed by gzip, once they have the published checksum, if any."""
         if path.suffix == ".gz":
-            try:
-                with gzip.open(check_file(path, MAX_BYTES, DataError)) as packed:
-                    found = packed.read(MAX_BYTES + 1)
-            except (OSError, EOFError, zlib.error) as error:
-                raise DataError(f"{path.name}: cannot be unpacked: {error}") from None
-            if len(found) > MAX_BYTES:
-                raise DataError(f"{path.name}: has more than {MAX_BYTES} bytes unpacked; allowed: at most as many")
+            with form_of(path, "a file packed by gzip"), gzip.open(check_file(path, MAX_BYTES, DataError)) as packed:
+                found = packed.read(MAX_BYTES + 1)
+                if len(found) > MAX_BYTES:
+                    raise ValueError(f"more than {MAX_BYTES} bytes")
         else:
             found = read_bytes(path, MAX_BYTES, DataError)
         name = path.name.removesuffix(".gz")
@@ -151,10 +170,24 @@ def _first(place: Path, ways: Sequence[str]) -> list[Path]:
     return next(filter(None, found), [])
 
 
+@contextmanager
+def form_of(path: Path, form: str) -> Iterator[None]:
+    """Name a file and its form in the error of whatever reads a damaged one."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise DataError(f"{path}: cannot be read as {form}: {type(error).__name__}: {error}") from None
+
+
 def first_ones(samples: int, share: float) -> BoolArray:
     """Return which samples are for training: the first ones of their order, at least one for each purpose."""
     train = min(max(1, int(share * samples)), samples - 1)
     return np.asarray(np.arange(samples) < train)
+
+
+def check_parts(path: Path, train: BoolArray) -> None:
+    if not train.any() or train.all():
+        raise DataError(f"{path}: has no samples for training, or none for tests; allowed: the publishers' whole set")
 
 
 def numbered(names: Sequence[str]) -> IntArray:
@@ -167,7 +200,20 @@ def numbered(names: Sequence[str]) -> IntArray:
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
 
-def parted(x: NDArray[Any], y: IntArray, train: BoolArray, users: Sequence[str] | None = None, **more: Any) -> Dataset:
-    """Return the set of samples of which some are for training, whose users get numbers by their names."""
-    of = None if users is None else numbered([user for user, use in zip(users, train, strict=True) if use])
-    return Dataset(x[train], y[train], x[~train], y[~train], train_users=of, **more)
+def parted(
+    path: Path,
+    x: NDArray[Any],
+    y: IntArray,
+    train: BoolArray,
+    users: Sequence[str] | IntArray | None = None,
+    **more: Any,
+) -> Dataset:
+    """Return the set of samples of a file of which some are for training; users' names become numbers."""
+    check_parts(path, train)
+    if users is not None:
+        users = np.asarray(users)[train]
+        users = numbered(users.tolist()) if users.dtype.kind == "U" else users
+    try:
+        return Dataset(x[train], y[train], x[~train], y[~train], train_users=users, **more)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None

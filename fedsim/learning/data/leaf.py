@@ -1,25 +1,26 @@
 """FEMNIST as LEAF writes it: JSON files with the samples of each writer."""
 
+import itertools
 import json
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsim.arrays import IntArray
 from fedsim.errors import DataError, ScenarioError
 from fedsim.inputs.files import read_text
 from fedsim.learning.data.datasets import Dataset, Images
-from fedsim.learning.data.in_files import InFiles
-
-MAX_BYTES: Final = 1 << 31
-"""Size of the largest of LEAF's files, which have the samples of 100 users each."""
+from fedsim.learning.data.in_files import MAX_BYTES, InFiles, form_of
 
 _SIDE: Final = 28
 _CLASSES: Final = 62
+_FORM: Final = (
+    "a file of LEAF's, with users, num_samples of each, and user_data with x of 784 numbers from 0 to 1 and y, whole "
+    "numbers from 0 to 61"
+)
 
 
 class FEMNIST(InFiles):
@@ -36,17 +37,14 @@ class FEMNIST(InFiles):
         default.
     """
 
-    kind: ClassVar[str] = "femnist"
     source: ClassVar[str] = (
         "github.com/TalwalkarLab/leaf, in data/femnist: ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample (for a part "
         "--sf 0.05; it writes data/train and data/test only with -t); put these two folders into femnist/train and "
         "femnist/test"
     )
+    place: ClassVar[str] = "femnist"
 
     users: Annotated[int, Field(ge=1)] | None = None
-
-    def where(self) -> str:
-        return "femnist"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
         return ("femnist/train/*.json",), ("femnist/test/*.json",)
@@ -54,71 +52,51 @@ class FEMNIST(InFiles):
     def read(self, place: Path) -> Dataset:
         files = self.files(place)
         train, test = ([path for path in files if path.parent.name == part] for part in ("train", "test"))
-        train_x, train_y, user, names = _part(train, self.users)
-        if self.users is not None and len(names) < self.users:
+        writers = _samples_of(train, self.users)
+        if self.users is not None and len(writers) < self.users:
             raise ScenarioError(
-                f"learning.data.users: {self.users} is not allowed; {train[0].parent} has {len(names)} writers with "
-                f"samples; allowed: 1 to {len(names)}"
+                f"learning.data.users: {self.users} is not allowed; {train[0].parent} has {len(writers)} writers with "
+                f"samples; allowed: 1 to {len(writers)}"
             )
-        test_x, test_y, _, _ = _part(test, None, None if self.users is None else frozenset(names))
-        return Dataset(train_x, train_y, test_x, test_y, classes=_CLASSES, pixel_max=255, train_users=user)
+        x, y = map(np.concatenate, zip(*writers.values(), strict=True))
+        user = np.repeat(np.arange(len(writers)), [labels.size for _, labels in writers.values()])
+        tests = _samples_of(test, None, None if self.users is None else writers)
+        test_x, test_y = map(np.concatenate, zip(*tests.values(), strict=True))
+        return Dataset(x, y, test_x, test_y, classes=_CLASSES, pixel_max=255, train_users=user)
 
 
-def _part(
+def _samples_of(
     paths: Sequence[Path], most: int | None, only: Collection[str] | None = None
-) -> tuple[Images, IntArray, IntArray, list[str]]:
-    """Return images, labels, the number of each sample's writer, and the writers' names."""
-    images, labels, user, names = [], [], [], list[str]()
-    for path in paths:
-        for name, x, y in _users(path, only):
-            images.append(x)
-            labels.append(y)
-            user.append(np.full(y.size, len(names), dtype=np.int64))
-            names.append(name)
-            if len(names) == most:
-                return np.concatenate(images), np.concatenate(labels), np.concatenate(user), names
-    if not names:
+) -> dict[tuple[Path, str], tuple[Images, IntArray]]:
+    """Return images and labels of each writer, of at most some of them, or of those with some names."""
+    names = None if only is None else {name for _, name in only}
+    found = dict(itertools.islice((one for path in paths for one in _writers(path, names)), most))
+    if not found:
         whose = "has samples" if only is None else f"of the first {len(only)} for training has samples here"
         raise DataError(
             f"{paths[0].parent}: no writer {whose}; allowed: files of LEAF's with samples, and with users = ... those "
             "of -t sample"
         )
-    return np.concatenate(images), np.concatenate(labels), np.concatenate(user), names
+    return found
 
 
-def _users(path: Path, only: Collection[str] | None) -> Iterator[tuple[str, Images, IntArray]]:
-    """Yield name, images and labels of each writer in one of LEAF's files; of some alone if named."""
-    try:
+def _writers(path: Path, only: Collection[str] | None) -> Iterator[tuple[tuple[Path, str], tuple[Images, IntArray]]]:
+    """Yield images and labels of each writer with samples in one of LEAF's files; of some alone if named."""
+    with form_of(path, _FORM):
         content = json.loads(read_text(path, DataError, max_bytes=MAX_BYTES))
-        names = content["users"]
-        counts = content.get("num_samples", [len(content["user_data"][name]["y"]) for name in names])
+        names, of = content["users"], content["user_data"]
+        counts = content.get("num_samples", [len(of[name]["y"]) for name in names])
         for name, count in zip(names, counts, strict=True):
             if only is not None and name not in only:
                 continue
-            samples = content["user_data"][name]
-            if not len(samples["x"]) == len(samples["y"]) == count:
-                raise ValueError(
-                    f"{len(samples['x'])} images, {len(samples['y'])} labels, num_samples {count}: {name!r}"
-                )
-            pixels = np.rint(255 * _numbers(samples["x"], _SIDE**2)).astype(np.uint8)
-            labels = _numbers([[label] for label in samples["y"]], 1)[:, 0]
-            if np.any(labels != np.rint(labels)) or labels.max(initial=0) >= _CLASSES:
-                raise ValueError(
-                    f"a label of {name!r} is {labels[(labels != np.rint(labels)) | (labels >= _CLASSES)][0]}"
-                )
-            if labels.size:
-                yield str(name), pixels.reshape(-1, _SIDE, _SIDE, 1), labels.astype(np.int64)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, MemoryError) as error:
-        raise DataError(
-            f"{path}: cannot be read as a file of LEAF's: {type(error).__name__}: {error}; allowed: users, num_samples "
-            f"of each, and user_data with x of {_SIDE**2} numbers from 0 to 1 and y, whole numbers from 0 to "
-            f"{_CLASSES - 1}"
-        ) from None
-
-
-def _numbers(rows: Any, width: int) -> NDArray[np.float64]:
-    """Return rows of numbers of at least 0 as an array of shape (n, width); images are at most 1."""
-    found = np.asarray(rows, dtype=np.float64).reshape(len(rows), -1)
-    if found.size and (found.shape[1] != width or not 0 <= found.min() <= found.max() <= (1 if width > 1 else 1e9)):
-        raise ValueError(f"{found.shape[1]} numbers from {found.min()} to {found.max()}")
-    return found.reshape(-1, width)
+            x, y = (np.asarray(of[name][key], dtype=np.float64) for key in "xy")
+            wrong = y[(y != np.rint(y)) | (y < 0) | (y >= _CLASSES)]
+            if wrong.size:
+                raise ValueError(f"a label of {name!r} is {wrong[0]}")
+            if len(x) != count or y.shape != (count,) or x.shape[1:] not in ((), (_SIDE**2,)):
+                raise ValueError(f"{name!r} has images of shape {x.shape}, {len(y)} labels, num_samples {count}")
+            if count and not 0 <= x.min() <= x.max() <= 1:
+                raise ValueError(f"{name!r} has numbers from {x.min()} to {x.max()}")
+            if count:
+                pixels = np.rint(255 * x).astype(np.uint8).reshape(-1, _SIDE, _SIDE, 1)
+                yield (path, str(name)), (pixels, y.astype(np.int64))

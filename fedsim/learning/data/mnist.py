@@ -22,8 +22,8 @@ class MNIST(InFiles):
     fedsim.errors.DataError: mnist is not in no-such-folder/MNIST/raw (missing: MNIST/raw/train-images-idx3-ubyte ...
     """
 
-    kind: ClassVar[str] = "mnist"
     source: ClassVar[str] = f"yann.lecun.com/exdb/mnist, {', '.join(f'{name}.gz' for name in FILES)}, in MNIST/raw"
+    place: ClassVar[str] = "MNIST/raw"
     tells_users: ClassVar[bool] = False
     mirrors: ClassVar[tuple[str, ...]] = (
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -42,9 +42,6 @@ class MNIST(InFiles):
         "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
     }
 
-    def where(self) -> str:
-        return "MNIST/raw"
-
     def wanted(self) -> tuple[tuple[str, ...], ...]:
         return tuple((f"{self.where()}/{name}", f"{self.where()}/{name}.gz") for name in FILES)
 
@@ -61,11 +58,11 @@ class FashionMNIST(MNIST):
     (False, 'FashionMNIST/raw')
     """
 
-    kind: ClassVar[str] = "fashion-mnist"
     source: ClassVar[str] = (
         f"github.com/zalandoresearch/fashion-mnist, data/fashion: {', '.join(f'{name}.gz' for name in FILES)}, in "
         "FashionMNIST/raw"
     )
+    place: ClassVar[str] = "FashionMNIST/raw"
     mirrors: ClassVar[tuple[str, ...]] = ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",)
     archives: ClassVar[Mapping[str, str]] = {
         "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
@@ -79,6 +76,3 @@ class FashionMNIST(MNIST):
         "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
         "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
     }
-
-    def where(self) -> str:
-        return "FashionMNIST/raw"

@@ -1,39 +1,17 @@
 """A data set of the user's own, in files of MNIST's form."""
 
-import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from fedsim.capabilities import USERS
 from fedsim.errors import DataError
 from fedsim.inputs.tables import Table
 from fedsim.learning.data.datasets import Dataset, data_folder
 from fedsim.learning.data.idx import FILES, read_set
-from fedsim.learning.data.in_files import InFiles
-from fedsim.registry import refusal
+from fedsim.learning.data.in_files import NAME, FolderName, InFiles
 
 _USERS: Final = "train-users.csv"
-_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}")
-
-
-def _one_name(value: str) -> str:
-    if _NAME.fullmatch(value) is None:
-        raise refusal("folder", "it must be the name of a folder: letters, digits, '-', '_' and '.'")
-    return value
-
-
-def _one_file(value: str) -> str:
-    if _NAME.fullmatch(value) is None:
-        raise refusal("file", "it must be the name of a file without its ending: letters, digits, '-', '_' and '.'")
-    return value
-
-
-FolderName = Annotated[str, AfterValidator(_one_name)]
-"""A name in the data folder, without a path."""
-FileName = Annotated[str, AfterValidator(_one_file)]
-"""The same for a file, without its ending."""
 
 
 class IdxFiles(InFiles):
@@ -64,7 +42,6 @@ class IdxFiles(InFiles):
     fedsim.errors.DataError: idx-files is not in no-such-folder/letters/raw (missing: letters/raw/train-images-idx3-...
     """
 
-    kind: ClassVar[str] = "idx-files"
     source: ClassVar[str] = "write the files of your set in MNIST's form"
 
     name: FolderName
@@ -74,7 +51,7 @@ class IdxFiles(InFiles):
 
     @property
     def provides(self) -> frozenset[str]:
-        return frozenset({USERS} if self.users else ())
+        return super().provides if self.users else frozenset()
 
     def where(self) -> str:
         return f"{self.name}/raw"
@@ -102,4 +79,4 @@ class IdxFiles(InFiles):
 
 def found_sets(data_dir: Path | None = None) -> tuple[str, ...]:
     names = sorted(path.parent.parent.name for path in data_folder(data_dir).glob(f"*/raw/{FILES[0]}"))
-    return tuple(name for name in names if _NAME.fullmatch(name) and IdxFiles(name=name).available(data_dir))
+    return tuple(name for name in names if NAME.fullmatch(name) and IdxFiles(name=name).available(data_dir))

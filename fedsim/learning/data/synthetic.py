@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from fedsim.capabilities import USERS
-from fedsim.learning.data.datasets import Dataset, Limited
+from fedsim.learning.data.datasets import AlwaysThere, Dataset
 from fedsim.learning.data.in_files import first_ones
 from fedsim.streams import Streams
 from fedsim.units import Bound
@@ -18,7 +18,7 @@ _LEAST: Final = 50
 """Samples that each user has beside those drawn."""
 
 
-class Synthetic(Limited):
+class Synthetic(AlwaysThere):
     """Synthetic(a, b) of FedProx (Li et al., MLSys 2020, section 5.1): features, softmax labels.
 
     LEAF's own generator, ``data/synthetic``, is another law: it draws clusters of users and has no a and b.
@@ -51,6 +51,7 @@ class Synthetic(Limited):
 
     provides: ClassVar[frozenset[str]] = frozenset({USERS})
     source: ClassVar[str] = "made from its options"
+    place: ClassVar[str] = "made when it is loaded"
 
     a: Annotated[float, Field(ge=0)] = 1.0
     b: Annotated[float, Field(ge=0)] = 1.0
@@ -58,15 +59,6 @@ class Synthetic(Limited):
     features: Annotated[int, Field(ge=1, le=1000)] = 60
     classes: Annotated[int, Field(ge=2, le=1000)] = 10
     seed: Annotated[int, Field(ge=0), Bound(0, 2**63 - 1)] = 0
-
-    def where(self) -> str:
-        return "made when it is loaded"
-
-    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        return (self.where(),)
-
-    def available(self, data_dir: Path | None = None) -> bool:
-        return True
 
     def load(self, data_dir: Path | None = None) -> Dataset:
         return self.limited(_made(self.model_copy(update={"train_limit": None})))

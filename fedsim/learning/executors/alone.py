@@ -9,7 +9,7 @@ import numpy as np
 from fedsim.answers import FAILURES
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.chunks import Chunk
-from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.contracts import TrainingJob, TrainingResult
 from fedsim.learning.executors.sandbox import StateError
 from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.models.settings import own_name
@@ -56,12 +56,11 @@ def checked_print(trainer: Trainer) -> str:
     return hashlib.blake2b(b"".join(_bits(once)) + scored, digest_size=16).hexdigest()
 
 
-def check_same(trainer: Trainer, wanted: str) -> None:
+def check_same(name: str, found: str, wanted: str) -> None:
     """Refuse a module of another process that has another print."""
-    if wanted and checked_print(trainer) != wanted:
+    if wanted and found != wanted:
         raise StateError(
-            f"model {own_name(trainer.setup.model) or type(trainer.setup.model).__name__}: it computes other numbers "
-            "in a process of its own",
+            f"model {name}: it computes other numbers in a process of its own",
             "allowed with the executor 'processes': models that each process makes alike; or choose 'sequential'",
         )
 
@@ -73,10 +72,3 @@ def _score(trainer: Trainer) -> bytes:
 
 def _bits(results: Sequence[TrainingResult]) -> list[bytes]:
     return [one.difference.tobytes() + np.array([one.loss, one.loss_rms]).tobytes() for one in results]
-
-
-def sound_trainer(setup: TrainingSetup, device: str = "cpu") -> Trainer:
-    """Return a trainer whose code repeats."""
-    trainer = Trainer(setup, device)
-    checked_print(trainer)
-    return trainer

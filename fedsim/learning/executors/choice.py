@@ -10,10 +10,10 @@ from pydantic_core import PydanticCustomError
 
 from fedsim.arrays import IntArray
 from fedsim.errors import ContractError, FedsimError
-from fedsim.learning.computing import ExecutorUsed
 from fedsim.learning.executors.auto import AutoExecutor
 from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
 from fedsim.learning.executors.contracts import EXECUTOR, SEQUENTIAL, Executor, Expected, Precision, TrainingSetup
+from fedsim.learning.sizes import ExecutorUsed
 
 ENVIRONMENT_VARIABLE: Final = "FEDSIM_EXECUTOR"
 """Names the executor of runs that name none themselves."""

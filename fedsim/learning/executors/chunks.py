@@ -1,14 +1,14 @@
 """Evaluation in chunks of a fixed size, so that a result does not depend on how chunks are shared among threads."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.contracts import EvaluationJob
+from fedsim.learning.executors.contracts import EvaluationJob, TrainingSetup
 from fedsim.learning.tasks.scores import Scores
 
 # Small enough for a chunk's activations to stay in the cache of one core.
@@ -16,11 +16,10 @@ SIZE: Final = 200
 """Samples of a chunk; a job's last one may have fewer."""
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A model and some of its samples."""
 
-    model: Vector
+    base: Vector
     rows: IntArray | None
     start: int
     stop: int
@@ -33,14 +32,14 @@ class Chunk:
 
 def evaluated(
     jobs: Sequence[EvaluationJob],
-    test_samples: int,
-    scores: Scores,
+    setup: TrainingSetup,
     score: Callable[[Sequence[Chunk]], Sequence[FloatArray]],
 ) -> list[Evaluation]:
     """Return loss and metrics of each job from the sums over its chunks, added in their order."""
     if not jobs:
         return []
-    sizes = [test_samples if job.rows is None else job.rows.size for job in jobs]
+    scores = setup.scores
+    sizes = [len(setup.data.test_y) if job.rows is None else job.rows.size for job in jobs]
     chunks = [chunk for job, size in zip(jobs, sizes, strict=True) for chunk in _chunks(job, size)]
     sums, found = iter(score(chunks)), []
     for job, size in zip(jobs, sizes, strict=True):

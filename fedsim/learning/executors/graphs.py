@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedsim.arrays import IntArray
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.alone import checked_print, standard_jobs
+from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
     TrainingJob,
@@ -30,7 +30,6 @@ from fedsim.learning.executors.objective import Seen
 from fedsim.learning.executors.sequential import SequentialExecutor, device_of
 from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.models.generators import torch_generator
-from fedsim.learning.models.inputs import Inputs, tensor
 
 _MOST_SLOTS: Final = 16
 _WARM_UPS: Final = 2
@@ -62,7 +61,7 @@ class GraphsExecutor:
         check_mapped("graphs", setup.algorithm, setup.task)
         self._eager = SequentialExecutor(setup, device)
         self.fingerprint, self._setup, self._device = self._eager.fingerprint, setup, device_of(device)
-        self._data = _Data.on(setup, self._device)
+        self._samples = Samples(setup.data, self._device)
         self.max_batch = most_trainings(setup, self._eager.flat.layout)
         self._slots: list[_Slot] = []
         self._most = _MOST_SLOTS
@@ -78,18 +77,18 @@ class GraphsExecutor:
         return self._eager.evaluate(jobs)
 
     def _train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
-        asked = [_Asked.of(self._eager.trainer, job) for job in jobs]
-        sizes = sorted({size for one in asked for size in one.sizes}, reverse=True)
+        asked = [(job, self._eager.trainer.drawing.batches(job)) for job in jobs]
+        sizes = sorted({size for _, batches in asked for size in batches.sizes.tolist()}, reverse=True)
         found: list[TrainingResult] = []
         slots = self._with(min(len(jobs), self._most), sizes)
         for first in range(0, len(jobs), max(1, len(slots))):
             pairs = list(zip(slots, asked[first : first + len(slots)], strict=False))
-            for slot, one in pairs:
-                slot.begin(one)
-            for step in range(max(len(one.sizes) for _, one in pairs)):
-                for slot, one in pairs:
-                    if step < len(one.sizes):
-                        slot.step(one.sizes[step])
+            for slot, (job, batches) in pairs:
+                slot.begin(job, batches)
+            for step in range(max(batches.sizes.size for _, (_, batches) in pairs)):
+                for slot, (_, batches) in pairs:
+                    if step < batches.sizes.size:
+                        slot.step(int(batches.sizes[step]))
             found += [slot.end() for slot, _ in pairs]
         return found
 
@@ -97,7 +96,7 @@ class GraphsExecutor:
         """Return slots that have recorded steps of these sizes, as many as are asked for and fit into memory."""
         while len(self._slots) < count:
             before = _free_bytes(self._device)
-            slot = _Slot(self._setup, self._data, self._device)
+            slot = _Slot(self._setup, self._samples, self._device)
             slot.record(sizes)
             self._slots.append(slot)
             took = max(1, before - _free_bytes(self._device))
@@ -129,40 +128,6 @@ class GraphsExecutor:
                 )
 
 
-@dataclass(frozen=True)
-class _Data:
-    """The training set on the device."""
-
-    samples: Tensor
-    targets: Tensor
-    inputs: Inputs
-
-    @classmethod
-    def on(cls, setup: TrainingSetup, device: torch.device) -> "_Data":
-        data = setup.data
-        return cls(tensor(data.train_x).to(device), tensor(data.train_y).to(device), Inputs(data, device))
-
-    def batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        return self.inputs.of(self.samples.index_select(0, rows)), self.targets.index_select(0, rows)
-
-
-@dataclass
-class _Asked:
-    """A job with its rows, batch by batch, and the seed of its draws."""
-
-    job: TrainingJob
-    seed: int
-    rows: IntArray
-    sizes: list[int]
-
-    @classmethod
-    def of(cls, trainer: Trainer, job: TrainingJob) -> "_Asked":
-        seed, size = int(job.rng.integers(2**63)), trainer.setup.local.batch_size
-        epochs = list(trainer.orders(job))
-        sizes = [min(size, epoch.size - first) for epoch in epochs for first in range(0, epoch.size, size)]
-        return cls(job, seed, np.concatenate(epochs), sizes)
-
-
 @dataclass
 class _Recorded:
     """A step on batches of one size: its graph, where its rows are read, and what it leaves."""
@@ -178,7 +143,7 @@ class _Slot:
     """A module on the device with recorded steps."""
 
     setup: TrainingSetup
-    data: _Data
+    samples: Samples
     device: torch.device
     draws: bool = False
     _steps: dict[int, _Recorded] = field(default_factory=dict)
@@ -194,34 +159,34 @@ class _Slot:
             if size not in self._steps:
                 self._steps[size] = self._recorded(size)
 
-    def begin(self, asked: _Asked) -> None:
+    def begin(self, job: TrainingJob, batches: Batches) -> None:
         """Take over a client."""
-        self._asked, self._place = asked, 0
+        self._job, self._first_pass, self._place = job, batches.first_pass, 0
         self._losses, self._seen = list[tuple[Tensor, int]](), list[Seen]()
         with self._own_stream():
-            self._rows = torch.from_numpy(asked.rows).to(self.device)
-            self._trainer.start(asked.job)
-            _generator(self.device).manual_seed(asked.seed)
+            self._rows = torch.from_numpy(batches.rows).to(self.device)
+            self._trainer.start(job)
+            _generator(self.device).manual_seed(batches.seed)
 
     def step(self, size: int) -> None:
         """Do the next step of the client, on a batch of this size."""
         step = self._steps[size]
         with self._own_stream():
-            if self._asked.job.rates is not None:
-                self._trainer.set_rate(float(self._asked.job.rates[len(self._losses)]))
+            if self._job.rates is not None:
+                self._trainer.set_rate(float(self._job.rates[len(self._losses)]))
             step.rows.copy_(self._rows[self._place : self._place + size])
             step.start()
             self._place += size
             self._losses.append((step.loss.clone(), size))
-            if len(self._seen) < self._trainer.first_pass(self._asked.job):
-                self._seen.append(_copy(step.kept))
+            if len(self._seen) < self._first_pass:
+                self._seen.append(tuple(one.detach().clone() for one in step.kept))
 
     def end(self) -> TrainingResult:
         """Return what the client has learned."""
         with self._own_stream():
             losses = torch.stack([loss for loss, _ in self._losses]).tolist()
             counted = [(loss, size) for loss, (_, size) in zip(losses, self._losses, strict=True)]
-            return self._trainer.result(self._asked.job, counted, self._seen)
+            return self._trainer.result(self._job, counted, self._seen)
 
     def _recorded(self, size: int) -> _Recorded:
         rows = torch.zeros(size, dtype=torch.int64, device=self.device)
@@ -229,7 +194,7 @@ class _Slot:
         self._trainer.flat.module.train()
 
         def step() -> None:
-            found[:] = self._trainer.step(*self.data.batch(rows))
+            found[:] = self._trainer.step(*self.samples.batch(rows))
 
         generator = _generator(self.device)
         if self.device.type != "cuda":
@@ -266,10 +231,6 @@ class _Slot:
             return
         with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
             yield
-
-
-def _copy(kept: Seen) -> Seen:
-    return tuple(map(_copy, kept)) if isinstance(kept, tuple) else kept.detach().clone()
 
 
 def _generator(device: torch.device) -> torch.Generator:

@@ -1,7 +1,7 @@
 """A task's loss and metrics on batches of scores."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Final
 
 import numpy as np
 import torch
@@ -14,47 +14,11 @@ from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.tasks.contracts import METRIC, TASK
 from fedsim.learning.tasks.of_labels import Accuracy, Classification
 
-Seen = Any
+Seen = tuple[Tensor, ...]
 """What the losses of a batch's samples are made of."""
 
 _TRIED: Final = 8
 """Samples on which a loss is tried."""
-
-
-class TrainingLoss(Protocol):
-    def __call__(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Seen]:
-        """Return the mean loss of a batch, and what `losses` needs of it."""
-        ...
-
-    def losses(self, seen: Sequence[Seen]) -> Tensor:
-        """Return the loss of each sample of some batches, shape (n,)."""
-        ...
-
-
-class SoftmaxLoss:
-    """Cross-entropy in the two steps of torch's own function, bit by bit, since `losses` needs the first."""
-
-    def __call__(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Seen]:
-        log_probabilities = functional.log_softmax(scores, dim=1)
-        return functional.nll_loss(log_probabilities, targets), (log_probabilities.detach(), targets)
-
-    def losses(self, seen: Sequence[Seen]) -> Tensor:
-        log_probabilities, labels = (torch.cat(parts) for parts in zip(*seen, strict=True))
-        return functional.nll_loss(log_probabilities, labels, reduction="none")
-
-
-class TaskLoss:
-    """The loss of any task."""
-
-    def __init__(self, objective: "Objective") -> None:
-        self._objective = objective
-
-    def __call__(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Seen]:
-        losses = self._objective.losses(scores, targets)
-        return losses.mean(), losses.detach()
-
-    def losses(self, seen: Sequence[Seen]) -> Tensor:
-        return torch.cat(list(seen))
 
 
 def tried(count: int) -> IntArray:
@@ -69,7 +33,22 @@ class Objective:
         self.is_softmax = type(setup.task) is Classification
         self.is_short = self.is_softmax and [type(one) for one in setup.task.metrics] == [Accuracy]
         self._is_own = not is_builtin(type(setup.task))
-        self.training: TrainingLoss = SoftmaxLoss() if self.is_softmax else TaskLoss(self)
+
+    def mean(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Seen]:
+        """Return the mean loss of a batch, and what `of_samples` needs of it.
+
+        Cross-entropy is computed in the two steps of torch's own function, bit by bit, since the first one is needed.
+        """
+        if not self.is_softmax:
+            losses = self.losses(scores, targets)
+            return losses.mean(), (losses.detach(),)
+        log_probabilities = functional.log_softmax(scores, dim=1)
+        return functional.nll_loss(log_probabilities, targets), (log_probabilities.detach(), targets)
+
+    def of_samples(self, seen: Sequence[Seen]) -> Tensor:
+        """Return the loss of each sample of some batches, shape (n,)."""
+        parts = [torch.cat(one) for one in zip(*seen, strict=True)]
+        return functional.nll_loss(*parts, reduction="none") if self.is_softmax else parts[0]
 
     def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
         found: Tensor = self._task.losses(scores, targets)

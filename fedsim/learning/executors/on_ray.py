@@ -5,25 +5,14 @@ import math
 import os
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Final, NamedTuple, cast
+from collections.abc import Sequence
+from typing import Any, Final
 
-import numpy as np
-
-from fedsim.errors import FedsimError, PartError
-from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.catalogue import EXECUTORS
-from fedsim.learning.executors.contracts import (
-    SEQUENTIAL,
-    EvaluationJob,
-    TrainingJob,
-    TrainingResult,
-    TrainingSetup,
-)
-from fedsim.learning.executors.workers.portable import by_value, from_bytes, module_path, portable
+from fedsim.errors import FedsimError
+from fedsim.learning.executors.contracts import TrainingSetup
+from fedsim.learning.executors.workers.portable import from_bytes, module_path
+from fedsim.learning.executors.workers.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
+from fedsim.learning.executors.workers.worker import Worker, packed
 
 GPUS_VARIABLE: Final = "FEDSIM_RAY_GPUS"
 """Share of a GPU that each actor takes, as 0.25; 1 by default with the device ``"cuda"``."""
@@ -31,10 +20,9 @@ ACTORS_VARIABLE: Final = "FEDSIM_RAY_ACTORS"
 """Number of actors; by default as many as the cluster has room for."""
 _TRIES: Final = 3
 _PATIENCE_S: Final = 300.0
+_MOMENT_S: Final = 0.02
 _QUEUED: Final = 2
-"""Calls that each actor has at a time, so that it never waits for the next."""
-_SHARES: Final = 3
-"""Part of an actor's share of what is left that one call has, so that all end at about the same time."""
+"""Calls that each actor has at a time, so that it never waits for the next, each from a thread of its own."""
 
 
 def connected(address: str = "") -> tuple[Any, bool]:
@@ -57,46 +45,7 @@ def environment() -> dict[str, dict[str, str]]:
     return {"env_vars": {"PYTHONPATH": os.pathsep.join(module_path()), "OMP_NUM_THREADS": "1"}}
 
 
-class Known(NamedTuple):
-    """What an actor says of itself when it is ready."""
-
-    fingerprint: str
-    max_batch: int
-
-
-class Actor:
-    """A process of the cluster; it computes one call after the other."""
-
-    def __init__(self, content: bytes, data: Dataset, device: str) -> None:
-        import torch
-
-        torch.set_num_threads(1)
-        self._failed = b""
-        try:
-            setup = replace(from_bytes(content), data=data)
-            self._executor = EXECUTORS.load(SEQUENTIAL)(setup, device)
-        except Exception as error:
-            self._failed = portable(error)
-
-    def known(self) -> Known | bytes:
-        return self._failed or Known(self._executor.fingerprint, self._executor.max_batch)
-
-    def train(self, jobs: Sequence[TrainingJob], places: Sequence[int], *models: Any) -> list[TrainingResult] | bytes:
-        given = [job._replace(base=models[at]) for job, at in zip(jobs, places, strict=True)]
-        return self._computed(lambda: list(self._executor.train(given)))
-
-    def evaluate(self, jobs: Sequence[EvaluationJob], places: Sequence[int], *models: Any) -> list[Evaluation] | bytes:
-        given = [replace(job, model=models[at]) for job, at in zip(jobs, places, strict=True)]
-        return self._computed(lambda: list(self._executor.evaluate(given)))
-
-    def _computed(self, call: Callable[[], list[Any]]) -> list[Any] | bytes:
-        try:
-            return call()
-        except Exception as error:
-            return portable(error)
-
-
-class RayExecutor:
+class RayExecutor(SpreadingExecutor):
     """Trains clients by actors of a Ray cluster; data set and models lie in its object store.
 
     The bits are those of the sequential executor on that device, whatever the number of actors. What an actor had to do
@@ -119,9 +68,6 @@ class RayExecutor:
         If Ray is not installed, an option is not allowed, or no actor finds room.
     """
 
-    fingerprint: str = SEQUENTIAL
-    max_batch: int = 256
-
     def __init__(
         self, setup: TrainingSetup, device: str = "cpu", gpus: float | None = None, actors: int | None = None
     ) -> None:
@@ -133,41 +79,70 @@ class RayExecutor:
             raise FedsimError(
                 f"gpus: {share:g} is not allowed; allowed: 0 with 'cpu', and up to 1, as 0.25, with 'cuda'"
             )
+        super().__init__(setup)
         self.ray, _ = connected()
         room = self.ray.cluster_resources()
         free = room.get("GPU", 0.0) / share if share else room.get("CPU", 1.0)
-        content = by_value(
-            replace(setup, data=cast(Any, None), expected=None),
-            type(setup.model),
-            type(setup.algorithm),
-            type(setup.task),
-        )
         options = {"num_cpus": 0 if share else 1, "num_gpus": share, "runtime_env": environment()}
-        self._kind = self.ray.remote(Actor).options(**options)
-        self._made_of = (content, self.ray.put(setup.data), device)
-        self._turn = threading.RLock()
-        self.actors: list[Any] = []
-        self.starting = dict[Any, Any]()
-        for _ in range(int(count) or max(1, math.floor(free + 1e-9))):
+        self._kind = self.ray.remote(Worker).options(**options)
+        self._made_of = (packed(setup, "", "ray"), self.ray.put(setup.data), device)
+        self._turn, self._ended = threading.RLock(), False
+        self._actors: list[Any] = []
+        self._starting = dict[Any, Any]()
+        self._asked = int(count) or max(1, math.floor(free + 1e-9))
+        for _ in range(self._asked):
             self._start()
-        self.await_one()
+        self._ready(0)
 
-    def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:
-        """Yield what each client learns; results wait in the object store until they are read."""
-        return _Call(self, "train", [job._replace(base=_EMPTY) for job in jobs], [job.base for job in jobs]).results()
+    def _computed(self, jobs: Sequence[Any], costs: Sequence[float]) -> list[Any]:
+        models, places = unlike(jobs)
+        stored, bare = [self.ray.put(model) for model in models], [job._replace(base=NO_MODEL) for job in jobs]
 
-    def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        bare = [replace(job, model=_EMPTY) for job in jobs]
-        return list(_Call(self, "evaluate", bare, [job.model for job in jobs]).results())
+        def there(thread: int, share: Sequence[int]) -> Any:
+            needed = sorted({places[i] for i in share})
+            asked = [bare[i] for i in share], [needed.index(places[i]) for i in share], *(stored[i] for i in needed)
+            for _ in range(_TRIES):
+                actor = self._actor(thread)
+                try:
+                    return self.ray.get(actor.compute.remote(*asked))
+                except self.ray.exceptions.RayError as error:
+                    ending = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+                    self._lose(actor)
+            raise FedsimError(f"ray: jobs have ended {_TRIES} actors: {ending}")
+
+        return spread(costs, _QUEUED * self._asked, there, ready=self._ready, end=self._end)
+
+    def _ready(self, thread: int) -> bool:
+        """Return whether there is an actor for a thread, after a moment; wait for the first actor."""
+        end = time.monotonic() + _PATIENCE_S
+        while thread >= _QUEUED * len(self._actors):
+            for known in self.ray.wait(list(self._starting), timeout=_MOMENT_S)[0]:
+                self._take(known)
+            if self._actors:
+                return thread < _QUEUED * len(self._actors)
+            if time.monotonic() > end:
+                room = self.ray.cluster_resources()
+                raise FedsimError(
+                    f"ray: no actor has found room in {_PATIENCE_S:g} s; the cluster has {room.get('CPU', 0):g} CPUs "
+                    f"and {room.get('GPU', 0):g} GPUs; allowed: a smaller share ({GPUS_VARIABLE}), or more nodes"
+                )
+        return True
+
+    def _actor(self, thread: int) -> Any:
+        while True:
+            self._ready(0)
+            with self._turn:
+                if self._actors:
+                    return self._actors[thread % len(self._actors)]
 
     def _start(self) -> None:
         actor = self._kind.remote(*self._made_of)
-        self.starting[actor.known.remote()] = actor
+        self._starting[actor.known.remote()] = actor
 
-    def take(self, ready: Any) -> None:
+    def _take(self, ready: Any) -> None:
         """Let an actor that is ready take part, if its results are those of the others."""
         with self._turn:
-            actor = self.starting.pop(ready, None)
+            actor = self._starting.pop(ready, None)
             if actor is None:
                 return
             try:
@@ -177,108 +152,26 @@ class RayExecutor:
                 return
             if isinstance(known, bytes):
                 raise from_bytes(known)
-            if self.actors and known.fingerprint != self.fingerprint:
+            if self._actors and known[0] != self.fingerprint:
                 raise FedsimError(
-                    f"ray: nodes give other bits: {known.fingerprint!r} and {self.fingerprint!r}; allowed: devices of "
-                    "one kind"
+                    f"ray: nodes give other bits: {known[0]!r} and {self.fingerprint!r}; allowed: devices of one kind"
                 )
             self.fingerprint, self.max_batch = known
-            self.actors.append(actor)
+            self._actors.append(actor)
 
-    def lose(self, actor: Any) -> None:
+    def _lose(self, actor: Any) -> None:
         with self._turn:
-            if actor in self.actors:
-                self.actors.remove(actor)
+            if self._ended:
+                raise FedsimError("ray: the run was interrupted")
+            if actor in self._actors:
+                self._actors.remove(actor)
                 self._start()
 
-    def await_one(self) -> None:
-        """Wait until there is an actor."""
-        end = time.monotonic() + _PATIENCE_S
-        while not self.actors:
-            for ready in self.ray.wait(list(self.starting), timeout=1.0)[0]:
-                self.take(ready)
-            if time.monotonic() > end:
-                room = self.ray.cluster_resources()
-                raise FedsimError(
-                    f"ray: no actor has found room in {_PATIENCE_S:g} s; the cluster has {room.get('CPU', 0):g} CPUs "
-                    f"and {room.get('GPU', 0):g} GPUs; allowed: a smaller share ({GPUS_VARIABLE}), or more nodes"
-                )
-
-
-_EMPTY: Final = np.empty(0, dtype=np.float32)
-
-
-class _Call:
-    """Jobs of one call, in shares that become smaller the less is left; results come in the jobs' order."""
-
-    def __init__(self, executor: RayExecutor, method: str, jobs: Sequence[Any], models: Sequence[Any]) -> None:
-        self._executor, self._method, self._jobs, self._ray = executor, method, jobs, executor.ray
-        unlike = {id(model): model for model in models}
-        places = dict(zip(unlike, range(len(unlike)), strict=True))
-        self._places = [places[id(model)] for model in models]
-        self._models = [self._ray.put(model) for model in unlike.values()]
-        self._todo, self._given = deque[tuple[range, int]](), 0
-        self._running, self._done = dict[Any, tuple[range, int, Any]](), dict[int, tuple[range, Any]]()
-
-    def results(self) -> Iterator[Any]:
-        at = 0
-        while at < len(self._jobs):
-            self._hand_out()
-            if at not in self._done:
-                self._collect()
-                continue
-            share, call = self._done.pop(at)
-            try:
-                found = self._ray.get(call)
-            except self._ray.exceptions.RayError:
-                self._todo.appendleft((share, 1))  # its node is gone with it
-                continue
-            yield from _read(found, share)
-            at = share.stop
-
-    def _hand_out(self) -> None:
-        """Give each actor the calls that it may have at a time."""
-        actors = list(self._executor.actors)
-        for actor in actors * _QUEUED:
-            if sum(one is actor for _, _, one in self._running.values()) >= _QUEUED:
-                continue
-            left = len(self._jobs) - self._given
-            if not self._todo and left:
-                end = self._given + max(1, left // (_SHARES * len(actors)))
-                self._todo.append((range(self._given, end), 1))
-                self._given = end
-            if self._todo:
-                share, tries = self._todo.popleft()
-                needed = sorted({self._places[i] for i in share})
-                jobs, places = [self._jobs[i] for i in share], [needed.index(self._places[i]) for i in share]
-                call = getattr(actor, self._method).remote(jobs, places, *(self._models[i] for i in needed))
-                self._running[call] = (share, tries, actor)
-
-    def _collect(self) -> None:
-        """Wait for the next call that ends or actor that is ready; what an actor had that is gone is done again."""
-        for call in self._ray.wait([*self._running, *self._executor.starting], timeout=1.0)[0]:
-            if call not in self._running:
-                self._executor.take(call)
-                continue
-            share, tries, actor = self._running.pop(call)
-            try:
-                self._ray.get(call)
-                self._done[share.start] = (share, call)
-            except self._ray.exceptions.RayError as error:
-                if tries == _TRIES:
-                    raise FedsimError(f"ray: jobs have ended {tries} actors: {_first_line(error)}") from None
-                self._todo.appendleft((share, tries + 1))
-                self._executor.lose(actor)
-        self._executor.await_one()
-
-
-def _read(found: list[Any] | bytes, share: range) -> list[Any]:
-    if not isinstance(found, bytes):
-        return found
-    error = from_bytes(found)
-    if isinstance(error, PartError) and error.at is not None:
-        error.at = share[error.at]
-    raise error
+    def _end(self) -> None:
+        with self._turn:
+            self._ended = True
+            for actor in self._actors:
+                self.ray.kill(actor)
 
 
 def _number(variable: str, default: float) -> float:
@@ -290,7 +183,3 @@ def _number(variable: str, default: float) -> float:
     if number < 0 or (variable == ACTORS_VARIABLE and not number.is_integer()):
         raise FedsimError(f"{variable}: {text!r} is not allowed; it must be a number of at least 0")
     return number
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"

@@ -1,126 +1,126 @@
-"""A client's optimiser on one flat parameter, with the state of the client's last training."""
+"""Local steps on the parameters of some clients, one row each, with the state of each client's last training."""
 
-from collections.abc import Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from fedsim.arrays import Vector
-from fedsim.learning.executors.contracts import OptimizerState
-from fedsim.learning.local_training import LocalTraining
-from fedsim.learning.models.flat_module import FlatModule
+from fedsim.arrays import FloatArray, Vector
+from fedsim.learning.executors.contracts import OptimizerState, TrainingSetup
 
-_MOMENTS: Final = ("exp_avg", "exp_avg_sq")
-
-
-class Optimizer(Protocol):
-    def start(self, state: OptimizerState) -> None:
-        """Begin with a state, a fresh one if it is empty, and the learning rate of the settings."""
-        ...
-
-    def set_rate(self, rate: float) -> None: ...
-
-    def step(self) -> None: ...
-
-    def state(self) -> OptimizerState:
-        """Return a copy of the state, under torch's names."""
-        ...
+_ALIGNED: Final = 32
+"""Rows begin at multiples of this number of numbers, so that each takes the same vector instructions."""
+_STATE: Final = {"adam": ("exp_avg", "exp_avg_sq"), "momentum": ("momentum_buffer",), "sgd": ()}
 
 
-class SGD:
-    """The steps of ``torch.optim.SGD``, bit by bit, without its overhead around each step."""
+def rows_of(rows: int, count: int, device: torch.device | None = None) -> Tensor:
+    """Return zeros of shape (rows, count) whose rows are aligned alike in memory."""
+    return torch.zeros((rows, -(-count // _ALIGNED) * _ALIGNED), device=device)[:, :count]
 
-    def __init__(self, flat: FlatModule, learning_rate: float, momentum: float) -> None:
-        self._flat, self._rate, self._momentum, self._first_rate = flat, learning_rate, momentum, learning_rate
-        self._weights = flat.parameters.data
-        self._buffer = torch.empty_like(self._weights) if momentum else None
-        self._moving = False
-        # On a GPU a recorded step reads the rate from the device.
-        self._down = torch.full((), -learning_rate, device=self._weights.device) if self._weights.is_cuda else None
 
-    def start(self, state: OptimizerState) -> None:
-        self.set_rate(self._first_rate)
-        self._moving = bool(state)
-        if self._buffer is not None and state:
-            self._buffer.copy_(_inward(self._flat, state)["momentum_buffer"])
-        elif self._buffer is not None and self._buffer.is_cuda:
-            # The same numbers by the same operations at every step, so that a recorded step serves for the first too.
-            self._buffer.zero_()
-            self._moving = True
+class Optimizer:
+    """SGD with momentum, or Adam, of torch, bit by bit for one row, without its overhead around each step.
+
+    Each row has a state and a count of steps of its own, and what the algorithm adds to each gradient. Adam is the
+    kernel of ``torch.optim.Adam`` with ``fused``; its class imports torch's compiler, which takes seconds.
+    """
+
+    def __init__(self, parameters: Tensor, setup: TrainingSetup) -> None:
+        self._local, self._pull, self._parameters = setup.local, setup.pull, parameters
+        self._is_adam = setup.local.optimizer == "adam"
+        kind = "momentum" if setup.local.momentum and not self._is_adam else setup.local.optimizer
+        self._state = {name: self._zeros() for name in _STATE[kind]}
+        self._steps = torch.zeros(len(parameters), device=parameters.device)
+        self._each = [list(one.unbind()) for one in (parameters, *self._state.values(), self._steps)]
+        self._start, self._scratch = (self._zeros(), self._zeros()) if self._pull else (None, None)
+        self._offset = self._zeros() if setup.algorithm.corrects else None
+        # On a GPU a recorded step reads the rate from the device, where Adam's kernel takes float32.
+        self._is_recorded = parameters.is_cuda
+        exact = torch.float32 if self._is_recorded else torch.float64
+        self._rate, self._on_device = 0.0, torch.zeros((), dtype=exact, device=parameters.device)
+
+    def start(
+        self, rows: Sequence[int], states: Sequence[OptimizerState], offsets: Sequence[Vector | None] = (None,)
+    ) -> None:
+        """Take over states and offsets of new clients, whose parameters are in their rows already."""
+        self.set_rate(self._local.learning_rate)
+        for name, values in self._state.items():
+            for row, state in zip(rows, states, strict=True):
+                values[row] = torch.from_numpy(state[name].copy()) if state else 0.0
+        for row, state in zip(rows, states, strict=True) if self._is_adam else ():
+            self._steps[row] = float(state["step"]) if state else 0.0
+        if self._start is not None:
+            self._start[rows] = self._parameters[rows]
+        if self._offset is None and any(offset is not None for offset in offsets):
+            self._offset = self._zeros()
+        for row, offset in zip(rows, offsets, strict=True) if self._offset is not None else ():
+            self._offset[row] = 0.0 if offset is None else torch.from_numpy(offset.copy())
 
     def set_rate(self, rate: float) -> None:
         self._rate = rate
-        if self._down is not None:
-            self._down.fill_(-rate)
+        self._on_device.fill_(rate if self._is_adam else -rate)
 
-    def step(self) -> None:
-        direction = self._flat.gradient
-        if self._buffer is not None:
-            if self._moving:
-                self._buffer.mul_(self._momentum).add_(direction)
-            else:
-                self._buffer.copy_(direction)
-                self._moving = True
-            direction = self._buffer
-        if self._down is None:
-            self._weights.add_(direction, alpha=-self._rate)
+    def state(self, row: int = 0) -> dict[str, Vector]:
+        """Return a copy of a row's state under torch's names."""
+        found = {name: values[row].cpu().numpy().copy() for name, values in self._state.items()}
+        if self._is_adam:
+            found["step"] = np.array(float(self._steps[row]), dtype=np.float32)
+        return found
+
+    def step(self, gradient: Tensor, waiting: Sequence[int] = (), rates: FloatArray | None = None) -> None:
+        """Change the parameters of all rows but those that wait, by one rate or by one for each row."""
+        if not waiting:
+            self._change(gradient, rates)
+            return
+        changing = (self._parameters, *self._state.values(), self._steps)
+        before = [rows[waiting] for rows in changing]
+        self._change(gradient, rates)
+        for rows, kept in zip(changing, before, strict=True):
+            rows[waiting] = kept
+
+    def _change(self, gradient: Tensor, rates: FloatArray | None) -> None:
+        local, parameters = self._local, self._parameters
+        if self._start is not None:
+            torch.sub(parameters, self._start, out=self._scratch)
+            gradient.add_(self._scratch, alpha=self._pull)
+        if self._offset is not None:
+            gradient.add_(self._offset)
+        if local.clip_norm is not None:
+            norms = torch.stack([one.norm() for one in gradient])
+            gradient.mul_((local.clip_norm / norms).clamp_max(1.0)[:, None])
+        if local.weight_decay:
+            gradient.add_(parameters, alpha=local.weight_decay)
+        if self._is_adam:
+            self._adam(gradient, rates)
+            return
+        if local.momentum:
+            # From zeros the first step gives the gradient itself, as torch's first step does.
+            gradient = self._state["momentum_buffer"].mul_(local.momentum).add_(gradient)
+        if rates is not None:
+            parameters.sub_(gradient * torch.from_numpy(rates.astype(np.float32))[:, None])
+        elif self._is_recorded:
+            parameters.addcmul_(gradient, self._on_device)
         else:
-            self._weights.addcmul_(direction, self._down)
+            parameters.add_(gradient, alpha=-self._rate)
 
-    def state(self) -> OptimizerState:
-        if self._buffer is None or not self._moving:
-            return {}
-        return _outward(self._flat, {"momentum_buffer": self._buffer})
+    def _adam(self, gradient: Tensor, rates: FloatArray | None) -> None:
+        self._steps += 1
+        every = [self._each[0], list(gradient.unbind()), *self._each[1:]]
+        shares = [every] if rates is None else [[[one] for one in row] for row in zip(*every, strict=True)]
+        for place, (weights, slopes, mean, square, step) in enumerate(shares):
+            if rates is not None:
+                self.set_rate(float(rates[place]))
+            torch._fused_adam_(
+                weights, slopes, mean, square, [], step,
+                lr=self._on_device, beta1=0.9, beta2=0.999, weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False,
+            )  # fmt: skip
 
-
-class Adam:
-    """The steps of ``torch.optim.Adam`` with ``fused``, bit by bit; its class imports torch's compiler (seconds)."""
-
-    def __init__(self, flat: FlatModule, learning_rate: float) -> None:
-        self._flat, self._first_rate, self._weights = flat, learning_rate, flat.parameters.data
-        exact = torch.float32 if self._weights.is_cuda else torch.float64  # CUDA's kernel reads float32
-        self._rate = torch.tensor(learning_rate, dtype=exact, device=self._weights.device)
-        self._state = {name: torch.zeros_like(self._weights) for name in _MOMENTS}
-        self._state["step"] = torch.zeros((), device=self._weights.device)
-
-    def start(self, state: OptimizerState) -> None:
-        self.set_rate(self._first_rate)
-        before = _inward(self._flat, state)
-        for name, values in self._state.items():
-            values.copy_(before[name]) if state else values.zero_()
-
-    def set_rate(self, rate: float) -> None:
-        self._rate.fill_(rate)
-
-    def step(self) -> None:
-        self._state["step"] += 1
-        mean, square, step = ([self._state[name]] for name in (*_MOMENTS, "step"))
-        torch._fused_adam_(
-            [self._weights], [self._flat.gradient], mean, square, [], step,
-            lr=self._rate, beta1=0.9, beta2=0.999, weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False,
-        )  # fmt: skip
-
-    def state(self) -> OptimizerState:
-        return _outward(self._flat, self._state)
+    def _zeros(self) -> Tensor:
+        return rows_of(*self._parameters.shape, self._parameters.device)
 
 
-def optimizer_of(local: LocalTraining, flat: FlatModule) -> Optimizer:
-    if local.optimizer == "adam":
-        return Adam(flat, local.learning_rate)
-    return SGD(flat, local.learning_rate, local.momentum)
-
-
-def _inward(flat: FlatModule, state: OptimizerState) -> dict[str, Tensor]:
-    """Return copies of arrays as tensors, those of p numbers in the order of the flat vector."""
-    shape = (flat.layout.parameters,)
-    return {
-        name: torch.from_numpy(flat.inward(values) if values.shape == shape else values.copy())
-        for name, values in state.items()
-    }
-
-
-def _outward(flat: FlatModule, state: Mapping[str, Tensor]) -> dict[str, Vector]:
-    shape = (flat.layout.parameters,)
-    arrays = {name: values.cpu().numpy() for name, values in state.items()}
-    return {name: flat.outward(array) if array.shape == shape else array.copy() for name, array in arrays.items()}
+def in_order(state: Mapping[str, Vector], count: int, order: Callable[[Vector], Vector]) -> dict[str, Vector]:
+    """Return a state whose arrays of ``count`` numbers are in another order."""
+    return {name: order(values) if values.shape == (count,) else values for name, values in state.items()}

@@ -1,47 +1,25 @@
 """The executor "processes": this process and workers of one thread each, which give the bits of the sequential one."""
 
 import itertools
-import threading
+import pickle
 import weakref
-from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Final
 
-import numpy as np
-
-from fedsim.arrays import FloatArray, Vector
-from fedsim.errors import FedsimError, PartError
-from fedsim.foreign import Foreign
-from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import checked_print
-from fedsim.learning.executors.chunks import Chunk, evaluated
-from fedsim.learning.executors.contracts import (
-    SEQUENTIAL,
-    EvaluationJob,
-    TrainingJob,
-    TrainingResult,
-    TrainingSetup,
-    check_cpu,
-    fingerprint_with,
-    most_trainings,
-)
+from fedsim.learning.executors.contracts import TrainingJob, TrainingSetup, check_cpu
 from fedsim.learning.executors.cores import worker_count
 from fedsim.learning.executors.faults import named_faults
-from fedsim.learning.executors.trainer import Trainer, one_thread
+from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.workers import pool, worker
-from fedsim.learning.executors.workers.portable import by_value, from_bytes
 from fedsim.learning.executors.workers.segments import Segment
+from fedsim.learning.executors.workers.spreading import NO_MODEL, SpreadingExecutor, spread, unlike
 
-_SHARES: Final = 3
-"""Part of a process's share of what is left that one message has, so that all end at about the same time."""
-
-_NUMBERS = itertools.count()
-_DATA: dict[int, Segment] = {}
+_NUMBERS: Final = itertools.count()
+_DATA: Final[dict[int, Segment]] = {}
 
 
-class ProcessesExecutor:
+class ProcessesExecutor(SpreadingExecutor):
     """Trains clients in this process and in workers, which are started once and serve all runs of this process.
 
     The bits are those of the sequential executor, whatever the number of processes. The data set and models lie in
@@ -54,8 +32,7 @@ class ProcessesExecutor:
 
     Attributes
     ----------
-    fingerprint : `SEQUENTIAL`, or ``"sequential-bfloat16"`` with that precision
-    max_batch : as many trainings as have results of 1 GiB, at least 32 and at most 256
+    fingerprint, max_batch : those of the sequential executor
     workers : how many processes take part
 
     Raises
@@ -64,168 +41,35 @@ class ProcessesExecutor:
         If another device is asked for, or the model cannot be sent.
     """
 
-    fingerprint: str = SEQUENTIAL
-    max_batch: int = 256
-
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         check_cpu("processes", device)
-        self.fingerprint = fingerprint_with(setup, self.fingerprint)
-        self.workers, self._run = worker_count(), setup
-        self._test_samples, self._made_of = len(setup.data.test_y), setup.scores
-        with one_thread(setup), named_faults(setup):
-            self._trainer = Trainer(setup)
-            self._segment, self._setup = _sent(setup, checked_print(self._trainer))
-        self.max_batch = most_trainings(setup, self._trainer.flat.layout)
-        self._training = threading.Lock()
+        super().__init__(setup)
+        self.workers, own = worker_count(), SequentialExecutor(setup)
+        self.fingerprint, self.max_batch, self._trainer = own.fingerprint, own.max_batch, own.trainer
+        content = worker.packed(setup, own.print, "processes")
+        # Its data are shared by all setups that have them.
+        if id(setup.data) not in _DATA:
+            _DATA[id(setup.data)] = Segment(setup.data)
+            weakref.finalize(setup.data, _DATA.pop, id(setup.data), None)
+        self._held = Segment(pickle.PickleBuffer(content)), _DATA[id(setup.data)]
+        self._sent = worker.Sent(next(_NUMBERS), *(one.shared for one in self._held))
 
-    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
-        """Return what each client learns; this process takes jobs too, from the short end."""
-        if not jobs:
-            return []
-        models = {id(job.base): job.base for job in jobs}
-        places, segment = dict(zip(models, range(len(models)), strict=True)), self._shared(list(models.values()))
-        samples = self._run.local.work_samples([job.rows.size for job in jobs], [job.work for job in jobs])
-        # A job's fixed part is about that of a batch.
-        costs = (samples + self._run.local.batch_size).tolist()
+    def _computed(self, jobs: Sequence[Any], costs: Sequence[float]) -> list[Any]:
+        """Return the results of all jobs; this process takes jobs too, from the short end."""
+        models, places = unlike(jobs)
+        segment = Segment(models if self.workers > 1 else ())
+        bare = [job._replace(base=NO_MODEL) for job in jobs]
 
-        def message(indices: Sequence[int]) -> worker.Trainings:
-            some = [jobs[i] for i in indices]
-            bases = [places[id(job.base)] for job in some]
-            return worker.Trainings(self._setup, [job._replace(base=_EMPTY) for job in some], bases, segment.shared)
+        def there(_: int, share: Sequence[int]) -> Any:
+            asked = self._sent, [bare[i] for i in share], [places[i] for i in share], segment.shared
+            try:
+                return pool.pool(self.workers - 1).submit(worker.compute, *asked).result()
+            except BrokenProcessPool as error:
+                raise pool.lost(error) from None
 
-        def own(index: int) -> TrainingResult:
-            with named_faults(self._run, index):
-                return self._trainer.train(jobs[index])
-
-        with self._training, self._trainer.turn():
-            found: list[TrainingResult] = _spread(costs, self.workers, worker.train, message, own)
-        for result in found:
-            result.difference.flags.writeable = False
-        return found
-
-    def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        return evaluated(jobs, self._test_samples, self._made_of, self._scores)
-
-    def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
-        models = {id(chunk.model): chunk.model for chunk in chunks}
-        places, segment = dict(zip(models, range(len(models)), strict=True)), self._shared(list(models.values()))
-
-        def message(indices: Sequence[int]) -> worker.Scores:
-            some = [chunks[i] for i in indices]
-            shown = [(chunk.start, chunk.stop, chunk.each) for chunk in some]
-            owners = [places[id(chunk.model)] for chunk in some]
-            return worker.Scores(self._setup, [chunk.rows for chunk in some], shown, owners, segment.shared)
-
-        def own(index: int) -> FloatArray:
-            with named_faults(self._run):
-                return self._trainer.score(chunks[index])
+        def here(index: int) -> Any:
+            with named_faults(self._run, index if isinstance(jobs[index], TrainingJob) else None):
+                return self._trainer.compute(jobs[index])
 
         with self._trainer.turn():
-            return _spread([float(one.size) for one in chunks], self.workers, worker.score, message, own)
-
-    def _shared(self, models: Sequence[Vector]) -> Segment:
-        return Segment(models if self.workers > 1 else ())
-
-
-_EMPTY: Final = np.empty(0, dtype=np.float32)
-
-
-class _Waiting:
-    """Jobs of one call that no process has taken, the longest first."""
-
-    def __init__(self, costs: Sequence[float], workers: int) -> None:
-        self._costs, self._shares, self._left = costs, _SHARES * workers, float(sum(costs))
-        self._queue, self._lock = deque(sorted(range(len(costs)), key=lambda i: -costs[i])), threading.Lock()
-
-    def share(self) -> list[int]:
-        """Take jobs for a worker, from the long end."""
-        with self._lock:
-            limit, found = self._left / self._shares, list[int]()
-            while self._queue and (not found or self._costs[self._queue[0]] <= limit):
-                found.append(self._queue.popleft())
-                limit -= self._costs[found[-1]]
-            self._left -= sum(self._costs[one] for one in found)
-            return found
-
-    def one(self) -> int | None:
-        """Take a job for this process, from the short end."""
-        with self._lock:
-            index = self._queue.pop() if self._queue else None
-            self._left -= 0.0 if index is None else self._costs[index]
-            return index
-
-    def clear(self) -> None:
-        with self._lock:
-            self._queue.clear()
-
-
-def _spread(
-    costs: Sequence[float],
-    workers: int,
-    task: Callable[..., Any],
-    message: Callable[[Sequence[int]], Any],
-    own: Callable[[int], Any],
-) -> list[Any]:
-    """Return results of all jobs, of which workers get shares, while this process does one after the other."""
-    waiting, found = _Waiting(costs, workers), dict[int, Any]()
-
-    def feed() -> None:
-        try:
-            while share := waiting.share():
-                answer = pool.pool(workers - 1).submit(task, message(share)).result()
-                found.update(zip(share, _sound(answer, share), strict=True))
-        finally:
-            waiting.clear()  # after a failure nothing more begins
-
-    with ThreadPoolExecutor(workers) as threads:
-        try:
-            feeding = [threads.submit(feed) for _ in range(workers - 1)]
-            while (index := waiting.one()) is not None:
-                found[index] = own(index)
-            for one in feeding:
-                one.result()
-        except BrokenProcessPool as error:
-            raise pool.lost(error) from None
-        except BaseException as error:
-            waiting.clear()
-            if not isinstance(error, Exception):
-                pool.end()
-            raise
-    return [found[i] for i in range(len(costs))]
-
-
-def _sound(answer: Any, share: Sequence[int]) -> Any:
-    """Return a worker's results, or raise its error about one of them."""
-    if not isinstance(answer, bytes):
-        return answer
-    error = from_bytes(answer)
-    if isinstance(error, PartError) and error.at is not None:
-        error.at = share[error.at]
-    raise error
-
-
-def _sent(setup: TrainingSetup, wanted: str) -> tuple[list[Segment], worker.SetupMessage]:
-    """Return a setup for workers and what holds its memory; its data are shared by all setups that have them."""
-    data = setup.data
-    facts = (data.classes, data.pixel_max, data.vocabulary, data.token_fill)
-    settings = (setup.model, setup.local, setup.seed, setup.precision, setup.fast, setup.algorithm, setup.task)
-    try:
-        content = by_value(
-            (settings, facts, wanted),
-            *(type(setup.algorithm), type(setup.task), *map(type, setup.task.metrics)),
-            *(type(setup.model), *(setup.model.codes() if isinstance(setup.model, Foreign) else ())),
-        )
-    except Exception as error:
-        kind = type(setup.model)
-        raise FedsimError(
-            f"learning.model: {kind.__module__}.{kind.__qualname__} cannot be sent to worker processes ({error}); "
-            f"allowed with the executor 'processes': a class at the top of a module, with settings that can be "
-            f"pickled, and such a learning.algorithm and learning.task; or choose the executor 'sequential'"
-        ) from error
-    if id(data) not in _DATA:
-        more = [] if data.vectors is None else [data.vectors]
-        _DATA[id(data)] = Segment([data.train_x, data.train_y, data.test_x, data.test_y, *more])
-        weakref.finalize(data, _DATA.pop, id(data), None)
-    own = Segment([np.frombuffer(content, dtype=np.uint8)])
-    held = [own, _DATA[id(data)]]
-    return held, worker.SetupMessage(next(_NUMBERS), own.shared, held[1].shared)
+            return spread(costs, self.workers - 1, there, here=here, end=pool.end)

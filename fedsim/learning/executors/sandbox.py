@@ -5,15 +5,12 @@ sandbox.
 """
 
 import copy
-import random
 import types
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from fedsim.code_digest import is_builtin
 from fedsim.errors import PartError
@@ -23,21 +20,8 @@ from fedsim.learning.models.flat_module import FlatModule
 _LIBRARIES: Final = ("fedsim", "torch", "torchvision")
 _OF_TORCH: Final = frozenset(nn.Module().__dict__)
 _HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_CONSTANT: Final = (
-    int,
-    float,
-    bool,
-    str,
-    bytes,
-    complex,
-    type(None),
-    type,
-    torch.dtype,
-    torch.device,
-    types.FunctionType,
-)
-_PLAIN: Final = frozenset((int, bool, str, bytes, type(None)))
-_DEEPEST: Final = 12
+_FUNCTIONS: Final = (type, types.FunctionType)
+_CONSTANT: Final = (int, float, bool, str, bytes, complex, type(None), torch.dtype, torch.device, *_FUNCTIONS)
 
 
 class StateError(PartError):
@@ -88,13 +72,12 @@ class Sandbox:
         for _, part, known in self._parts:
             for attribute in sorted(known - _OF_TORCH):
                 value = vars(part)[attribute]
-                if isinstance(value, _CONSTANT):
+                if _is_constant(value):
                     self._constant.append((vars(part), attribute, value))
                 elif _copies([value], self._inner()) is not None:
                     self._shown.append((vars(part), attribute))
                     values.append(value)
         self._before = _copies(values, self._inner()) or []
-        self._content = _content(self._before)
 
     def __enter__(self) -> None:
         """Let a training or a pass begin."""
@@ -125,15 +108,8 @@ class Sandbox:
                     del vars(part)[name]
         for own, name, value in self._constant:
             own[name] = value
-        if not self._is_unchanged():
-            for (own, name), value in zip(self._shown, _copies(self._before, self._inner()) or (), strict=True):
-                own[name] = value
-
-    def _is_unchanged(self) -> bool:
-        """Return whether attributes have the content that they had; what cannot be told has not."""
-        with suppress(Exception):  # whatever a comparison of the user's raises
-            return bool(_content([own.get(name) for own, name in self._shown]) == self._content)
-        return False
+        for (own, name), value in zip(self._shown, _copies(self._before, self._inner()) or (), strict=True):
+            own[name] = value
 
     def _inner(self) -> dict[int, Any]:
         """Return what is not copied: layers and arrays of the module itself."""
@@ -141,44 +117,12 @@ class Sandbox:
         return {id(one): one for one in inner}
 
 
+def _is_constant(value: Any) -> bool:
+    return isinstance(value, _CONSTANT) or (type(value) is tuple and all(map(_is_constant, value)))
+
+
 def _copies(values: list[Any], memo: dict[int, Any]) -> list[Any] | None:
     """Return copies of values, which share what the values share; None if one cannot be copied."""
     with suppress(Exception):  # a lock, an open file
         return copy.deepcopy(values, memo)
     return None
-
-
-def _content(one: Any, depth: int = 0) -> Any:
-    """Return what equal content is equal in; of an object whose class says what equal means, the object."""
-    if type(one) in _PLAIN:
-        return type(one), one
-    if depth > _DEEPEST:
-        return object()
-    if isinstance(one, list | tuple):
-        return type(one), [_content(inner, depth + 1) for inner in one]
-    read = next((read for kind, read in _CONTENTS if isinstance(one, kind)), None)
-    if read is None and hasattr(one, "__dict__") and not isinstance(one, _CONSTANT) and "__eq__" not in _defined(one):
-        read = vars
-    return (type(one), one) if read is None else (type(one), _content(read(one), depth + 1))
-
-
-def _defined(value: object) -> set[str]:
-    """Return the names that the class of a value and its bases define, but for `object`."""
-    return {name for base in type(value).__mro__[:-1] for name in vars(base)}
-
-
-def _bits(array: Any) -> tuple[Any, ...]:
-    numbers = array.detach().cpu().numpy() if isinstance(array, Tensor) else array
-    return str(numbers.dtype), numbers.shape, numbers.tobytes()
-
-
-_CONTENTS: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
-    (Tensor, _bits),
-    (np.ndarray, _bits),
-    (float, lambda one: np.float64(one).tobytes()),
-    (torch.Generator, lambda one: one.get_state()),
-    (np.random.Generator, lambda one: one.bit_generator.state),
-    (np.random.RandomState, lambda one: one.get_state()),
-    (random.Random, lambda one: one.getstate()),
-    (dict, lambda one: list(one.items())),
-)

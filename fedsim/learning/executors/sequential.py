@@ -11,7 +11,7 @@ import torch
 from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import sound_trainer
+from fedsim.learning.executors.alone import checked_print
 from fedsim.learning.executors.chunks import Chunk, evaluated
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
@@ -87,11 +87,11 @@ class SequentialExecutor:
             self.fingerprint += f":torch{torch.__version__}:{torch.cuda.get_device_name(where)}"
         self._setup, self._device = setup, str(where)
         with one_thread(setup), named_faults(setup):
-            self.trainer = sound_trainer(setup, self._device)
+            self.trainer = Trainer(setup, self._device)
+            self.print = checked_print(self.trainer)
         with named_faults(setup):
             self.threads, self._scoring_threads = training_threads(self.trainer), _threads(self.trainer)
         self._trainers = [self.trainer]
-        self.trainer.seeds = self.threads == 1
         self.max_batch = min(self.max_batch, most_trainings(setup, self.flat.layout))
 
     @property
@@ -101,15 +101,16 @@ class SequentialExecutor:
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
         """Return what each client learns; on one thread torch's own layers are trained when a result is read."""
+        shared = min(self.threads, len(jobs)) > 1
 
         def train(trainer: Trainer, place: int) -> TrainingResult:
             with named_faults(self._setup, place):
-                return trainer.train(jobs[place])
+                return trainer.train(jobs[place], seeds=not shared)
 
         if self.trainer.sandbox is not None:  # in one turn, since to put all generators back takes longer than to seed
             with self.trainer.turn():
                 return [train(self.trainer, place) for place in range(len(jobs))]
-        if min(self.threads, len(jobs)) > 1:
+        if shared:
             seed = int(copy.deepcopy(jobs[0].rng).integers(2**63))  # of what threads draw in turn with ``fast``
             with one_thread(self._setup), torch_generator(seed):
                 return self._shared(train, range(len(jobs)), self.threads)
@@ -117,7 +118,7 @@ class SequentialExecutor:
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
         with named_faults(self._setup):
-            return evaluated(jobs, len(self._setup.data.test_y), self._setup.scores, self._scores)
+            return evaluated(jobs, self._setup, self._scores)
 
     def _alone(self, train: Callable[[Trainer, int], TrainingResult], place: int) -> TrainingResult:
         with self.trainer.turn():
@@ -134,7 +135,6 @@ class SequentialExecutor:
             return [work(self.trainer, item) for item in items]
         while len(self._trainers) < threads:
             self._trainers.append(Trainer(self._setup, self._device))
-            self._trainers[-1].seeds = self.trainer.seeds
         free: SimpleQueue[Trainer] = SimpleQueue()
         for trainer in self._trainers[:threads]:
             free.put(trainer)

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.arrays import FloatArray, Vector
+from fedsim.learning.executors.batches import Batches, Drawing
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.objective import Objective, Seen
-from fedsim.learning.executors.optimizers import optimizer_of
+from fedsim.learning.executors.optimizers import Optimizer, in_order
 from fedsim.learning.executors.own_loss import OwnLoss
 from fedsim.learning.executors.sandbox import Sandbox, has_own_code
 from fedsim.learning.models.flat_module import build_flat
@@ -39,7 +40,7 @@ class Trainer:
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         data, self.setup, self.device = setup.data, setup, torch.device(device)
-        self._data, self._local, self._pull = data, setup.local, setup.pull
+        self._data, self._keeps = data, setup.local.keep_optimizer_state
         self._inputs = Inputs(data, self.device)
         last = self.device.type == "cpu"
         self.flat = build_flat(
@@ -50,51 +51,52 @@ class Trainer:
         self.sandbox = Sandbox(self.flat, own_name(setup.model) or type(setup.model).__name__) if own else None
         self._own_loss = OwnLoss(setup, self.flat) if setup.algorithm.has_loss else None
         self._objective, self._task = Objective(setup), TASK.checked(setup.task)
-        self.loss, self._optimizer = self._objective.training, optimizer_of(setup.local, self.flat)
+        self._optimizer = Optimizer(self.flat.parameters.data[None], setup)
+        self._gradient = self.flat.gradient[None]
+        self.drawing = Drawing(setup.local, self.flat.layout.smallest_batch)
         self.set_rate = self._optimizer.set_rate
-        weights = self.flat.parameters.data
-        self._start = torch.empty_like(weights) if self._pull else weights
-        self._offset = torch.empty_like(weights) if setup.algorithm.corrects else None
         self._loaded: Vector | None = None
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
-        self.seeds = True
-        """Whether generators begin anew with each call; on several threads they are left alone."""
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
-    def train(self, job: TrainingJob) -> TrainingResult:
-        seed = int(job.rng.integers(2**63))
+    def compute(self, job: TrainingJob | Chunk) -> TrainingResult | FloatArray:
+        return self.train(job) if isinstance(job, TrainingJob) else self.score(job)
+
+    def train(self, job: TrainingJob, *, seeds: bool = True) -> TrainingResult:
+        """Return what a client learns; without ``seeds`` generators are left alone, which threads share."""
+        batches = self.drawing.batches(job)
         if self._makes_batches:
             # Draws of their own, so that those of dropout stay what they are.
-            self._draws.manual_seed(seed ^ _OF_BATCHES)
+            self._draws.manual_seed(batches.seed ^ _OF_BATCHES)
         self.start(job)
-        losses, seen, first_pass = list[tuple[float, int]](), list[Seen](), self.first_pass(job)
+        losses, seen = list[tuple[float, int]](), list[Seen]()
         if self._own_loss is not None:
             self._own_loss.start(job)
         rates = () if job.rates is None else job.rates.tolist()
-        with self._alone(seed):
-            for images, labels in self._batches(job):
+        with self._alone(batches.seed if seeds else None):
+            for images, labels in self._shown(batches):
                 if rates:
                     self.set_rate(rates[len(losses)])
                 loss, kept = self.step(images, labels)
                 losses.append((loss.item(), len(labels)))
-                if len(seen) < first_pass:
+                if len(seen) < batches.first_pass:
                     seen.append(kept)
         return self.result(job, losses, seen)
 
     def score(self, chunk: Chunk) -> FloatArray:
         """Return the sums of a chunk's model, shape (m,), or of each of its samples, shape (n, m)."""
-        if self.sandbox is not None or self._loaded is not chunk.model:
-            self.flat.load(chunk.model)
+        if self.sandbox is not None or self._loaded is not chunk.base:
+            self.flat.load(chunk.base)
             self.flat.module.eval()
-            self._loaded = chunk.model
+            self._loaded = chunk.base
         if self.sandbox is None:
             return self._sums(chunk)
         with self._alone(chunk.start):
             return self._sums(chunk)
 
-    def _alone(self, seed: int) -> AbstractContextManager[None]:
+    def _alone(self, seed: int | None) -> AbstractContextManager[None]:
         """Let what is computed inside depend on the module's numbers and the seed alone."""
-        if self.seeds:
+        if seed is not None:
             seed_generators(seed, every=self.sandbox is not None)
         return self.sandbox or contextlib.nullcontext()
 
@@ -132,33 +134,17 @@ class Trainer:
         self.flat.load(job.base)
         self.flat.module.train()
         self._loaded = None
-        self._optimizer.start(job.state)
-        if self._pull:
-            self._start.copy_(self.flat.parameters.data)
-        if self._offset is None and job.offset is not None:
-            self._offset = torch.empty_like(self.flat.parameters.data)
-        if self._offset is not None:
-            self._offset.zero_()
-        if self._offset is not None and job.offset is not None:
-            self._offset.copy_(torch.from_numpy(self.flat.inward(job.offset)))
+        state = in_order(job.state, self.flat.layout.parameters, self.flat.inward)
+        self._optimizer.start([0], [state], [None if job.offset is None else self.flat.inward(job.offset)])
 
     def step(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Seen]:
         """Do a step on a batch; return its mean loss, and what the losses of its samples are made of."""
-        gradient, weights, local = self.flat.gradient, self.flat.parameters.data, self._local
-        gradient.zero_()
+        self._gradient.zero_()
         scores = self.forward(images)
-        loss, kept = self.loss(scores, labels)
+        loss, kept = self._objective.mean(scores, labels)
         own = self._own_loss
         torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
-        if self._pull:
-            gradient.add_(weights - self._start, alpha=self._pull)
-        if self._offset is not None:
-            gradient.add_(self._offset)
-        if local.clip_norm is not None:
-            gradient.mul_((local.clip_norm / gradient.norm()).clamp_max(1.0))
-        if local.weight_decay:
-            gradient.add_(weights, alpha=local.weight_decay)
-        self._optimizer.step()
+        self._optimizer.step(self._gradient)
         return loss, kept
 
     def result(self, job: TrainingJob, losses: Sequence[tuple[float, int]], seen: Sequence[Seen]) -> TrainingResult:
@@ -167,25 +153,13 @@ class Trainer:
         for loss, count in losses:
             total += loss * count
             passed += count
-        loss_rms = float(self.loss.losses(seen).double().square().mean().sqrt())
+        loss_rms = float(self._objective.of_samples(seen).double().square().mean().sqrt())
         difference = self.flat.numbers()
         difference -= job.base
         difference.flags.writeable = False
-        state = self._optimizer.state() if self._local.keep_optimizer_state else {}
+        state = self._optimizer.state() if self._keeps else {}
+        state = in_order(state, self.flat.layout.parameters, self.flat.outward)
         return TrainingResult(difference, total / passed, loss_rms, state)
-
-    def first_pass(self, job: TrainingJob) -> int:
-        """Return how many batches the first pass over the samples has."""
-        return int(self._local.batches_per_epoch(job.rows.size, self.flat.layout.smallest_batch))
-
-    def orders(self, job: TrainingJob) -> Iterator[IntArray]:
-        """Yield the rows of each epoch, in the order of their batches."""
-        count, each = job.rows.size, self.first_pass(job)
-        left = int(self._local.batches(count, job.work, self.flat.layout.smallest_batch))
-        while left:
-            now = min(each, left)
-            yield job.rows[job.rng.permutation(count)[: now * self._local.batch_size]]
-            left -= now
 
     def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
         """Return float32 scores; convolutions, dense layers and their gradients compute in bfloat16."""
@@ -193,13 +167,16 @@ class Trainer:
             scores: Tensor = self.flat.module(images)
         return scores.float()
 
-    def _batches(self, job: TrainingJob) -> Iterator[tuple[Tensor, Tensor]]:
+    def _shown(self, planned: Batches) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs and targets of each batch; an epoch's inputs are gathered and computed at once."""
-        for rows in self.orders(job):
+        sizes, used = planned.sizes.tolist(), 0
+        for start in range(0, len(sizes), planned.first_pass):
+            own = sizes[start : start + planned.first_pass]
+            rows = planned.rows[used : used + sum(own)]
+            used += rows.size
             inputs = self._inputs.of(torch.from_numpy(self._data.train_x[rows]).to(self.device))
             labels = torch.from_numpy(self._data.train_y[rows]).to(self.device)
-            size = self._local.batch_size
-            batches = zip(torch.split(inputs, size), torch.split(labels, size), strict=True)
+            batches = zip(torch.split(inputs, own), torch.split(labels, own), strict=True)
             yield from (self._made(*batch) for batch in batches) if self._makes_batches else batches
 
     def _made(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -24,7 +24,7 @@ from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.algorithms.contracts import ALGORITHM, Gathered, LocalTask
 from fedsim.learning.compression.compressors import Compressor
 from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingSetup
-from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.asked import digest_of
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.schedules import Schedule
@@ -63,7 +63,6 @@ def is_own(part: object) -> bool:
 
 
 def name_of(part: object) -> str:
-    """Return ``"module:Name"`` of a part of the user's own."""
     part = unchecked(part)
     return part.place if isinstance(part, Foreign) else f"{type(part).__module__}:{type(part).__qualname__}"
 
@@ -217,7 +216,6 @@ def _probe(part: object) -> Iterator[object]:
 
 
 def _bytes(values: Mapping[str, Any] | Sequence[Any]) -> Iterator[bytes]:
-    """Yield the bits of numbers, arrays, and tables of them."""
     for name, value in _named(values) if isinstance(values, Mapping) else enumerate(values):
         yield str(name).encode()
         if isinstance(value, np.ndarray):

@@ -18,11 +18,21 @@ from fedsim.arrays import IntArray, Vector
 from fedsim.learning.aggregation.combining import Incoming, difference_from
 from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingResult
-from fedsim.learning.lineage.asked import OWN, STEPS, Model, Node, Result, State, Update
-from fedsim.learning.lineage.faults import of_model, of_training, of_trainings
+from fedsim.learning.lineage.asked import (
+    OWN,
+    STEPS,
+    Messages,
+    Model,
+    Node,
+    Result,
+    State,
+    Update,
+    of_model,
+    of_training,
+    of_trainings,
+)
 from fedsim.learning.lineage.known import Known
 from fedsim.learning.lineage.local_work import LocalWork
-from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.verification import PRINT, print_of
 from fedsim.learning.store.contracts import Record
 from fedsim.learning.torch_modes import own_modes
@@ -82,7 +92,6 @@ class Computation:
         self.afterwards()
 
     def train_again(self, update: Update) -> Record:
-        """Return the report of a training that has run before, computed once more."""
         with own_modes(), of_trainings([update]):
             (result,) = self.executor.train(self._jobs([update]))
         with of_training(update):
@@ -244,7 +253,6 @@ class _Walk:
         return [update for _, update in ready]
 
     def done(self, update: Update) -> None:
-        """Use an update that has its result."""
         self._tell_users(update)
         if update.result is not None and not self._takers[update] and update not in self._wanted:
             update.result = None
@@ -317,7 +325,6 @@ def _nothing(_: Node) -> None:
 
 
 def _optimizer_state(update: Update) -> OptimizerState:
-    """Return the state that a client's optimiser goes on from; empty for a fresh one."""
     if update.before is None:
         return {}
     return {name: values for name, values in update.memory.items() if not name.startswith((STEPS, OWN))}

@@ -9,19 +9,53 @@ With a rule other than "all" a model that this run has put there is removed once
 does not want it.
 """
 
+import re
 import time
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 import numpy as np
 
+from fedsim.errors import FedsimError
 from fedsim.learning.lineage.asked import Model, Node, State, Update
-from fedsim.learning.lineage.keeping import Keeping
 from fedsim.learning.server_optimizers.contracts import ServerState
-from fedsim.learning.store.contracts import Arrays, Record, Store
-from fedsim.learning.store.memory import NoStore
+from fedsim.learning.store.contracts import Arrays, NoStore, Record, Store
+
+_EVERY: Final = re.compile(r"every +([1-9][0-9]*)")
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Which models of a run stay in the store once a newer one is there; the newest stays always."""
+
+    every: int | None = 1
+
+    def __post_init__(self) -> None:
+        if self.every is not None and self.every < 1:
+            raise FedsimError(f"keep-models: every {self.every!r} is not allowed; the number must be at least 1")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the rule that a text names: ``all``, ``last`` or ``every N``."""
+        if text == "all":
+            return cls(1)
+        if text == "last":
+            return cls(None)
+        if (found := _EVERY.fullmatch(text)) is None:
+            raise FedsimError(
+                f"keep-models: {text!r} is not allowed; it must be all, last or every N, such as 'every 10'"
+            )
+        return cls(int(found[1]))
+
+    def __str__(self) -> str:
+        return {None: "last", 1: "all"}.get(self.every, f"every {self.every}")
+
+    def stays(self, version: int) -> bool:
+        return self.every is not None and version % self.every == 0
+
 
 _SHARE_OF_TIME: Final = 0.02
 _LONGEST_S: Final = 2.0
@@ -36,8 +70,6 @@ _SERVER: Final = "server."
 
 
 class Known:
-    """The results of one run."""
-
     def __init__(self, store: Store, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
         # Records stay where they wait then, and no model is ever asked for.
@@ -50,7 +82,6 @@ class Known:
         """Computed models to which a reference is left, such as that of a stale update."""
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
-        """Return the records under some of these digests, also those that wait to be put."""
         waiting = {digest: self._records[digest] for digest in digests if digest in self._records}
         if len(waiting) < len(digests):
             return self._store.records([digest for digest in digests if digest not in waiting]) | waiting
@@ -62,7 +93,6 @@ class Known:
             self.flush()
 
     def flush(self) -> None:
-        """Put the records into the store that wait."""
         if self._records and not self.alone:
             with self._records_due:
                 self._store.put_records(self._records)
@@ -77,7 +107,7 @@ class Known:
             return node.before is None or self.find_state(node.before)
         if node.known:
             return True
-        arrays = self._store.arrays(node.digest)
+        arrays = self.arrays(node.digest)
         if arrays is None:
             return False
         state: ServerState | None = None
@@ -87,13 +117,11 @@ class Known:
         return True
 
     def find_state(self, state: State) -> bool:
-        """Give a state its stored value; return whether it has one."""
-        if state.value is None and (arrays := self._store.arrays(state.digest)) is not None:
+        if state.value is None and (arrays := self.arrays(state.digest)) is not None:
             state.take(arrays)
         return state.value is not None
 
     def put_if_due(self, model: Model) -> None:
-        """Put a computed model into the store, if the store is due for one or the rule names it."""
         every = self._keeping.every
         if self.alone:
             return
@@ -118,12 +146,11 @@ class Known:
                 self._store.remove_arrays(self._unwanted.popleft())
 
     def note_state(self, client: int, state: State) -> None:
-        """Note a state that goes into the store with the next model."""
         if not self.alone:
             self._states[client] = state
 
     def arrays(self, digest: str) -> Arrays | None:
-        return self._store.arrays(digest)
+        return None if self.alone else self._store.arrays(digest)
 
     def put_arrays(self, digest: str, arrays: Arrays) -> None:
         self._store.put_arrays(digest, arrays)

@@ -8,9 +8,9 @@ import numpy as np
 from fedsim.arrays import BoolArray, FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation.combining import Incoming, WeightedSum
-from fedsim.learning.algorithms.catalogue import LOCAL_ALGORITHMS
 from fedsim.learning.algorithms.contracts import (
     ALGORITHM,
+    LOCAL_ALGORITHMS,
     Gathered,
     LocalAlgorithm,
     LocalSteps,
@@ -18,14 +18,11 @@ from fedsim.learning.algorithms.contracts import (
     Memory,
     Start,
 )
-from fedsim.learning.algorithms.fedprox import FedProx
-from fedsim.learning.algorithms.plain import Plain
+from fedsim.learning.algorithms.plain import FedProx, Plain
 from fedsim.learning.executors.contracts import OptimizerState
-from fedsim.learning.lineage.asked import OWN, State, Update
-from fedsim.learning.lineage.faults import of_training
+from fedsim.learning.lineage.asked import OWN, State, Update, of_training
 from fedsim.learning.local_training import LocalTraining
-from fedsim.learning.models.channels import NarrowModel, Widths, held
-from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.models.layout import ModelLayout, NarrowModel, Widths, held
 from fedsim.learning.schedules import SCHEDULE, ConstantRate
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer, ServerState
 from fedsim.units import BITS_PER_FLOAT32
@@ -111,7 +108,6 @@ class LocalWork:
         return difference, {OWN + name: values for name, values in memory.items()}
 
     def own_model(self, model: Vector, state: State) -> Vector:
-        """Return the model that a client uses, shape (d,)."""
         return self.algorithm.own_model(self._layout, model, _own(state.value or {}))
 
     def sum_of(
@@ -148,7 +144,6 @@ class LocalWork:
         )
 
     def rates(self, training: Update) -> FloatArray | None:
-        """Return the learning rate of each batch of a training, shape (t,); None for that of the settings."""
         if self._schedule is None:
             return None
         with of_training(training):
@@ -244,5 +239,4 @@ class GatheringSum(WeightedSum):
 
 
 def _own(state: OptimizerState | ServerState) -> Memory:
-    """Return the algorithm's part of a state, by its own names."""
     return {name.removeprefix(OWN): values for name, values in state.items() if name.startswith(OWN)}

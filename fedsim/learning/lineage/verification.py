@@ -16,8 +16,7 @@ from fedsim.arrays import Vector
 from fedsim.errors import DistrustError
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import SEQUENTIAL
-from fedsim.learning.lineage.asked import Model, Update
-from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.asked import Model, Update, digest_of
 from fedsim.learning.lineage.known import Known
 from fedsim.learning.store.contracts import Record, Store
 
@@ -69,15 +68,13 @@ class Verification:
 
     def of_trainings(self, updates: Sequence[Update]) -> None:
         """Compare some of the trainings whose updates have come into use, if the store has them."""
-        count = len(updates)
-        if self._known.alone or not count:
-            return
-        places = {0} if self._first_training else set()
-        owed = min(self._owed, 1)
-        self._owed -= owed
-        places |= {self._dice.randrange(count) for _ in range(self._drawn(count) + owed)}
-        for place in sorted(places):
-            update = updates[place]
+        chosen = [update for update in updates if self._dice.random() < SHARE]
+        if self._first_training:
+            chosen = [*updates[:1], *chosen]
+        if self._owed and updates:
+            self._owed -= 1
+            chosen.append(self._dice.choice(updates))
+        for update in dict.fromkeys(chosen):
             if update.report is None and update.result is None:
                 self._of_training(update)
 
@@ -88,15 +85,8 @@ class Verification:
             self._when_possible(lambda: self._compare_evaluation(model, found, again()))
 
     def run_pending(self) -> None:
-        """Compare what has waited for torch, once something has imported it."""
         while self._pending and "torch" in sys.modules:
             self._pending.pop()()
-
-    def _drawn(self, count: int) -> int:
-        """Return how many of a number of results are looked at, each with a chance of `SHARE`."""
-        if count > 1 / SHARE:
-            return round(count * SHARE)
-        return sum(self._dice.random() < SHARE for _ in range(count))
 
     def _of_training(self, update: Update) -> None:
         digest = update.work_digest

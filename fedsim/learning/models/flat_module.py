@@ -16,8 +16,7 @@ from fedsim.learning.models.generators import own_generators, torch_generator
 from fedsim.learning.models.inputs import blank
 from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.models.own.trial import check_scores
-from fedsim.learning.models.settings import ModelPart, own_name
-from fedsim.learning.models.trains import Trains, chosen
+from fedsim.learning.models.settings import ModelPart, Trains, chosen, own_name
 
 Number = TypeVar("Number", bound=np.floating[Any])
 

@@ -23,7 +23,6 @@ def own_generators(seed: int) -> Iterator[None]:
 
 @contextmanager
 def torch_generator(seed: int) -> Iterator[None]:
-    """Let torch's generators begin at a seed, and put them back at the end."""
     with kept_generators(every=False):
         seed_generators(seed, every=False)
         yield

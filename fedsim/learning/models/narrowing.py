@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from fedsim.errors import ScenarioError
 from fedsim.learning.data.shapes import Shape
-from fedsim.learning.models.channels import NarrowModel, held
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.models.layout import ModelLayout, NarrowModel, held
 from fedsim.learning.models.settings import CanNarrow, ModelPart
 
 

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from fedsim.errors import ScenarioError
 from fedsim.learning.data.shapes import Shape, TokenShape
-from fedsim.learning.models.fitting import in_words, of_text
 from fedsim.learning.models.images import Dropout
-from fedsim.learning.models.trains import Trains
+from fedsim.learning.models.settings import Trains, in_words, of_text
 
 if TYPE_CHECKING:
     from torch import nn
@@ -40,7 +39,6 @@ class _OfWords(Trains):
     dropout: Dropout = 0.2
 
     def _vectors(self, shape: Shape, kind: str) -> tuple["Vectors", int]:
-        """Return the layer of vectors and their width."""
         text = of_text(shape, kind)
         from fedsim.learning.models.texts import Vectors
 

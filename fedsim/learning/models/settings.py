@@ -1,19 +1,105 @@
 """The models that a scenario can name; torch is imported when one is built."""
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Final, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from fedsim.learning.data.shapes import Shape
-from fedsim.learning.models.fitting import of_images, of_numbers
-from fedsim.learning.models.trains import Trains
-from fedsim.registry import Registry
+from fedsim.errors import ScenarioError
+from fedsim.learning.data.shapes import Shape, TokenShape, TypedShape
+from fedsim.registry import Component, Registry
 from fedsim.units import Bound
 
 if TYPE_CHECKING:
     from torch import nn
+
+Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)]
+
+
+class Trains(Component):
+    """What all models of fedsim have in common.
+
+    Attributes
+    ----------
+    train : names of layers or parameters that are trained, or patterns of them such as ``"features.1*"``
+        All by default. The others keep their first numbers and are not sent.
+    """
+
+    train: Names = ()
+
+
+def chosen(module: "nn.Module", train: Sequence[str]) -> "nn.Module":
+    """Return a module, of whose parameters those with the given names want a gradient; unchanged without any."""
+    known = [name for name, _ in module.named_parameters()]
+    for pattern in train:
+        if not any(_fits(name, (pattern,)) for name in known):
+            raise ScenarioError(
+                f"learning.model.train: {pattern!r} fits no parameter; allowed: names or patterns of {', '.join(known)}"
+            )
+    for name, parameter in module.named_parameters() if train else ():
+        parameter.requires_grad_(_fits(name, train))
+    return module
+
+
+def _fits(name: str, patterns: Sequence[str]) -> bool:
+    """Return whether one of some patterns is about a parameter or a layer that has it."""
+    return any(fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*") for pattern in patterns)
+
+
+TEXT_MODELS = "text-cnn, text-attention, char-lstm"
+
+
+def of_images(shape: Shape, kind: str, least: int) -> tuple[int, int, int]:
+    """Return channels, height and width, or raise `ScenarioError` if samples are no images or too small."""
+    if isinstance(shape, TokenShape | TypedShape) or len(shape) != 3:
+        raise ScenarioError(f"learning.model: {kind} needs images, and these samples are {in_words(shape)}")
+    channels, height, width = shape
+    if min(height, width) < least:
+        raise ScenarioError(
+            f"learning.model: {kind} needs images of at least {least} x {least} pixels, these have {height} x {width}; "
+            f"allowed here: mlp, or larger images (mnist, fashion-mnist, cifar-10)"
+        )
+    return channels, height, width
+
+
+def of_numbers(shape: Shape, kind: str) -> Shape:
+    if isinstance(shape, TokenShape):
+        raise ScenarioError(
+            f"learning.model: {kind} needs numbers, and these samples are {in_words(shape)}; allowed here: "
+            f"{TEXT_MODELS}; for the task 'next-token' char-lstm with places = 'each'"
+        )
+    if isinstance(shape, TypedShape):
+        raise ScenarioError(
+            f"learning.model: {kind} needs numbers of float32, and these samples are {in_words(shape)}; allowed: a "
+            "model of your own, or samples of float32"
+        )
+    return shape
+
+
+def of_text(shape: Shape, kind: str) -> TokenShape | tuple[int, int]:
+    """Return length and vocabulary, or length and width of vectors; `ScenarioError` if samples are neither."""
+    if isinstance(shape, TokenShape):
+        return shape
+    if len(shape) != 2 or isinstance(shape, TypedShape):
+        raise ScenarioError(f"learning.model: {kind} needs text, and these samples are {in_words(shape)}")
+    return shape[0], shape[1]
+
+
+def in_words(shape: Shape) -> str:
+    """Return what samples of a shape are.
+
+    >>> in_words((3, 32, 32)), in_words((60,)), in_words(TokenShape(30, 5000))
+    ('images of 3 x 32 x 32', 'numbers of shape (60,)', 'texts of 30 tokens')
+    """
+    if isinstance(shape, TokenShape):
+        return f"texts of {shape.length} tokens"
+    if isinstance(shape, TypedShape):
+        return f"{shape.dtype} of shape {tuple(shape)}"
+    return f"images of {' x '.join(map(str, shape))}" if len(shape) == 3 else f"numbers of shape {tuple(shape)}"
 
 
 class ModelPart(Protocol):
@@ -66,9 +152,13 @@ class MLP(Trains):
     hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False), Bound(0, 2**16)] = (32, 16)
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        from fedsim.learning.models.architectures import mlp
+        from torch import nn
 
-        return mlp(math.prod(of_numbers(shape, "mlp")), classes, self.hidden)
+        widths = [math.prod(of_numbers(shape, MODELS.kind_of(self))), *self.hidden]
+        layers: list[nn.Module] = [nn.Flatten()]
+        for inputs, outputs in itertools.pairwise(widths):
+            layers += [nn.Linear(inputs, outputs), nn.ReLU(inplace=True)]
+        return nn.Sequential(*layers, nn.Linear(widths[-1], classes))
 
     def narrowed(self, ratio: float) -> ModelPart:
         return MLP(hidden=tuple(math.ceil(width * ratio) for width in self.hidden), train=self.train)
@@ -78,48 +168,10 @@ class LogisticRegression(Trains):
     """Multinomial logistic regression: one dense layer from all numbers of a sample onto the classes."""
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        from fedsim.learning.models.architectures import mlp
+        from torch import nn
 
-        return mlp(math.prod(of_numbers(shape, "logistic-regression")), classes, ())
-
-
-class CNN3(Trains):
-    """The CIFAR-10 network of the PAUSE code: three convolutions, four dense layers, batch normalisation.
-
-    Convolutions 3 x 3 without padding to 32, 64 and 128 channels, each followed by ReLU, 2 x 2 max-pooling and
-    batch normalisation; dense layers to 128, 64 and 32, each with ReLU and then batch normalisation; a dense
-    layer onto the classes. 170,474 parameters on CIFAR-10. The dropout layers that the code declares but never
-    applies are left out.
-
-    Examples
-    --------
-    >>> sum(one.numel() for one in CNN3().build((3, 32, 32), 10).parameters())
-    170474
-    >>> CNN3().build((1, 8, 8), 10)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    fedsim.errors.ScenarioError: learning.model: cnn3 needs images of at least 22 x 22 pixels, ...
-    """
-
-    def build(self, shape: Shape, classes: int) -> "nn.Module":
-        image = of_images(shape, "cnn3", 22)
-        from fedsim.learning.models.architectures import cnn3
-
-        return cnn3(image, classes)
-
-    def narrowed(self, ratio: float) -> ModelPart:
-        return NarrowCNN3(ratio=ratio, train=self.train)
-
-
-class NarrowCNN3(Trains):
-    """`CNN3` with fewer channels."""
-
-    ratio: Annotated[float, Field(gt=0, le=1)]
-
-    def build(self, shape: Shape, classes: int) -> "nn.Module":
-        from fedsim.learning.models.architectures import cnn3
-
-        return cnn3(of_images(shape, "cnn3", 22), classes, self.ratio)
+        numbers = math.prod(of_numbers(shape, MODELS.kind_of(self)))
+        return nn.Sequential(nn.Flatten(), nn.Linear(numbers, classes))
 
 
 MODELS: Final = Registry(
@@ -129,7 +181,7 @@ MODELS: Final = Registry(
     {
         "mlp": "fedsim.learning.models.settings:MLP",
         "logistic-regression": "fedsim.learning.models.settings:LogisticRegression",
-        "cnn3": "fedsim.learning.models.settings:CNN3",
+        "cnn3": "fedsim.learning.models.images:CNN3",
         "cnn5": "fedsim.learning.models.images:CNN5",
         "fedsampling-cnn": "fedsim.learning.models.images:FedSamplingCNN",
         "resnet-18": "fedsim.learning.models.images:ResNet18",

@@ -116,7 +116,6 @@ class NextCharacter(nn.Module):
         return found
 
     def _last(self, states: Tensor, samples: Tensor) -> Tensor:
-        """Return the state after the last token of each text that does not fill it up."""
         if self._padding is None:
             return states[:, -1]
         places = torch.arange(samples.shape[1], device=samples.device)

@@ -70,7 +70,6 @@ class _Adaptive(ServerOptimizer):
         """Return the next v from the last one and the squared update."""
 
     def _lacking(self, steps: int) -> float:
-        """Return what v is divided by after a number of steps."""
         return 1.0
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedsim.arrays import Vector
 from fedsim.identity import identity
-from fedsim.learning.model_and_update import Release
+from fedsim.learning.contracts import Release
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.steps.contracts import Message, Sender, UpdateStep
 from fedsim.streams import Streams

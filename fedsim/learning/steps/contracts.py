@@ -8,8 +8,8 @@ import numpy as np
 
 from fedsim.answers import AnswerError, Contract, Flag, Free, Given, InstanceOf, Number, OptionalOf, in_words
 from fedsim.arrays import FloatArray, Mask, Vector
+from fedsim.learning.contracts import Release
 from fedsim.learning.executors.contracts import OptimizerState
-from fedsim.learning.model_and_update import Release
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.run_setup import RunSetup
 

@@ -14,7 +14,7 @@ from fedsim.answers import Contract, PartOf, Several, unchecked
 from fedsim.arrays import FloatArray, Mask, Vector
 from fedsim.code_digest import is_builtin
 from fedsim.identity import identity
-from fedsim.learning.model_and_update import Release
+from fedsim.learning.contracts import Release
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.steps.contracts import UPDATE_STEP, Message, Sender, StepRun, UpdateStep
 from fedsim.units import BITS_PER_FLOAT32

@@ -9,9 +9,8 @@ from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from fedsim.errors import FedsimError, StoreError, StoreWarning
 from fedsim.inputs.files import expanded
-from fedsim.learning.store.contracts import Store
+from fedsim.learning.store.contracts import NoStore, Store
 from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
-from fedsim.learning.store.memory import NoStore
 from fedsim.user_cache import user_cache
 
 STORE_VARIABLE: Final = "FEDSIM_STORE"
@@ -28,16 +27,19 @@ _opened: Final[dict[Path, DiskStore]] = {}
 
 
 def open_store(store: StoreChoice = None) -> Store:
-    if store is None or store is True:
-        named = os.environ.get(STORE_VARIABLE)
-        if not named:
-            return _default()
-        store = named
-    if store is False or store == NO_STORE:
+    asked = (os.environ.get(STORE_VARIABLE) or None) if store is None or store is True else store
+    if asked is False or asked == NO_STORE:
         return NoStore()
-    if isinstance(store, str | Path):
-        return open_folder(expanded(store, StoreError))
-    return store
+    if isinstance(asked, str | Path):
+        return open_folder(expanded(asked, StoreError))
+    if asked is not None:
+        return asked
+    try:
+        return open_folder(user_cache() / "store")
+    except StoreError as error:
+        said = f"{error}. Results are kept as long as the run lasts; name another folder in {STORE_VARIABLE}"
+        warnings.warn(said, StoreWarning, stacklevel=2)
+        return NoStore()
 
 
 def default_folder() -> Path | None:
@@ -49,17 +51,12 @@ def default_folder() -> Path | None:
 
 
 def open_folder(folder: Path) -> DiskStore:
-    """Return the one store of a folder in this process."""
-    limit_bytes, place = limit_of_environment(), folder.absolute()
+    """Return the one store of a folder in this process, whose models may take FEDSIM_STORE_LIMIT, or 5 GiB."""
+    text, place = os.environ.get(LIMIT_VARIABLE), folder.absolute()
+    limit_bytes = parse_size(text, LIMIT_VARIABLE) if text else DEFAULT_LIMIT_BYTES
     store = _opened.get(place) or _opened.setdefault(place, DiskStore(place))
     store.limit_bytes = limit_bytes
     return store
-
-
-def limit_of_environment() -> int:
-    """Return the most bytes that arrays may take in a store on disk: FEDSIM_STORE_LIMIT, or 5 GiB."""
-    text = os.environ.get(LIMIT_VARIABLE)
-    return parse_size(text, LIMIT_VARIABLE) if text else DEFAULT_LIMIT_BYTES
 
 
 def parse_size(text: str, field: str) -> int:
@@ -74,15 +71,3 @@ def parse_size(text: str, field: str) -> int:
 
 def show_size(size_bytes: int) -> str:
     return ByteSize(size_bytes).human_readable(separator=" ")
-
-
-def _default() -> Store:
-    try:
-        return open_folder(user_cache() / "store")
-    except StoreError as error:
-        warnings.warn(
-            f"{error}. Results are kept as long as the run lasts; name another folder in {STORE_VARIABLE}",
-            StoreWarning,
-            stacklevel=3,
-        )
-        return NoStore()

@@ -9,7 +9,6 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from threading import RLock
@@ -30,11 +29,6 @@ DEFAULT_LIMIT_BYTES: Final = 5 * 2**30
 _LARGE: Final = 2**20
 _WAIT_S: Final = 20.0
 _PAUSE_S: Final = 60.0
-_ASKED_AT_ONCE: Final = 500
-_LEFT: Final = ("index", "objects", "damaged-*", "lock")
-"""What older releases have left, and damaged files."""
-_INTEGERS: Final = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
-_TYPES: Final = _INTEGERS | {"bool", "float16", "float32", "float64", "complex64"}
 _FAULTS: Final = (OSError, sqlite3.Error, SafetensorError, TypeError)
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS record(digest TEXT PRIMARY KEY, names TEXT, numbers BLOB, crc INTEGER) WITHOUT ROWID;
@@ -80,13 +74,9 @@ class DiskStore:
             raise StoreError(f"store: {folder} cannot be used ({error}); {allowed}") from error
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
-        found: dict[str, Record] = {}
-        for start in range(0, len(digests), _ASKED_AT_ONCE):
-            part = digests[start : start + _ASKED_AT_ONCE]
-            text = f"SELECT * FROM record WHERE digest IN ({','.join('?' * len(part))})"
-            rows = self._tried("looked up", partial(_fetched, text, part)) or ()
-            found.update((row[0], record) for row in rows if (record := _record(row)) is not None)
-        return found
+        text, asked = "SELECT * FROM record WHERE digest IN (SELECT value FROM json_each(?))", json.dumps([*digests])
+        rows = self._tried("looked up", lambda sql: sql.execute(text, (asked,)).fetchall()) or ()
+        return {row[0]: record for row in rows if (record := _record(row)) is not None}
 
     def put_records(self, records: Mapping[str, Record]) -> None:
         rows = [_row(*item) for item in records.items()]
@@ -133,14 +123,11 @@ class DiskStore:
     def clear(self) -> None:
         with self._readable() as sql:
             self._removed(sql, "1")
-            sql.execute("DELETE FROM record")
-            sql.commit()
-            sql.execute("VACUUM")
-            for path in (one for name in _LEFT for one in self.folder.glob(name)):
-                rmtree(path) if path.is_dir() else path.unlink()
+            sql.executescript("DELETE FROM record; VACUUM")
+            for path in self.folder.glob("damaged-*"):
+                rmtree(path)
 
     def close(self) -> None:
-        """Close the file; the next use opens it again."""
         with self._lock:
             if self._sql is not None and self._opened_as[0] != os.getpid():
                 _OF_PARENTS.append(self._sql)  # its locks are the parent's
@@ -149,15 +136,11 @@ class DiskStore:
             self._sql = None
 
     def path(self, digest: str) -> Path:
-        """Return the file of a model that is too large for the tables."""
         return self.folder / "large" / digest[:2] / f"{digest}.safetensors"
 
     def _put(self, sql: sqlite3.Connection, digest: str, arrays: Arrays) -> None:
         if sql.execute("UPDATE model SET used_s = ? WHERE digest = ?", (time.time(), digest)).rowcount:
             return
-        for name, values in arrays.items():
-            if values.dtype.name not in _TYPES or name == "__metadata__":
-                raise TypeError(f"array {name!r} of {values.dtype} cannot be kept as safetensors")
         # The library takes the memory of an array as it lies.
         content = save({name: np.asarray(one, one.dtype.newbyteorder("="), order="C") for name, one in arrays.items()})
         if large := len(content) > _LARGE:
@@ -192,7 +175,6 @@ class DiskStore:
         return found
 
     def _removed(self, sql: sqlite3.Connection, which: str, *given: object) -> list[int]:
-        """Remove models, and return their bytes."""
         gone = sql.execute(f"DELETE FROM model WHERE {which} RETURNING digest, bytes", given).fetchall()
         for digest, _ in (one for one in gone if one[1] > _LARGE):
             self.path(digest).unlink(missing_ok=True)
@@ -273,17 +255,12 @@ def _damaged(error: Exception) -> bool:
     return isinstance(error, sqlite3.DatabaseError) and not plain
 
 
-def _fetched(text: str, given: Sequence[str], sql: sqlite3.Connection) -> list[Any]:
-    return sql.execute(text, given).fetchall()
-
-
 def _row(digest: str, record: Record) -> tuple[str, str, bytes, int]:
     names, numbers = json.dumps([*record]), struct.pack(f"<{len(record)}d", *record.values())
     return digest, names, numbers, zlib.crc32(f"{digest} {names}".encode() + numbers)
 
 
 def _record(row: Sequence[Any]) -> Record | None:
-    """Return the record of a row, or None if it is damaged."""
     digest, names, numbers, crc = row
     if not isinstance(numbers, bytes) or zlib.crc32(f"{digest} {names}".encode() + numbers) != crc:
         return None

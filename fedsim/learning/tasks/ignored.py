@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import BeforeValidator, SerializerFunctionWrapHandler, model_serializer
 
+from fedsim.arrays import FloatArray
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metric, Task
 
@@ -76,6 +77,15 @@ class IgnoringMetric(Metric):
         if self.ignore is None and isinstance(task, IgnoringTask):
             return self.model_copy(update={_IGNORE: task.ignore})
         return self
+
+    def width(self, outputs: int) -> int:
+        """One sum, over all samples; where targets are ignored two: over what counts, and how much counts."""
+        return 2 if self.ignore else 1
+
+    def value(self, sums: FloatArray, samples: int) -> float:
+        if len(sums) == 1:
+            return super().value(sums, samples)
+        return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
 
 def counted(targets: Any, ignore: Collection[float]) -> Any:

@@ -27,10 +27,6 @@ class SubsetAccuracy(IgnoringMetric):
 
     ignore: Ignored[NoLabel] | None = None
 
-    def width(self, outputs: int) -> int:
-        """One sum: of the shares of samples. Where labels are ignored two: right sets, and how many count."""
-        return 2 if self.ignore else 1
-
     def sums(self, scores: Any, targets: Any) -> Any:
         from fedsim.learning.models.scoring import in_columns
 
@@ -42,11 +38,6 @@ class SubsetAccuracy(IgnoringMetric):
         sets = known.any(-1)
         whole = (right | ~known).all(-1) & sets
         return in_columns(*(one.float().reshape(len(targets), -1).sum(1) for one in (whole, sets)))
-
-    def value(self, sums: FloatArray, samples: int) -> float:
-        if not self.ignore:
-            return super().value(sums, samples)
-        return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
 
 class _OfSets(IgnoringMetric):

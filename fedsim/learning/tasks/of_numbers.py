@@ -4,7 +4,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.tasks.contracts import Metrics
@@ -15,15 +14,6 @@ class _OfNumbers(IgnoringMetric):
     """Adds up a mean over the numbers of each sample; where some are ignored, over all numbers that count."""
 
     targets: ClassVar[str] = "numbers"
-
-    def width(self, outputs: int) -> int:
-        """One sum: of the means. Where numbers are ignored two: over those that count, and how many these are."""
-        return 2 if self.ignore else 1
-
-    def value(self, sums: FloatArray, samples: int) -> float:
-        if not self.ignore:
-            return super().value(sums, samples)
-        return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
     def _summed(self, values: Any, targets: Any) -> Any:
         from fedsim.learning.models.scoring import in_columns

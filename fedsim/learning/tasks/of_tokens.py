@@ -12,12 +12,7 @@ from fedsim.learning.tasks.ignored import Ignored, IgnoringMetric, IgnoringTask,
 
 
 class _OfTokens(IgnoringMetric):
-    """Counts places of texts, those that are ignored left out.
-
-    Attributes
-    ----------
-    ignore : targets that count for nothing; those of the task by default
-    """
+    """Counts places of texts, those that are ignored left out."""
 
     targets: ClassVar[str] = "tokens"
 
@@ -40,9 +35,6 @@ class TokenAccuracy(_OfTokens):
         known = counted(targets, self.ignore or ()).float()
         return in_columns(((scores.argmax(-1) == targets) * known).sum(1), known.sum(1))
 
-    def value(self, sums: FloatArray, samples: int) -> float:
-        return float(sums[0] / sums[1]) if sums[1] else float("nan")
-
 
 class Perplexity(_OfTokens):
     """Exponential of the mean cross-entropy of all places."""
@@ -58,7 +50,7 @@ class Perplexity(_OfTokens):
 
     def value(self, sums: FloatArray, samples: int) -> float:
         with np.errstate(over="ignore"):
-            return float(np.exp(sums[0] / sums[1])) if sums[1] else float("nan")
+            return float(np.exp(super().value(sums, samples)))
 
 
 class NextToken(IgnoringTask):

@@ -1,6 +1,6 @@
 """The network of a graph: clients, cells, edge servers and a cloud, with routes, fair sharing and failures.
 
-Transfers on a link share it max-min fairly (`fedsim.network.topology.max_min`), on the clock
+Transfers on a link share it max-min fairly (`fedsim.network.topology.block_shares`), on the clock
 (`fedsim.network.medium.fluid`). The access (`fedsim.network.graph.access`) sets the capacity of a client's own link,
 and the association (`fedsim.network.medium.association`) its base station.
 """

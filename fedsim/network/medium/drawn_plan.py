@@ -9,7 +9,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.medium.drawn_jobs import Jobs, Rows
 from fedsim.network.medium.queued import SAME_INSTANT_ULPS
-from fedsim.network.topology.blocks import passed_blocks, sent_after_s
+from fedsim.network.topology.block_shares import passed_blocks, sent_after_s
 
 _NEAR: Final = 1e-3
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, positions
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.selectivity import BandRates
 from fedsim.network.radio.shares.fair_gain import FairGain
@@ -154,7 +154,7 @@ class Channel:
             return took
         coherence, last_s = self.fading.coherence_s, LAST_BLOCK * self.fading.coherence_s
         longest_s = float(np.maximum.reduce(took))
-        if longest_s < np.inf and np.minimum.reduce(took) > 0 and np.maximum.reduce(start_s) < last_s:
+        if bits > 0 and longest_s < math.inf and np.maximum.reduce(start_s) < last_s:
             most = _few_blocks_to_draw(longest_s / coherence)
             if client.size * most <= _ELEMENTS:
                 return self._integrate(client, start_s, bits, most)
@@ -199,85 +199,82 @@ class Channel:
         return self.fading.gain_quantile(u)
 
     def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, draw: int | None = None) -> FloatArray:
-        coherence = self.fading.coherence_s
-        took, going = np.empty(client.size), np.arange(client.size)
-        first = np.floor(start_s / coherence).astype(np.int64)
-        first_s = np.minimum(np.maximum((first + 1) * coherence - start_s, 0.0), coherence)
-        sent, passed = np.zeros(client.size), 0
+        coherence_s, number = self.fading.coherence_s, client.size
+        first, first_s = self._first_blocks(start_s)
+        took_s, going, sent, passed = np.empty(number), positions(number), np.zeros(number), 0
         while client.size and passed < MOST_BLOCKS:
             if draw is None:
                 expected = (bits - sent) / self.ergodic_rate_bps[client]
-                draw = _few_blocks_to_draw(float(np.mean(expected)) / coherence)
-            most = min(max(1, _ELEMENTS // client.size), MOST_BLOCKS - passed)
-            rate = self.rate_bps(client[:, None], first[:, None] + np.arange(passed, passed + min(draw, most)))
-            total = rate * coherence
+                draw = _few_blocks_to_draw(float(np.mean(expected)) / coherence_s)
+            count = min(draw, max(1, _ELEMENTS // client.size), MOST_BLOCKS - passed)
+            rate = self.rate_bps(client[:, None], first[:, None] + np.arange(passed, passed + count))
+            # The bits sent before each block, and after the last one.
+            total = np.empty((client.size, count + 1))
+            total[:, 0] = sent
+            np.multiply(rate, coherence_s, out=total[:, 1:])
             if passed == 0:
-                np.multiply(rate[:, 0], first_s, out=total[:, 0])
-            else:
-                total[:, 0] += sent
+                np.multiply(rate[:, 0], first_s, out=total[:, 1])
             # A sequential sum: the result does not depend on where one chunk ends and the next begins.
             np.add.accumulate(total, axis=1, out=total)
-            reached = total >= bits
-            done = reached[:, -1]
-            if done.all():
-                took[going] = _ends_s(rate, total, reached, bits, sent, first_s, passed, coherence)
-                return took
-            took[going[done]] = _ends_s(
-                rate[done], total[done], reached[done], bits, sent[done], first_s[done], passed, coherence
-            )
-            passed += total.shape[1]
+            if np.minimum.reduce(total[:, -1]) >= bits:
+                took_s[going] = _ends_s(rate, total, bits, first_s, passed, coherence_s)
+                return took_s
+            done = total[:, -1] >= bits
+            took_s[going[done]] = _ends_s(rate[done], total[done], bits, first_s[done], passed, coherence_s)
+            passed += count
             left, draw = ~done, None
             going, client, first, first_s, sent = going[left], client[left], first[left], first_s[left], total[left, -1]
-        took[going] = first_s + (passed - 1) * coherence + (bits - sent) / self.ergodic_rate_bps[client]
-        return took
+        took_s[going] = first_s + (passed - 1) * coherence_s + (bits - sent) / self.ergodic_rate_bps[client]
+        return took_s
 
     def _carried(self, client: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
         coherence_s = self.fading.coherence_s
-        first = np.floor(start_s / coherence_s).astype(np.int64)
-        first_s = np.minimum(np.maximum((first + 1) * coherence_s - start_s, 0.0), coherence_s)
+        first, first_s = self._first_blocks(start_s)
         most = int(min(np.ceil(elapsed_s.max() / coherence_s) + 1, MOST_BLOCKS))
         carried, length = np.zeros(client.size), max(1, _ELEMENTS // client.size)
         for passed in range(0, most, length):
-            number = np.arange(passed, min(passed + length, most))
-            begins_s = np.where(number == 0, 0.0, first_s[:, None] + (number - 1) * coherence_s)
-            ends_s = np.minimum(first_s[:, None] + number * coherence_s, elapsed_s[:, None])
-            total = self.rate_bps(client[:, None], first[:, None] + number) * np.maximum(ends_s - begins_s, 0.0)
+            number = np.arange(passed - 1, min(passed + length, most))
+            edges_s = np.minimum(np.maximum(first_s[:, None] + number * coherence_s, 0.0), elapsed_s[:, None])
+            total = self.rate_bps(client[:, None], first[:, None] + number[1:])
+            total *= edges_s[:, 1:] - edges_s[:, :-1]
             total[:, 0] += carried
             # A sequential sum, as that of a transfer's duration.
             carried = np.add.accumulate(total, axis=1)[:, -1]
-        rest_s = np.maximum(elapsed_s - (first_s + (most - 1) * coherence_s), 0.0) if most == MOST_BLOCKS else 0.0
-        return np.asarray(carried + self.ergodic_rate_bps[client] * rest_s)
+        if most == MOST_BLOCKS:
+            rest_s = np.maximum(elapsed_s - (first_s + (most - 1) * coherence_s), 0.0)
+            carried = carried + self.ergodic_rate_bps[client] * rest_s
+        return np.asarray(carried)
+
+    def _first_blocks(self, start_s: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the block of each instant, and the seconds that are left of it."""
+        coherence_s = self.fading.coherence_s
+        first = (start_s / coherence_s).astype(np.int64)
+        left_s: FloatArray = (first + 1) * coherence_s - start_s
+        np.maximum(left_s, 0.0, out=left_s)
+        return first, np.minimum(left_s, coherence_s, out=left_s)
 
 
 def _ends_s(
-    rate: FloatArray,
-    total: FloatArray,
-    reached: BoolArray,
-    bits: float,
-    sent: FloatArray,
-    first_s: FloatArray,
-    passed: int,
-    coherence_s: float,
+    rate: FloatArray, total: FloatArray, bits: float, first_s: FloatArray, passed: int, coherence_s: float
 ) -> FloatArray:
     """Return the durations of transfers that end within a chunk of blocks, shape (n,)."""
-    row, last = np.arange(sent.size), reached.argmax(axis=1)
-    before = np.where(last > 0, total[row, last - 1], sent)
+    row, last = positions(len(rate)), (total[:, 1:] >= bits).argmax(axis=1)
     block = passed + last
-    begins_s = np.maximum(0.0, first_s + (block - 1) * coherence_s)
-    ends_s: FloatArray = np.minimum(begins_s + (bits - before) / rate[row, last], first_s + block * coherence_s)
-    return ends_s
+    begins_s = np.maximum(first_s + (block - 1) * coherence_s, 0.0)
+    begins_s += (bits - total[row, last]) / rate[row, last]
+    return np.minimum(begins_s, first_s + block * coherence_s, out=begins_s)
 
 
 def _blocks_to_draw(expected_blocks: ArrayLike) -> FloatArray:
     """Return a few blocks more than expected, so that one draw is usually enough."""
     expected = np.minimum(expected_blocks, MOST_BLOCKS)
-    return np.asarray(expected + 2 * np.sqrt(expected) + 2)
+    return np.asarray(expected + np.sqrt(expected) + 2)
 
 
 def _few_blocks_to_draw(expected_blocks: float) -> int:
     """Return `_blocks_to_draw` of one number, rounded down."""
     expected = min(expected_blocks, float(MOST_BLOCKS))
-    return int(expected + 2 * math.sqrt(expected) + 2)
+    return int(expected + math.sqrt(expected) + 2)
 
 
 def _ratio(bits: float, rate_bps: FloatArray) -> FloatArray:

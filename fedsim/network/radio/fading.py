@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray
-from fedsim.network.radio.rates.capacity import rayleigh_efficiency, spectral_efficiency
+from fedsim.network.radio.capacity import rayleigh_efficiency, spectral_efficiency
 from fedsim.registry import Component, Registry
 from fedsim.units import (
     HERTZ,

@@ -11,9 +11,8 @@ from pydantic import BeforeValidator, Field, PositiveFloat
 
 from fedsim.answers import Contract, Numbers, same_shape
 from fedsim.arrays import FloatArray
+from fedsim.network.radio.capacity import mean_below_ceiling, spectral_efficiency
 from fedsim.network.radio.contracts import Fading
-from fedsim.network.radio.rates.capacity import spectral_efficiency
-from fedsim.network.radio.rates.ceilings import mean_below_ceiling
 from fedsim.registry import Component, Registry, refusal
 from fedsim.units import Decibels, db_to_linear, linear_to_db
 

@@ -1,4 +1,10 @@
-"""Rates of flows over links that fade, block by block: the time of stations, and max-min fair shares of the wires."""
+"""Rates of flows over links that fade, block by block: the time of stations, and max-min fair shares of the wires.
+
+An allocation is max-min fair if no flow can get more without taking from one that has no more than it. There is exactly
+one: all rates rise together, a flow stops rising when a link on its route is full, and so each flow has a bottleneck.
+That is a full link on which no flow has a higher rate (Bertsekas and Gallager, "Data Networks", 2nd edition, section
+6.5.2).
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +13,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.network.topology.blocks import passed_blocks, sent_after_s
-from fedsim.network.topology.max_min import PAD, max_min_rates
+
+
+def passed_blocks(ends_s: FloatArray, passed_s: float) -> tuple[int, float]:
+    """Return the number of whole blocks in some seconds, all but the last at most, and the seconds of the next one."""
+    block = min(int(np.searchsorted(ends_s, passed_s, side="right")), ends_s.size - 1)
+    return block, passed_s - (float(ends_s[block - 1]) if block else 0.0)
+
+
+def sent_after_s(ends_s: FloatArray, sent_bits: FloatArray, rate_bps: FloatArray, bits: FloatArray) -> FloatArray:
+    """Return the seconds until each sender has sent its bits, shape (m,); `inf` if that is after the last block."""
+    after_s = np.full(bits.size, math.inf)
+    ending = np.flatnonzero(sent_bits[-1] >= bits)
+    if ending.size:
+        sent, wanted = sent_bits[:, ending], bits[ending]
+        block = np.argmax(sent >= wanted, axis=0)
+        before = np.where(block > 0, sent[block - 1, np.arange(ending.size)], 0.0)
+        begins_s = np.where(block > 0, ends_s[block - 1], 0.0)
+        rate = rate_bps[block, ending]
+        took_s = np.divide(wanted - before, rate, out=np.zeros(ending.size), where=rate > 0)
+        after_s[ending] = np.minimum(begins_s + took_s, ends_s[block])
+    return after_s
+
+
+PAD = -1
+
+
+def max_min_rates(routes: NDArray[np.intp], weights: FloatArray, capacity: FloatArray) -> FloatArray:
+    """Return the max-min fair rate of each flow, shape (n,).
+
+    The textbook's filling fixes one level of the water after the other. Here each step fixes every link that is a
+    bottleneck already: the level at which a link fills can only rise while others are fixed, so a link whose flows
+    all fill at its own level first fills at exactly that level. A star with a thousand different access links takes
+    a handful of steps.
+    """
+    links = capacity.size
+    rates = np.zeros(len(routes))
+    # One more link, never full, takes the places where a route has ended. The long axis comes last: NumPy reduces
+    # over a short last axis many times more slowly.
+    left = np.append(capacity, np.inf)
+    on = np.ascontiguousarray(np.where(routes == PAD, links, routes).T)
+    share = np.ascontiguousarray(np.where(routes == PAD, 0.0, weights).T)
+    rising = np.arange(len(routes))
+    while rising.size:
+        load = np.bincount(on.ravel(), share.ravel(), minlength=links + 1)
+        level = np.full(links + 1, np.inf)
+        np.divide(left, load, out=level, where=load > 0)
+        fills_at = level[on]
+        stops_at = fills_at.min(axis=0)
+        held_back = np.zeros(links + 1, dtype=bool)
+        held_back[on[fills_at > stops_at]] = True
+        settled = ~held_back[on].all(axis=0)
+        rates[rising[settled]] = stops_at[settled]
+        if settled.all():
+            break
+        taken = share[:, settled] * stops_at[settled]
+        left[:links] -= np.bincount(on[:, settled].ravel(), taken.ravel(), minlength=links + 1)[:links]
+        np.maximum(left, 0.0, out=left)
+        rising, on, share = rising[~settled], on[:, ~settled], share[:, ~settled]
+    return rates
+
 
 Indices = NDArray[np.intp]
 

@@ -8,9 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.network.topology.block_shares import BlocksAhead, FlowsOverBlocks, Indices, air_parts, time_parts
+from fedsim.network.topology.block_shares import (
+    PAD,
+    BlocksAhead,
+    FlowsOverBlocks,
+    Indices,
+    air_parts,
+    max_min_rates,
+    time_parts,
+)
 from fedsim.network.topology.faded_links import FadedLinks, LinkFading
-from fedsim.network.topology.max_min import PAD, max_min_rates
 
 # The same instant reached by different sums may differ in the last digits.
 _TIE_ULPS: Final = 8

@@ -135,9 +135,7 @@ WEIGHTINGS: Final = Registry(
 )
 
 
-def cohort_weights(
-    cohort: Cohort, each: FloatArray, weighting: Weighting, noised: str = ""
-) -> tuple[FloatArray, float | None]:
+def cohort_weights(cohort: Cohort, each: FloatArray, weighting: Weighting) -> tuple[FloatArray, float | None]:
     """Return the aggregation weight of each client of a cohort, and the sum to which they are scaled.
 
     If the selector prescribes no weights, these are the weighting's times draws, scaled to 1; by samples they are
@@ -146,11 +144,6 @@ def cohort_weights(
     are used as they are.
     """
     if cohort.weights is not None:
-        if noised and not weighting.takes_prescribed:
-            raise ScenarioError(
-                f"selector: {noised} is not allowed; it prescribes weights, and the noise of a server (privacy.where = "
-                "'server') is for equal ones; allowed: a selector that prescribes none, or privacy.where = 'client'"
-            )
         if not weighting.takes_prescribed:
             raise ScenarioError(
                 f"rounds.weights: {WEIGHTINGS.kind_of(weighting)!r} is not allowed; the selector prescribes weights; "

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray, filled, positions
 from fedsim.history.outcomes import NO_VALUE, NOT_CUT, UNDECIDED, Fate, Outcome
-from fedsim.learning import Drawn, Model, Update
+from fedsim.learning import Model, Update
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.plan import Plan
 from fedsim.selectors import Cohort
@@ -38,35 +38,25 @@ class CohortRun:
     """A dispatched cohort of n clients, in flight or ended.
 
     ``staleness``, ``used_weight`` and ``served_round`` are those of the aggregation that used an update; `NO_VALUE` or
-    0 before. ``work`` is the share of the local work that each client does, and ``silent`` are clients without samples,
-    which send a message without bits.
+    0 before. ``work`` is the share of the local work that each client does. ``weight`` and ``total`` are those of
+    `fedsim.rounds.aggregation.weightings.cohort_weights`.
     """
 
     plan: Plan
     participations: Participations
+    weight: FloatArray
+    total: float | None
     late: BoolArray
     any_late = False
     given_up_s = math.inf
     asked: IntArray = _NOBODY
     together: Sequence[Update] = ()
-    drawn: Drawn | None = None
-    silent: BoolArray | None = None
     decided = _OPEN
     _apart = False  # whether what was decided are arrays of this cohort
 
-    def __init__(
-        self,
-        order: int,
-        number: int,
-        cohort: Cohort,
-        model: Model,
-        weight: FloatArray,
-        total: float | None,
-        repeat: IntArray,
-    ) -> None:
+    def __init__(self, order: int, number: int, cohort: Cohort, model: Model, repeat: IntArray) -> None:
         size = cohort.client.size
         self.order, self.number, self.cohort, self.model = order, number, cohort, model
-        self.weight, self.total = weight, total
         self.repeat, self.everyone = repeat, positions(size)
         self.updates: dict[int, Update] = {}
         self.work = filled(size, 1.0) if cohort.work is None else np.array(cohort.work, dtype=np.float64)

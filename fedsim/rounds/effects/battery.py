@@ -12,7 +12,7 @@ from fedsim.devices import Batteries, EnergyDemand
 from fedsim.devices.tracking import AvailabilityTracker, OnOffTracker
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
 from fedsim.per_client import Values, at
-from fedsim.rounds.effects.contract import NEVER, Effect, Limit, Members, Shown
+from fedsim.rounds.effects.contract import NEVER, Effect, Limit, Members, Never, Shown
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 
@@ -45,6 +45,15 @@ class Battery(Effect):
         self._trackers.append(tracker := OnOffTracker(self.batteries.holds_until_s, client))
         return tracker
 
+    def never(self, time_s: float) -> Never | None:
+        batteries = self.batteries
+        if not (batteries.charge_j(np.arange(batteries.clients), time_s) < batteries.least_j).all():
+            return None
+        why = (
+            f"all {batteries.clients} batteries are below {np.max(batteries.least_j):.6g} J, the least charge, for good"
+        )
+        return Never("devices.energy", why, "batteries that are charged enough for one participation")
+
     def shows(self) -> Mapping[str, Shown]:
         batteries = self.batteries
         return {
@@ -55,10 +64,7 @@ class Battery(Effect):
         }
 
     def participation_j(self, client: IntArray, phases_s: FloatArray, on_air_s: FloatArray) -> FloatArray:
-        """Return the joules of whole participations; infinite seconds count only where they cost.
-
-        Seconds of the three phases have the shape (3, n), and those on the air, down and up, (2, n).
-        """
+        """Return the joules of whole participations; infinite seconds count only where they cost."""
         prices, workload, (down_s, work_s, up_s) = self.batteries.prices.of(client), self._run.workload, phases_s
         radio_j = prices.receive_j_per_bit * workload.down_bits + prices.transmit_j_per_bit * workload.up_bits
         air_j = _paid_j(prices.receive_w, on_air_s[0]) + _paid_j(prices.transmit_w, on_air_s[1])

@@ -21,12 +21,14 @@ from fedsim.answers import (
 )
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
-from fedsim.learning import Model
+from fedsim.history.recorder import Recorder
+from fedsim.learning import Learner, Model, Update
 from fedsim.per_client import Values
 from fedsim.rounds.effects.steps import PartOfCohort, SomeMembers, Steps
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
-from fedsim.selectors import Answers, Cohort, RoundView
+from fedsim.selectors import Answers, Cohort, RoundView, SelectorPort
+from fedsim.streams import Streams
 
 NEVER: Final = np.inf
 E = TypeVar("E", bound="Effect")
@@ -52,14 +54,56 @@ class Limit(NamedTuple):
     seconds of set-up and transfer, those on the air, and the bits so far."""
 
 
+class Never(NamedTuple):
+    """Why no client can be selected any more."""
+
+    field: str
+    """Path of what says so in the scenario."""
+    why: str
+    """The reason, as a sentence without its full stop."""
+    allowed: str
+    """What lets a run go on."""
+
+
+class Aggregated(NamedTuple):
+    """The n updates that an aggregation has been given, and what it has made of them."""
+
+    members: Sequence[tuple[Plan, IntArray]]
+    """Cohorts, and positions in each; the arrays below follow them."""
+    client: IntArray
+    weight: FloatArray
+    """In the model, shape (n,); 0 or NaN for an update without use."""
+    updates: Sequence[Update]
+
+
+class Tables(Protocol):
+    """The tables of one server: where its rows go, and the edge server that they name, or -1."""
+
+    recorder: Recorder
+    edge: int
+
+    def add_message(self, table: str, number: int, asked: Any, **columns: Any) -> None:
+        """Add rows of messages beside participations to their table."""
+        ...
+
+
 class AskingServer(Protocol):
     """What an effect may ask of a server, whose round has a number, a start and a newest model."""
 
+    asynchronous: bool
     env: Environment
+    streams: Streams
+    selector: SelectorPort
+    learner: Learner
+    effects: "Effects"
     number: int
     start_s: float
     model: Model
-    rows: Any
+
+    @property
+    def rows(self) -> Tables:
+        """Where its rows go."""
+        ...
 
     def message(
         self,
@@ -120,6 +164,15 @@ class Effect:
     may_end: ClassVar[bool] = True
     adds: Mapping[str, str] = {}
 
+    def at_edge(self, member: IntArray) -> "Effect":
+        """Return the effect as one edge server asks it about its rounds: another one if it stores something of them.
+
+        Parameters
+        ----------
+        member : ids of the edge server's clients, ascending
+        """
+        return self
+
     @final
     def says(self, member: str) -> bool:
         """Return whether the effect has a member of its own in place of the default.
@@ -168,6 +221,25 @@ class Effect:
             return np.ones(ids.size, dtype=bool) if free_s is None else free_s <= time_s
 
         return PlainTracker(free, client, "look")
+
+    def never(self, time_s: float) -> Never | None:
+        """Return why no client can ever be selected again, where this effect alone prevents it; None elsewhere.
+
+        Parameters
+        ----------
+        time_s : the present instant, from which on no client is free
+        """
+
+    def participation_j(self, client: IntArray, phases_s: FloatArray, on_air_s: FloatArray) -> FloatArray:
+        """Return the joules of whole participations, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        phases_s : seconds of downlink, work and uplink, shape (3, n)
+        on_air_s : seconds on the air down and up, shape (2, n)
+        """
+        return np.zeros(client.size)
 
     def shows(self) -> Mapping[str, Shown]:
         """Return columns that clients declare, by name: for a selector's view, and for the table ``clients`` at 0 s.
@@ -248,6 +320,45 @@ class Effect:
         """
         return {}
 
+    def sends(self, plan: Plan, members: IntArray, numbers: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+        """Return what members send in place of numbers that they have computed, by name, each of shape (m,).
+
+        Parameters
+        ----------
+        plan : the cohort, or a question
+        members : positions, shape (m,)
+        numbers : beside their updates, or in response to the question
+        """
+        return numbers
+
+    def aggregated(self, aggregated: Aggregated) -> None:
+        """Take note of an aggregation.
+
+        Parameters
+        ----------
+        aggregated : what it has been given, and what it has made of it
+        """
+
+    def recorded(self, tables: Tables, plan: Plan, members: IntArray) -> None:
+        """Add rows to tables of its own about members of a cohort that are recorded.
+
+        Parameters
+        ----------
+        tables : of the server
+        plan : the cohort
+        members : positions, shape (m,)
+        """
+
+    def of_round(self, tables: Tables, number: int) -> Mapping[str, float | None]:
+        """Return columns of the table of rounds at the end of a round.
+
+        Parameters
+        ----------
+        tables : of the server, to which it may add rows of its own
+        number : of the round
+        """
+        return {}
+
     def before_selection(self, server: AskingServer, view: RoundView) -> Generator[Event, Any, Answers | None]:
         """Exchange messages before a cohort is selected; return what the selector is to see of them, None for nothing.
 
@@ -306,6 +417,8 @@ EFFECT: Final = Contract(
         "begin": Free(),
         "free_s": OptionalOf(Numbers(same_shape("client"), infinite=True)),
         "tracker": Free(),
+        "never": OptionalOf(InstanceOf(Never)),
+        "participation_j": Numbers(same_shape("client"), infinite=True),
         "shows": Free(),
         "plan": Free(),
         "due": Free(),
@@ -314,6 +427,11 @@ EFFECT: Final = Contract(
         "passed": Free(),
         "settle": Free(),
         "columns": _Columns(),
+        "at_edge": Free(),
+        "sends": InstanceOf(Mapping),
+        "aggregated": Free(),
+        "recorded": Free(),
+        "of_round": InstanceOf(Mapping),
         "before_selection": Steps(OptionalOf(InstanceOf(Answers))),
         "before_dispatch": Steps(PartOfCohort()),
         "before_aggregation": Steps(SomeMembers()),

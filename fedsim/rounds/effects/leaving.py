@@ -44,7 +44,7 @@ class Offline(Leaving):
         self._availability = availability
 
     def leaves_after_s(self, plan: Plan, task_s: FloatArray) -> FloatArray:
-        leaves_s = self._availability.leaves_after_s(plan.client, plan.looked_s, plan.candidacy_draw, task_s)
+        leaves_s = self._availability.leaves_after_s(plan.client, plan.look.time_s, plan.look.draw, task_s)
         # An availability that evaluates end points alone states no leaving for a task of unknown duration.
         plan.notes[self, "unknown"] = np.isinf(task_s) & np.isinf(leaves_s)
         return leaves_s
@@ -55,7 +55,7 @@ class Offline(Leaving):
             return None
         members = np.atleast_1d(members)
         client, task_s = plan.client[members], plan.whole_s(members)
-        leaves_s = self._availability.leaves_after_s(client, plan.looked_s, plan.candidacy_draw, task_s)
+        leaves_s = self._availability.leaves_after_s(client, plan.look.time_s, plan.look.draw, task_s)
         left: BoolArray = unknown & (leaves_s < task_s)
         return left
 
@@ -73,8 +73,8 @@ class Crashes(Leaving):
         return self._up.tracker(client)
 
     def leaves_after_s(self, plan: Plan, task_s: FloatArray) -> FloatArray:
-        runs, left_s = self._up.state(plan.client, plan.looked_s)
-        return np.where(runs, np.maximum(plan.looked_s + left_s - plan.start_s, 0.0), 0.0)
+        runs, left_s = self._up.state(plan.client, plan.look.time_s)
+        return np.where(runs, np.maximum(plan.look.time_s + left_s - plan.start_s, 0.0), 0.0)
 
 
 class Vanishing(Leaving):

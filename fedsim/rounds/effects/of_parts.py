@@ -8,11 +8,11 @@ import numpy as np
 from fedsim.answers import Contract, PartOf, Several
 from fedsim.devices.contracts import DROPOUT, Dropout
 from fedsim.devices.energy import ENERGY, Energy
-from fedsim.rounds.effects.allocation import Allocation
 from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.connections import Connections
 from fedsim.rounds.effects.contract import EFFECT, Effect, Effects
 from fedsim.rounds.effects.leaving import Hazards, Offline, Vanishing
+from fedsim.rounds.effects.selector.allocation import Allocation
 from fedsim.rounds.effects.widths import Widths
 from fedsim.rounds.effects.without_samples import WithoutSamples
 from fedsim.rounds.run import Run
@@ -45,10 +45,10 @@ class Part(Protocol):
 PART: Final = Contract("any part", Part, {"effects": Several(PartOf(Effect, EFFECT))})
 
 
-def effects_of(parts: Mapping[str, Part], run: Run) -> Effects:
-    """Return the effects of the parts of a scenario, which are given by their paths."""
+def effects_of(parts: Mapping[str, Part], run: Run, of_selector: Sequence[Effect] = ()) -> Effects:
+    """Return the effects of the parts of a scenario, which are given by their paths, and those of its selector."""
     found: dict[str, list[Effect]] = {place: [] for place in ORDER}
-    found["selector"].append(Allocation())
+    found["selector"] += [*of_selector, Allocation()]
     for path, part in parts.items():
         place = next((place for place in ORDER if f"{path}.".startswith(f"{place}.")), OTHERS)
         found[place] += PART.checked(part).effects(run)

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.learning.models.channels import Widths as WidthsOfModel
+from fedsim.learning.models.layout import Widths as WidthsOfModel
 from fedsim.rounds.effects.contract import NEVER, Effect
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run

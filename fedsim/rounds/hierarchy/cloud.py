@@ -154,7 +154,8 @@ class Cloud:
 
     def _server(self, edge: int, hierarchy: Hierarchy, clients: Clients) -> SynchronousServer:
         """Return what runs the rounds of an edge server; a single one has the random streams of a flat server."""
-        context, member = replace(self.context, selector=hierarchy.selectors[edge]), None
+        context = replace(self.context.at_edge(hierarchy.members[edge]), selector=hierarchy.selectors[edge])
+        member = None
         if len(hierarchy.members) > 1:
             member = hierarchy.members[edge]
             context = replace(
@@ -163,7 +164,7 @@ class Cloud:
                 availability=context.availability.part(member),
                 selector=context.selector.at_edge(member, context.learner.samples),
             )
-        rows = Rows(self._rows.recorder, context, edge, self._rows, member)
+        rows = Rows(self._rows.recorder, context, edge, self._rows)
         return server_of(context)(self.env, context, clients, rows, member)
 
     def _begin(self, edge: EdgeServer) -> EdgeCycle:
@@ -247,7 +248,8 @@ class Cloud:
     def _record(self, number: int | None, cycle: EdgeCycle, staleness: int | None, weight: float) -> None:
         downlink_s, uplink_s = cycle.transfer_s
         downlink_bits, uplink_bits = cycle.sent_bits
-        self._rows.recorder.add_edge_participation(
+        self._rows.recorder.add_row(
+            "edge_participations",
             round=number,
             edge=cycle.edge,
             edge_rounds=cycle.rounds,

@@ -10,7 +10,6 @@ from simpy import Event
 from fedsim.arrays import IntArray
 from fedsim.history.outcomes import SecureStep
 from fedsim.per_client import Values, at, values_of
-from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.effects.contract import AskingServer, Effect
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.secure.protocols import SECURE_AGGREGATION, SecureAggregation
@@ -49,9 +48,15 @@ class SecureExchange(Effect):
     the protocol's time, or until each client has responded or is lost.
     """
 
+    may_end = False
+    phases: frozenset[int] = frozenset()
+
     def __init__(self, parts: SecureParts) -> None:
-        self._protocol, self._mask_s = parts.protocol, parts.mask_s
+        self._parts, self._protocol, self._mask_s = parts, parts.protocol, parts.mask_s
         self._least = self._shared = 0
+
+    def at_edge(self, member: IntArray) -> Effect:
+        return SecureExchange(self._parts)
 
     def before_dispatch(self, server: AskingServer, cohort: Cohort) -> Generator[Event, Any, Cohort]:
         """Exchange keys and shares; return the clients that have all shares."""
@@ -102,8 +107,8 @@ class SecureExchange(Effect):
         plan = server.message(client, SECURE_DRAWS * (1 + step) + number, bits, compute_s=compute_s)
         plan.why_all = "secure aggregation waits for every answer; choose a wait_s"
 
-        def record(asked: Participations) -> None:
-            rows.add_message(rows.recorder.add_secure_steps, number, asked, step=int(step))
+        def record(asked: Any) -> None:
+            rows.add_message("secure_steps", number, asked, step=int(step))
 
         def in_vain(unanswered: int) -> str:
             return (

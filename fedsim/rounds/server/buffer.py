@@ -1,6 +1,6 @@
 """The updates that have arrived at a server, until an aggregation uses them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Final, TypeVar
 
@@ -14,6 +14,7 @@ from fedsim.learning import Model, Release, Update
 from fedsim.measurements import NUMBERS
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
+from fedsim.rounds.effects.contract import Aggregated
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.refused import Refused
 
@@ -25,8 +26,6 @@ _STALE_USED: Final = int(Fate.STALE_USED)
 _NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
 _ZERO: Final = constant(0.0)
 _UNCOUNTED: Final = 32
-Note = Callable[[Members, "ReadyUpdates", FloatArray, IntArray], None]
-"""Called after an aggregation with what was ready, as members and as arrivals, weights, and positions of those used."""
 
 
 class ReadyUpdates:
@@ -64,8 +63,9 @@ class ReadyUpdates:
 class Buffer:
     """Updates between their arrival and their use, ordered by the dispatch of their cohorts and the place in them."""
 
-    def __init__(self, context: ServerContext, rule: AggregationRule, note: Note | None = None) -> None:
-        self.context, self._rule, self._note, self._needs = context, rule, note, context.selector.needs
+    def __init__(self, context: ServerContext, rule: AggregationRule) -> None:
+        self.context, self._rule, self._needs = context, rule, context.selector.needs
+        self._noting, self._sending = context.effects.having("aggregated"), context.effects.having("sends")
         self._size = context.rules.policy.traits.buffer_size
         self._least = max(1, context.rules.minimum_updates, self._size or 1)
         # Positions in the cohort, in the parts in which they arrived.
@@ -110,7 +110,7 @@ class Buffer:
         self._uncounted.append((run.cohort.client[places], run.repeat[places], version))
         if len(self._uncounted) > _UNCOUNTED:
             self._count_sent()
-        self._any_silent |= run.silent is not None
+        self._any_silent |= run.plan.silent is not None
         if self.context.learner.remembers:
             self._updates(run, _speaking(run, members))
 
@@ -142,8 +142,10 @@ class Buffer:
             self._end_without_model()
             return model
         used = aggregated.weight > _ZERO
-        if self._note is not None:
-            self._note(ready, arrivals, aggregated.weight, np.flatnonzero(used))
+        if self._noting:
+            cohorts = [(run.plan, members) for run, members in ready]
+            for effect in self._noting:
+                effect.aggregated(Aggregated(cohorts, arrivals.client, aggregated.weight, arrivals.updates))
         all_used = all_of(used)
         new = used & ~arrivals.held if self._held else used
         self.picked = arrivals.client if all_of(new) else arrivals.client[new]
@@ -274,10 +276,9 @@ class Buffer:
             part = slice(done, done + members.size)
             done += members.size
             found = {name: column[part] for name, column in values.items()}
-            if run.plan.number_releases:
-                releases = [run.plan.number_releases[i] for i in members.tolist()]
-                told = {name: column for name, column in found.items() if name in NUMBERS}
-                found |= self.context.sent_numbers(run.cohort.client[members], releases, told)
+            for effect in self._sending:
+                numbers = {name: column for name, column in found.items() if name in NUMBERS}
+                found |= effect.sends(run.plan, members, numbers)
             run.measure(members, found)
 
     def _updates(self, run: CohortRun, members: IntArray) -> Sequence[Update]:
@@ -307,7 +308,7 @@ class Buffer:
         level = None if run.plan.level is None else run.plan.level[members]
         asked = run.model, run.cohort.client[members], releases, run.work[members], repeat, level
         ask = self.context.learner.updates
-        return ask(*asked) if run.drawn is None else ask(*asked, run.drawn.part(members))
+        return ask(*asked) if run.plan.drawn is None else ask(*asked, run.plan.drawn.part(members))
 
     def _finite(self, ready: Members, number: int, refused: Refused) -> Members:
         """Return the members whose updates are numbers; the updates of the others are discarded and noted."""
@@ -350,13 +351,13 @@ def _in_order(members: dict[CohortRun, list[IntArray]]) -> Members:
 
 def _speaking(run: CohortRun, members: IntArray) -> IntArray:
     """Return those of some members that have sent more than a message without bits."""
-    return members if run.silent is None else members[~run.silent[members]]
+    return members if run.plan.silent is None else members[~run.plan.silent[members]]
 
 
 def _apart(members: Members) -> tuple[Members, Members]:
     """Return members with updates, and those that have sent a message without bits."""
     parts = [
-        (run, places, np.zeros(places.size, dtype=bool) if run.silent is None else run.silent[places])
+        (run, places, np.zeros(places.size, dtype=bool) if run.plan.silent is None else run.plan.silent[places])
         for run, places in members
     ]
     updates = [(run, places[~silent]) for run, places, silent in parts if not silent.all()]

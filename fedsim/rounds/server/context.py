@@ -1,27 +1,20 @@
 """What a server step may know."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.devices import Availability, Batteries
-from fedsim.learning import Learner, Release
-from fedsim.privacy import PrivacyAccountant, ReleaseFacts, SideInformation
-from fedsim.privacy.side_information import released_numbers
+from fedsim.devices import Availability
+from fedsim.learning import Learner
 from fedsim.rounds.aggregation.weightings import BySamples, Weighting
-from fedsim.rounds.effects.battery import Battery
 from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.effects.faults.settings import ServerRestart
-from fedsim.rounds.effects.privacy_budget import PrivacyBudget
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
 from fedsim.rounds.run import Run
-from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.refused import Refused
 from fedsim.rounds.server.view import Knowledge
 from fedsim.selectors import SelectorPort
@@ -41,60 +34,23 @@ class RoundRules:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protection:
-    """What hides the numbers of clients, and whether its cost in signal is recorded."""
-
-    releases: ReleaseFacts | None = None
-    side_information: SideInformation | None = None
-    secure: SecureParts | None = None
-    noise_to_signal: bool = False
-    numbers_from_outside: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class ServerContext:
-    """What the server process of one run depends on."""
+    """What the server process of one run, or of one edge server, depends on."""
 
     clients: Run
+    effects: Effects
     streams: Streams
     availability: Availability
     learner: Learner
     selector: SelectorPort
     knowledge: Knowledge
     rules: RoundRules
-    protection: Protection = field(default_factory=Protection)
 
     @cached_property
     def expected_duration_s(self) -> FloatArray:
         """Mean seconds of a participation of each client, shape (K,)."""
         return np.asarray(self.clients.expected_s.sum(axis=0))
 
-    @cached_property
-    def accountant(self) -> PrivacyAccountant | None:
-        budget = Effects(self.clients.effects).of(PrivacyBudget)
-        return None if budget is None else budget.accountant
-
-    @cached_property
-    def batteries(self) -> Batteries | None:
-        battery = Effects(self.clients.effects).of(Battery)
-        return None if battery is None else battery.batteries
-
-    def sent_numbers(
-        self, client: IntArray, releases: Sequence[Release], columns: Mapping[str, NDArray[Any]]
-    ) -> dict[str, NDArray[Any]]:
-        """Return what clients send in place of numbers beside updates or in place of losses; by name.
-
-        Without learning there are no numbers, and each stays NaN.
-        """
-        protection = self.protection
-        known = self.learner.architecture is not None or protection.numbers_from_outside
-        if protection.side_information is None or not known:
-            return dict(columns)
-        keys = [(one, release.index) for one, release in zip(client.tolist(), releases, strict=True)]
-        generators = (self.clients.streams.generator("side-information", *key) for key in keys)
-        epsilon = [release.epsilon for release in releases]
-        sent = released_numbers(protection.side_information, columns, epsilon, generators)
-        if not protection.numbers_from_outside:
-            return sent
-        # A number that was not reported is not sent either.
-        return {name: np.where(np.isnan(columns[name]), np.nan, column) for name, column in sent.items()}
+    def at_edge(self, member: IntArray) -> Self:
+        """Return what an edge server with some of the clients depends on, with random streams of the same names."""
+        return replace(self, effects=Effects(effect.at_edge(member) for effect in self.effects))

@@ -144,7 +144,7 @@ class Evaluations:
         if pending is not None:
             found = partial(self._found, pending, number, time_s)
             self._unevaluated.evaluated(model, pending.done, found)
-            self._recorder.add_evaluation_later(partial(self._row, found, number, time_s, model.version))
+            self._recorder.add_row_later("evaluations", partial(self._row, found, number, time_s, model.version))
         return pending
 
     def time_of(self, error: PartError, now_s: float) -> float:
@@ -189,7 +189,8 @@ class Evaluations:
         rows = zip(found.samples.tolist(), _nulls(found.accuracy), _nulls(found.loss), strict=True)
         for client, (samples, accuracy, loss) in enumerate(rows):
             of_client = {name: values[client] for name, values in metrics.items()} if samples else {}
-            self._recorder.add_client_evaluation(
+            self._recorder.add_row(
+                "client_evaluations",
                 round=self._round,
                 client=client,
                 samples=samples,

@@ -11,7 +11,7 @@ from fedsim.clock import LastOfInstant, Waiting, first_of
 from fedsim.per_client import Values
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.participations import Participations
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.server.crowd import Crowd
 from fedsim.rounds.server.rows import Rows
 
@@ -44,8 +44,7 @@ class Messages:
             client,
             self.number,
             draw,
-            looked_s=self.env.now,
-            candidacy_draw=self.crowd.draw(self.number),
+            Look(self.env.now, self.crowd.draw(self.number)),
             bits=bits,
             samples=none if samples is None else samples,
             compute_s=none if compute_s is None else compute_s,

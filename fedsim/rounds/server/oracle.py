@@ -7,8 +7,8 @@ import numpy as np
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.rounds.clients.clients import Clients
-from fedsim.rounds.effects.battery import Battery
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.server.context import ServerContext
 from fedsim.selectors import OracleView, RoundView
 
@@ -16,13 +16,14 @@ from fedsim.selectors import OracleView, RoundView
 def with_future(context: ServerContext, clients: Clients, view: RoundView, availability_draw: int) -> OracleView:
     expected_duration_s = context.expected_duration_s[view.client]
     expected_duration_s.flags.writeable = False
-    future = OracleKnowledge(context, clients, view, availability_draw)
+    paid_by = next(iter(clients.effects.having("participation_j")), None)
+    future = OracleKnowledge(context, clients, view, availability_draw, paid_by)
     return OracleView(
         **vars(view),
         expected_duration_s=expected_duration_s,
         coming_duration_s=future.duration_s,
         coming_uplink_s=future.uplink_s,
-        coming_energy_j=None if context.batteries is None else future.energy_j,
+        coming_energy_j=None if paid_by is None else future.energy_j,
         stays=future.stays,
     )
 
@@ -35,6 +36,7 @@ class OracleKnowledge:
     clients: Clients
     view: RoundView
     availability_draw: int
+    paid_by: Effect | None = None
 
     def duration_s(self) -> FloatArray:
         """Return the duration of each candidate's participation that starts now; means on shared media."""
@@ -45,15 +47,11 @@ class OracleKnowledge:
         return np.asarray(self._phases_s()[2])
 
     def energy_j(self) -> FloatArray:
-        """Return the joules that this participation takes from each candidate's battery.
-
-        Where a link carries nothing, it is `inf` if time on the air costs energy.
-        """
-        battery = self.clients.effects.of(Battery)
-        if battery is None:
-            raise ValueError("an oracle of energy needs batteries; this run has none")
+        """Return the joules of this participation; inf over a link that carries nothing if seconds on the air cost."""
+        if self.paid_by is None:
+            raise ValueError("an oracle of energy needs an effect that pays for it; this run has none")
         phases_s, on_air_s = np.split(self._times_s(), [len(PHASES)])
-        return battery.participation_j(self.view.client, phases_s, on_air_s)
+        return self.paid_by.participation_j(self.view.client, phases_s, on_air_s)
 
     def _phases_s(self) -> FloatArray:
         return self._times_s()[: len(PHASES)]
@@ -91,8 +89,7 @@ class OracleKnowledge:
             client,
             self.view.round,
             draw,
-            looked_s=self.view.time_s,
-            candidacy_draw=self.availability_draw,
+            Look(self.view.time_s, self.availability_draw),
             bits=(workload.down_bits, workload.up_bits),
             samples=samples,
             compute_s=context.clients.compute.duration_s(client, draw, samples),
@@ -103,7 +100,7 @@ class OracleKnowledge:
         """Return the seconds on the air of phases that are planned, shape (2, n); means on a shared medium."""
         run, sizes, everyone = self.clients.run, [float(np.max(size)) for size in plan.bits], plan.everyone
         on_air_s = run.expected_on_air_s((sizes[0], sizes[1]))[:, plan.client]
-        if self.context.batteries is not None:
+        if self.paid_by is not None:
             for phase in (DOWNLINK, UPLINK):
                 if not run.shared[phase]:
                     start_s = plan.begun_s[phase] + plan.queue_s[phase]

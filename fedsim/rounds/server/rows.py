@@ -1,6 +1,5 @@
 """The one writer of what a server's rounds leave behind: tables, the selector's reports and past rounds."""
 
-from collections.abc import Callable
 from operator import add
 from typing import Any, Final
 
@@ -12,10 +11,8 @@ from fedsim.history.outcomes import Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.rounds.clients.cohort import CohortRun, Decided, Members
 from fedsim.rounds.clients.participations import Participations
-from fedsim.rounds.effects.contract import Effects
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.policies.round import PastRounds, Round
-from fedsim.rounds.server.charges import FREE, Charges
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.view import feedback
 
@@ -34,12 +31,11 @@ class Rows:
         context: ServerContext,
         edge: int = -1,
         above: "Rows | None" = None,
-        member: IntArray | None = None,
     ) -> None:
         self.recorder, self.context, self.edge, self._above = recorder, context, edge, above
-        self.charges = Charges(recorder, context, edge, member)
         self.past = PastRounds()
-        self._effects = Effects(context.clients.effects).having("columns")
+        self._effects = context.effects.having("columns")
+        self._recorded, self._of_round = context.effects.having("recorded"), context.effects.having("of_round")
         self._remembered = context.rules.policy.traits.remembered_rounds
         # Participations of the round by outcome; one byte each, they are counted as bytes.
         self._counts = [0] * len(_OUTCOMES)
@@ -55,10 +51,11 @@ class Rows:
     def dispatched(self, run: CohortRun) -> None:
         self._selected += run.cohort.client.size
 
-    def add_message(self, add: Callable[..., None], number: int, asked: Participations, **columns: Any) -> None:
+    def add_message(self, table: str, number: int, asked: Participations, **columns: Any) -> None:
         """Add rows of messages beside participations to their table."""
         own = self._of_effects(asked.plan, asked.plan.everyone)
-        add(
+        self.recorder.add_columns(
+            table,
             round=number,
             edge=self.edge,
             **columns,
@@ -74,8 +71,9 @@ class Rows:
             if rows.size < run.everyone.size:
                 decided, work, part = Decided(*[column[rows] for column in run.each()]), run.work[rows], rows
                 draws = 1 if run.cohort.draws is None else draws[rows]
-            self.recorder.add_participations(
-                {
+            self.recorder.add_columns(
+                "participations",
+                **{
                     "round": run.number,
                     "edge": self.edge,
                     "draws": draws,
@@ -86,12 +84,11 @@ class Rows:
                     "start_version": run.model.version,
                     "served_round": decided.served_round,
                     "staleness": decided.staleness,
-                    **FREE,
                     **self._of_effects(run.plan, rows),
-                }
+                },
             )
-            if run.plan.releases:
-                self.charges.add(run, rows)
+            for effect in self._recorded:
+                effect.recorded(self, run.plan, rows)
             stale = decided.fate == _STALE_USED
             self._stale_used += rows.size * stale if type(stale) is bool else stale.tobytes().count(1)
         return rows
@@ -113,7 +110,7 @@ class Rows:
         version: int,
         ended_by: RoundEnd = RoundEnd.ENOUGH,
     ) -> None:
-        values = {
+        values: dict[str, Any] = {
             "round": number,
             "start_s": start_s,
             "end_s": end_s,
@@ -124,17 +121,16 @@ class Rows:
             "stale_used": self._stale_used,
             "model_version": version,
             "ended_by": ended_by,
-            **self.charges.of_round(number),
         }
+        for effect in self._of_round:
+            values |= effect.of_round(self, number)
         if self._above is None:
-            self.recorder.add_round(values)
+            self.recorder.add_row("rounds", **values)
         else:
-            self.recorder.add_edge_round(edge=self.edge, **values)
+            self.recorder.add_row("edge_rounds", edge=self.edge, **values)
             self._above._selected += self._selected
             self._above._counts = list(map(add, self._above._counts, self._counts))
             self._above._stale_used += self._stale_used
-            self._above.charges.add_energies(self.charges.energies)
-        self.charges.begin()
         self._selected = self._stale_used = 0
         self._counts = [0] * len(_OUTCOMES)
 
@@ -174,5 +170,4 @@ def _spent(members: Participations, part: IntArray | None = None) -> dict[str, P
         "uplink_bits": uplink_bits[here],
         "outcome": plan.outcome[here],
         "cut_in": plan.cut_in[here],
-        "energy_j": 0.0,
     }

@@ -21,10 +21,10 @@ from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.history.recorder import Recorder
 from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
+from fedsim.rounds.effects.contract import Effects, Never
 from fedsim.rounds.effects.faults.settings import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.evaluations import EvaluationPlan, Evaluations
-from fedsim.rounds.server.nobody import refusal_to_start, why_nobody
 
 FINISHED: Final = "the run is finished"
 """Cause of the interrupt that ends a run before its last round: from outside, or since no update comes any more."""
@@ -157,7 +157,7 @@ class Server:
 
     def end_for_nobody(self, process: Process) -> None:
         """End a run whose present round has no cohort, since no client can ever be selected again."""
-        self._note_end(self._number - 1, why_nobody(self.context, self.env.now))
+        self._note_end(self._number - 1, self._why_nobody())
         process.interrupt(FINISHED)
 
     def end(self, process: Process) -> None:
@@ -223,7 +223,7 @@ class Server:
             self.env.process(restart.interrupt(self.env, process, self.context.streams))
         start_s = self._runner.next_start_s(1)
         if self._past(start_s):
-            raise refusal_to_start(self.context, start_s)
+            raise self._refusal_to_start(start_s)
         self._evaluations.at_start(self._runner.model)
         for number in range(1, self.stopping.count + 1):
             self._number = number
@@ -235,7 +235,7 @@ class Server:
                 start_s = self._runner.next_start_s(number + 1)
                 last = self._past(start_s)
                 if start_s == np.inf:
-                    self._note_end(number, why_nobody(self.context, self.env.now))
+                    self._note_end(number, self._why_nobody())
             evaluation = self._evaluations.after_round(self._runner.model, number, last=last)
             if self._on_round is not None:
                 weights = partial(self.context.learner.export, self._runner.model)
@@ -277,7 +277,7 @@ class Server:
                     ) from None
                 start_s = self._runner.next_start_s(number)
         if start_s == np.inf:
-            self._note_end(number - 1, why_nobody(self.context, self.env.now))
+            self._note_end(number - 1, self._why_nobody())
         return False
 
     def _note_end(self, number: int, why: str) -> None:
@@ -289,6 +289,22 @@ class Server:
             f"the run ended after round {number} of {self.stopping.count}, at {self.env.now:.6g} s: {crash}{why}"
         )
 
+    def _why_nobody(self) -> str:
+        """Return why no client will be selected from now on."""
+        reasons = never_of(self.context.clients.effects, self.env.now)
+        return reasons[-1].why if reasons else "no client will ever be available again"
+
+    def _refusal_to_start(self, start_s: float) -> ScenarioError:
+        """Return the error about a run whose first client could be selected too late."""
+        reasons = never_of(self.context.clients.effects, self.env.now) if start_s == np.inf else []
+        if reasons:
+            field, why, allowed = reasons[-1]
+            return ScenarioError(f"{field}: no round can start; {why}; allowed: {allowed}")
+        return ScenarioError(
+            f"devices: no round can start; the first client can be selected after {start_s} s; allowed: availability "
+            "and energy that let one take part before rounds.until_s"
+        )
+
     def _past(self, time_s: float) -> bool:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)
 
@@ -298,3 +314,9 @@ class Server:
             return False
         found = evaluation.result()
         return (target is not None and found.accuracy >= target) or (reached is not None and reached(found))
+
+
+def never_of(effects: Effects, time_s: float) -> list[Never]:
+    """Return why no client can ever be selected again, by the effects that alone prevent it, in their order."""
+    found = (effect.never(time_s) for effect in effects.having("never"))
+    return [never for never in found if never is not None]

@@ -24,19 +24,20 @@ from fedsim.learning import Model
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.participations import Participations
+from fedsim.rounds.plan import Look
 from fedsim.rounds.policies.contracts import POLICIES, waits_for_whole_cohort
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.server.buffer import Buffer
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.crowd import Crowd, Draws
+from fedsim.rounds.server.crowd import Crowd
 from fedsim.rounds.server.loads import Loads
 from fedsim.rounds.server.messages import Messages
 from fedsim.rounds.server.oracle import with_future
-from fedsim.rounds.server.questions import exchanges_of
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.view import all_members, with_answers
 from fedsim.selectors import Cohort, RoundView
 from fedsim.selectors.candidates import ask
+from fedsim.streams import Draws
 
 _BY_DISPATCH: Final = attrgetter("order")
 _NOBODY: Final = Cohort(np.zeros(0, dtype=np.int64))
@@ -53,21 +54,21 @@ class SynchronousServer(Messages):
     ) -> None:
         learner, policy = context.learner, context.rules.policy
         self.env, self.context, self.clients, self.rows = env, context, clients, rows
-        self.selector, self.traits = context.selector, policy.traits
+        self.selector, self.traits, self.learner = context.selector, policy.traits, learner
+        self.streams, self.effects = context.streams, context.effects
         self.model: Model = learner.initial()
         rule = policy.aggregation(learner)
         self.rule = context.rules.late.aggregation(learner) if rule is None else rule
         self.crowd = Crowd(env, context.availability, learner.samples.size, member)
-        self.buffer = Buffer(context, self.rule, rows.charges.aggregated if rows.charges.watches else None)
+        self.buffer = Buffer(context, self.rule)
         self.loads = Loads(context)
         self.clients_end_with_round = context.rules.late.cancels and not self.traits.overlaps_rounds
         # Ties with a crash, with the rounds of other servers and with calls from outside are ties of events.
         alone = self.crowd.whole and context.rules.server_restart is None and not self.may_wait_on
         self._ends_together = alone and waits_for_whole_cohort(policy)
-        exchanges = exchanges_of(context, clients.effects)
-        self._before_selection = exchanges.having("before_selection")
-        self._before_dispatch = exchanges.having("before_dispatch")
-        self._before_aggregation = exchanges.having("before_aggregation")
+        self._before_selection = context.effects.having("before_selection")
+        self._before_dispatch = context.effects.having("before_dispatch")
+        self._before_aggregation = context.effects.having("before_aggregation")
         self._generators, self._selections = context.streams.pool("selection"), Draws()
         self.number = self.candidates = self._sent = 0
         self.round: Round | None = None
@@ -239,10 +240,10 @@ class SynchronousServer(Messages):
     ) -> CohortRun:
         """Send the newest model to a cohort, whose random times have a key of their own."""
         context, client, model = self.context, cohort.client, self.model
-        run = self.loads.begin(self._sent, self.number, cohort, model, self.buffer.repeats(client, model.version), draw)
+        run = self.loads.begin(self._sent, self.number, cohort, model, self.buffer.repeats(client, model.version))
         now_s = self.env.now
-        looked_s = now_s if looked_s is None else looked_s
-        run.plan = plan = self.loads.plan(run, draw, self.crowd.draw(self.number), looked_s, now_s, limit_s)
+        look = Look(now_s if looked_s is None else looked_s, self.crowd.draw(self.number))
+        run.plan = plan = self.loads.plan(run, draw, look, now_s + limit_s)
         plan.waits_for_all, plan.ends_together = self._waits_for_all, self._ends_together
         on_end = None if self.clients_end_with_round else partial(self._client_ended, run)
         try:
@@ -250,6 +251,7 @@ class SynchronousServer(Messages):
         except PartError as error:
             error.name_clients(client)
             raise
+        self.loads.weigh(run)
         self._sent += 1
         self._open[run] = None
         if not self.clients_end_with_round:

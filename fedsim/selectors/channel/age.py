@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors.channel.state import known_snr_hz
+from fedsim.selectors.channel.best_channel import known_snr_hz
 from fedsim.selectors.contracts import Allocation, Cohort, Reports, RoundView
 from fedsim.selectors.joint_bandwidth.bandwidth import least_bandwidth_hz, rate_bps
 from fedsim.selectors.sampling import CohortSelector, grown

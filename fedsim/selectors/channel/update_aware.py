@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors.channel.best_channel import AMIRI
-from fedsim.selectors.channel.state import State, known_snr_hz
+from fedsim.selectors.channel.best_channel import AMIRI, State, known_snr_hz
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.sampling import CohortSelector, grown, lowest
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers

@@ -9,9 +9,8 @@ import numpy as np
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import SelectorError
 from fedsim.selectors.fedsuv.features import Basis, KernelName, Scaler, Scaling, median_distance
-from fedsim.selectors.fedsuv.likelihood import likeliest
 from fedsim.selectors.fedsuv.rectangles import Bounds
-from fedsim.selectors.fedsuv.utility import UtilityProcess
+from fedsim.selectors.fedsuv.utility import UtilityProcess, likeliest
 from fedsim.selectors.fedsuv.validity import DisjointBandit, LinearBandit
 
 Undelivered = Literal["zero", "mean", "nothing"]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray, filled
+from fedsim.selectors.contracts import RoundView
 from fedsim.selectors.sampling import grown
 
 
@@ -15,22 +16,34 @@ class Rewards:
 
     def add(self, client: IntArray, reward: FloatArray) -> None:
         """Add one reward for each id; ids may occur more than once. Shapes (n,)."""
-        self._grow(client)
+        self._grow(int(client.max(initial=-1)) + 1)
         np.add.at(self._sum, client, reward)
         np.add.at(self._count, client, 1)
 
     def count(self, client: IntArray) -> IntArray:
         """Return the number of rewards observed of each client, shape of ``client``."""
-        self._grow(client)
+        self._grow(int(client.max(initial=-1)) + 1)
         return self._count[client]
 
-    def mean(self, client: IntArray) -> FloatArray:
-        """Return the mean reward of each client, shape of ``client``; NaN without observations."""
-        count = self.count(client)
-        return np.asarray(np.divide(self._sum[client], count, out=filled(client.size, np.nan), where=count > 0))
+    def ucb(self, view: RoundView, pulls: IntArray | None, confidence: float, zeta: float = 1.0) -> FloatArray:
+        """Return ``zeta mean + sqrt(confidence / pulls)`` of each candidate, shape (n,); infinite if never tried.
 
-    def _grow(self, client: IntArray) -> None:
-        clients = int(client.max(initial=-1)) + 1
+        Without ``pulls`` they are the rewards observed.
+        """
+        self._grow(view.clients)
+        count = self._count[view.client]
+        tried = count > 0
+        if pulls is None:
+            pulls = count
+        else:
+            tried &= pulls > 0
+        bound = np.divide(self._sum[view.client], count, out=filled(count.size, np.inf), where=tried)
+        bound *= zeta
+        width = np.divide(confidence, pulls, out=np.zeros(count.size), where=tried)
+        bound += np.sqrt(width, out=width)
+        return bound
+
+    def _grow(self, clients: int) -> None:
         self._sum, self._count = grown(self._sum, clients), grown(self._count, clients)
 
 
@@ -42,14 +55,19 @@ def greatest(values: FloatArray, m: int, rng: np.random.Generator | None = None)
 def greatest_in_order(values: FloatArray, m: int, order: IntArray | None = None) -> IntArray:
     """Return the positions of the m greatest values in ascending order, in O(K)."""
     least = np.partition(values, values.size - m)[values.size - m]
-    better = np.flatnonzero(values > least)
-    missing = m - better.size
+    found = (values >= least).nonzero()[0]
+    surplus = found.size - m
+    if not surplus:
+        return found
+    equal = (values[found] == least).nonzero()[0]
     if order is None:
-        equal = np.flatnonzero(values == least)[:missing]
+        dropped = equal[equal.size - surplus :]
     else:
         # The first ones of a long order are found without a look at the rest.
-        length = 2 * missing
-        while (equal := order[:length][values[order[:length]] == least]).size < missing:
+        missing, length = equal.size - surplus, 2 * (equal.size - surplus)
+        while (chosen := order[:length][values[order[:length]] == least]).size < missing:
             length *= 4
-        equal = equal[:missing]
-    return np.sort(np.concatenate([better, equal]))
+        dropped = equal[~np.isin(found[equal], chosen[:missing])]
+    taken = np.ones(found.size, dtype=np.bool_)
+    taken[dropped] = False
+    return found[taken]

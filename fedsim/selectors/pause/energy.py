@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray, filled
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.pause.bandit import Rewards
 from fedsim.selectors.sampling import CohortSelector
@@ -20,7 +20,7 @@ from fedsim.selectors.validation import check_choice, check_numbers
 from fedsim.units import Seconds
 
 
-@dataclass(frozen=True)
+@dataclass
 class Terms:
     """The terms of (14) and (18) in one round; arrays have shape (n,), one element per candidate."""
 
@@ -197,12 +197,8 @@ class PauseBandit(PauseEnergy):
 
     def ucb(self, view: RoundView) -> FloatArray:
         """Return (13) with zeta, shape (n,); infinite without observations."""
-        tried = (self._rewards.count(view.client) > 0) & (view.participations > 0)
-        mean = self._rewards.mean(view.client[tried])
         confidence = self.exploration(view) * math.log(self._time(view))
-        ucb = filled(view.client.size, np.inf)
-        ucb[tried] = self.zeta * mean + np.sqrt(confidence / view.participations[tried])
-        return ucb
+        return self._rewards.ucb(view, view.participations, confidence, self.zeta)
 
     def exploration(self, view: RoundView) -> int:
         """Return the factor of log t in (13): m + 1."""

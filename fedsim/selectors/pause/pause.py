@@ -6,14 +6,16 @@ Learning". Equation numbers are the paper's; K clients, m of them per round, T_k
 
 import math
 from heapq import heapreplace
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.selectors.contracts import RoundView
 from fedsim.selectors.pause.bandit import greatest_in_order
 from fedsim.selectors.pause.energy import PauseBandit, Terms
-from fedsim.selectors.validation import check_whole_numbers
+from fedsim.selectors.validation import check_choice
+from fedsim.units import Seconds
 
 _BLOCK: Final = 4096
 _FIRST_BLOCKS: Final = 2
@@ -56,31 +58,15 @@ def best_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random.Gener
     where no later client can belong to a better set, and only the clients before that are sorted. O(K) if the pass is
     short, O(K log K) at most.
     """
-    values, bonuses = _check_arguments(ucb, bonus, m)
-    order = None if rng is None else rng.permutation(values.size)
-    untried = np.isinf(values)
+    if not np.isfinite(bonus).all():
+        raise ValueError("bonus: NaN and infinities are not allowed; values must be finite")
+    order = None if rng is None else rng.permutation(ucb.size)
+    untried = np.isinf(ucb)
     count = int(np.count_nonzero(untried))
     if count >= m:
-        return greatest_in_order(bonuses if count == values.size else np.where(untried, bonuses, -np.inf), m, order)
-    members = _best_set(values, bonuses, m, np.arange(values.size) if order is None else order)
-    return np.sort(members[greatest_in_order(bonuses[members], m)])
-
-
-def _check_arguments(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
-    values, bonuses = np.asarray(ucb, dtype=np.float64), np.asarray(bonus, dtype=np.float64)
-    if values.ndim != 1 or values.shape != bonuses.shape:
-        raise ValueError(
-            f"ucb and bonus: shapes {values.shape} and {bonuses.shape} are not allowed; "
-            "they must be two vectors of equal length"
-        )
-    check_whole_numbers(1, m=m)
-    if m > values.size:
-        raise ValueError(f"m: {m!r} is not allowed; it must be at most the number of clients, {values.size}")
-    if not (values > -np.inf).all():
-        raise ValueError("ucb: NaN and -inf are not allowed; values must be finite or +inf")
-    if not np.isfinite(bonuses).all():
-        raise ValueError("bonus: NaN and infinities are not allowed; values must be finite")
-    return values, bonuses
+        return greatest_in_order(bonus if count == ucb.size else np.where(untried, bonus, -np.inf), m, order)
+    members = _best_set(ucb, bonus, m, np.arange(ucb.size) if order is None else order)
+    return np.sort(members if members.size == m else members[greatest_in_order(bonus[members], m)])
 
 
 def _best_set(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray) -> IntArray:
@@ -104,8 +90,9 @@ def _best_of_first(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray, 
     if passed < ucb.size:
         least = np.partition(ucb, ucb.size - passed)[ucb.size - passed]
         chosen = order[(ucb >= least)[order]]
-    ranked = np.argsort(-ucb[chosen], kind="stable")[:passed]
-    length, energy = _best_prefix(ucb[chosen[ranked]], bonus[chosen[ranked]], m)
+    ranked = (-ucb[chosen]).argsort(kind="stable")[:passed]
+    places = chosen[ranked]
+    length, energy = _best_prefix(ucb[places], bonus[places], m)
     return np.asarray(chosen[np.sort(ranked[:length])]), energy
 
 
@@ -120,35 +107,74 @@ def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[int, float
     """
     size = max(_BLOCK, m)
     top = bonus[:m]
-    best, length = float(ucb[m - 1]) + math.fsum(top), m
+    best, length = float(ucb[m - 1]) + math.fsum(top.tolist()), m
     floor = best
-    blocks: list[tuple[int, float, FloatArray]] = []
+    blocks: list[tuple[float, FloatArray, IntArray]] = []
     for start in range(m, ucb.size, size):
         stop = min(start + size, ucb.size)
-        before, fresh = top, bonus[start:stop]
-        fresh = fresh[fresh > top.min()]
+        fresh = start + (bonus[start:stop] > top.min()).nonzero()[0]
         if fresh.size:
-            top = np.partition(np.concatenate([top, fresh]), fresh.size)[fresh.size :]
-            total = math.fsum(top)
-            blocks.append((start, float(ucb[start]) + total, before))
+            before, top = top, np.concatenate([top, bonus[fresh]])
+            top.partition(fresh.size)
+            top = top[fresh.size :]
+            total = math.fsum(top.tolist())
+            blocks.append((float(ucb[start]) + total, before, fresh))
             floor = max(floor, float(ucb[stop - 1]) + total)
-    for start, ceiling, before in blocks:
+    for ceiling, before, fresh in blocks:
         if ceiling >= floor and ceiling > best:
-            stop = start + size
-            best, length = _walk(ucb[start:stop], bonus[start:stop], before, start, best, length)
+            best, length = _walk(ucb, bonus, before, fresh, best, length)
     return length, floor
 
 
 def _walk(
-    ucb: FloatArray, bonus: FloatArray, top: FloatArray, start: int, best: float, length: int
+    ucb: FloatArray, bonus: FloatArray, top: FloatArray, fresh: IntArray, best: float, length: int
 ) -> tuple[float, int]:
-    """Return the best energy and prefix length so far, after the clients of one block."""
+    """Return the best energy and prefix length so far, after the clients of one block with bonuses above the least."""
     heap = sorted(top.tolist())
     total = math.fsum(heap)
-    places = np.flatnonzero(bonus > heap[0])
-    for place, value, gain in zip(places.tolist(), ucb[places].tolist(), bonus[places].tolist(), strict=True):
+    for place, value, gain in zip(fresh.tolist(), ucb[fresh].tolist(), bonus[fresh].tolist(), strict=True):
         if gain > heap[0]:
             total += gain - heapreplace(heap, gain)
             if value + total > best:
-                best, length = value + total, start + place + 1
+                best, length = value + total, place + 1
     return best, length
+
+
+class Bsfl(Pause):
+    """Select by the arg max of the smallest UCB plus ``alpha / m`` times the generalisation rewards: PAUSE, gamma 0.
+
+    Parameters
+    ----------
+    cohort, tau_min_s, alpha, beta, time_index
+        As in `fedsim.selectors.pause.energy.PauseEnergy`; alpha is 1 in the published runs.
+    confidence : "cohort" or "crowd"
+        Factor of log t in the UCB: m + 1, or K as in the first version of the published code.
+
+    Notes
+    -----
+    In a crowd of which half never delivers, a third of the rounds may be empty at first, as for `CsUcb`: the rewards
+    of all those clients are the same, so that they are selected together.
+    """
+
+    paper = (
+        "Ben Ami, Cohen and Zhao, Client Selection for Generalization in Accelerated Federated Learning: A "
+        "Multi-Armed Bandit Approach, IEEE Access 2025"
+    )
+    may_stall = "clients that never deliver have one index and are selected together, ever more rarely"
+
+    def __init__(
+        self,
+        cohort: int,
+        tau_min_s: Seconds = 0.05,
+        alpha: float = 1.0,
+        beta: float = 2.0,
+        time_index: Literal["paper", "reference-code"] = "paper",
+        confidence: Literal["cohort", "crowd"] = "cohort",
+    ) -> None:
+        super().__init__(cohort, tau_min_s, alpha, beta, gamma=0.0, time_index=time_index)
+        check_choice("confidence", confidence, "cohort", "crowd")
+        self.confidence = confidence
+
+    def exploration(self, view: RoundView) -> int:
+        """Return the factor of log t in the UCB."""
+        return view.clients if self.confidence == "crowd" else super().exploration(view)

@@ -1,21 +1,68 @@
-"""REFL: the clients of least future availability first.
+"""REFL: the clients of least future availability first, by forecasts or, as in its published code, by a noisy oracle.
 
 Abdelmoniem, Sahu, Canini and Fahmy, "REFL: Resource-Efficient Federated Learning", EuroSys 2023. Its other half, the
 staleness-aware aggregation, is the late rule ``{ kind = "stale", weight = "deviation" }``, and its deadline the round
 policy ``moving-average``.
+
+In REFL every client trains a linear seasonal model (Prophet) of its own charging log and answers with a probability. A
+server does not have these logs; it knows the candidates of each selection. A model of the same kind is fitted to this
+record of each client: a mean and Fourier terms of the time of day, by ridge regression.
+
+All clients are observed at the same instants, so that they share one matrix of normal equations and have one vector
+each. At an instant without knowledge of a client (it is in flight) the observation is the forecast of its own model,
+which leaves its coefficients exactly unchanged.
 """
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.errors import SelectorError
+from fedsim.selectors.contracts import Cohort, OracleView, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
-from fedsim.selectors.refl.forecast import SeasonalForecast
 from fedsim.selectors.sampling import CohortSelector, grown, lowest
-from fedsim.selectors.validation import check_numbers, check_shares, check_whole_numbers
+from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
 from fedsim.units import LONGEST_S, Bound, Seconds
+
+
+class SeasonalForecast:
+    """Probabilities of availability, by ridge regression on Fourier terms; 0.5 without observations."""
+
+    def __init__(self, periods_s: list[float], harmonics: int, ridge: float) -> None:
+        order = np.arange(1, harmonics + 1)
+        self._per_s = np.concatenate([order / period_s for period_s in periods_s])
+        terms = 1 + 2 * self._per_s.size
+        self._normal = ridge * np.eye(terms)
+        self._moment: FloatArray = np.zeros((terms, 0))
+        self._last_s = -np.inf
+
+    def learn(self, time_s: float, clients: int, available: IntArray, unknown: IntArray) -> None:
+        """Add the observation of an instant; a second one at the same instant is ignored."""
+        missing = clients - self._moment.shape[1]
+        if missing > 0:
+            self._moment = np.pad(self._moment, ((0, 0), (0, missing)))
+        if time_s <= self._last_s:
+            return
+        self._last_s = time_s
+        term = self._terms(time_s, time_s)
+        seen = np.full(self._moment.shape[1], -0.5)
+        seen[available] = 0.5
+        seen[unknown] = np.linalg.solve(self._normal, term) @ self._moment[:, unknown]
+        for row, factor in enumerate(term.tolist()):
+            self._moment[row] += factor * seen
+        self._normal += np.outer(term, term)
+
+    def probability(self, client: IntArray, from_s: float, until_s: float) -> FloatArray:
+        """Return the mean forecast of each client over a slot in seconds, clipped to [0, 1], shape of ``client``."""
+        weight = np.linalg.solve(self._normal, self._terms(from_s, until_s))
+        return np.clip(0.5 + (weight @ self._moment)[client], 0.0, 1.0)
+
+    def _terms(self, from_s: float, until_s: float) -> FloatArray:
+        """Return the means of 1 and of the Fourier terms over a slot, which may be an instant; shape (terms,)."""
+        angle = np.pi * self._per_s * (from_s + until_s)
+        damping = np.sinc(self._per_s * (until_s - from_s))
+        return np.concatenate([[1.0], damping * np.cos(angle), damping * np.sin(angle)])
 
 
 class ReflState:
@@ -216,3 +263,58 @@ class Refl(ReflSelector):
         chance = self._forecast.probability(view.client, view.time_s + slot_s, view.time_s + 2 * slot_s)
         # Equal histories differ by rounding, which would order the same clients first in every round.
         return self.take(view, np.round(chance, _DIGITS), rng)
+
+
+class ReflOracle(ReflSelector):
+    """Select the candidates of least future availability, by a noisy oracle.
+
+    Parameters
+    ----------
+    cohort, hold_off, adaptive_target, least_share, slot_s, initial_s, alpha : as of `fedsim.selectors.refl.refl.Refl`
+    accuracy : float in [0, 1]
+        Accuracy of the oracle (0.9 in the paper's experiments), see ``rule``.
+    rule : ``"paper"`` or ``"reference-code"``
+        Paper: a candidate answers whether it will be available from mu to 2 mu from now, wrongly with probability
+        ``1 - accuracy``; clients that answer no come first, ties in random order. Code: clients that will be available
+        from now to mu and not from mu to 2 mu come first, all others after them; of either group a random share of
+        ``accuracy`` is considered.
+    """
+
+    paper = PAPER + "; the published code's oracle"
+    oracle = True
+
+    def __init__(
+        self,
+        cohort: int,
+        accuracy: float = 0.9,
+        rule: Literal["paper", "reference-code"] = "paper",
+        hold_off: int = 5,
+        adaptive_target: bool = False,
+        least_share: float = 0.0,
+        slot_s: Annotated[Seconds, Bound(1e-3, LONGEST_S)] | None = None,
+        initial_s: Seconds = 1000.0,
+        alpha: float = 0.25,
+    ) -> None:
+        super().__init__(cohort, hold_off, adaptive_target, least_share, slot_s, initial_s, alpha)
+        check_shares(accuracy=accuracy)
+        check_choice("rule", rule, "paper", "reference-code")
+        self.accuracy, self.rule = accuracy, rule
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        if not isinstance(view, OracleView) or view.stays is None:
+            raise SelectorError("ReflOracle is an oracle: it needs a view with stays")
+        self._state.meet(view)
+        slot_s = np.full(view.client.size, self.slot())
+        later = view.stays(slot_s, 2 * slot_s)
+        if self.rule == "paper":
+            rank = np.where(later ^ (rng.random(later.size) >= self.accuracy), 1.0, 0.0)
+        else:
+            rank = self._priorities(view.stays(np.zeros(slot_s.size), slot_s) & ~later, rng)
+        return self.take(view, rank, rng)
+
+    def _priorities(self, leaves: BoolArray, rng: np.random.Generator) -> FloatArray:
+        """Return 0 for clients about to leave, 1 for others and 2 for clients that are not considered; shape (n,)."""
+        rank = np.where(leaves, 0.0, 1.0)
+        for group in (np.flatnonzero(leaves), np.flatnonzero(~leaves)):
+            rank[rng.permutation(group)[int(group.size * self.accuracy) :]] = 2.0
+        return rank

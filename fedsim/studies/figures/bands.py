@@ -11,7 +11,7 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import RunError
 from fedsim.history import History, save
 from fedsim.history.figures.curves import Y_LABELS
-from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, as_it_is
+from fedsim.history.figures.writing import COLOURS, as_it_is, new_figure
 from fedsim.studies.metrics import spent
 
 if TYPE_CHECKING:
@@ -47,9 +47,6 @@ def draw_bands(
     out: str | Path | None = None,
 ) -> "Figure":
     """Return a figure of variants, each with its runs by seed."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     if x not in _X:
         raise RunError(f"x: {x!r} cannot be drawn; allowed: {', '.join(_X)}")
     curves = {
@@ -63,8 +60,7 @@ def draw_bands(
         if name != baseline
     }
     paired = any(len(pairs) > 1 for pairs in differences.values())
-    figure = Figure(figsize=(6.4, 5.6 if paired else 4.0), dpi=DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(height=5.6 if paired else 4.0)
     grid = figure.add_gridspec(5, 1) if paired else figure.add_gridspec(1, 1)
     upper = figure.add_subplot(grid[:3] if paired else grid[0])
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(curves)}

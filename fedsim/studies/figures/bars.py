@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedsim.history import save
-from fedsim.history.figures.writing import COLOURS, DOTS_PER_INCH, as_it_is
+from fedsim.history.figures.writing import COLOURS, as_it_is, new_figure
 from fedsim.studies.comparing.why import NAMES, Why
 
 if TYPE_CHECKING:
@@ -68,11 +68,7 @@ def draw_points(
 
 
 def _empty(bars: int) -> "tuple[Figure, Axes]":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.5, 1.6 + 0.35 * max(bars, 1)), dpi=DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(7.5, 1.6 + 0.35 * max(bars, 1))
     axes = figure.add_subplot()
     axes.axvline(0.0, color="grey", linewidth=0.8)
     return figure, axes

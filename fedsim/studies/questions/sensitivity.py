@@ -12,7 +12,7 @@ from fedsim.errors import FedsimError, ScenarioError
 from fedsim.scenario import Scenario
 from fedsim.studies.metrics import Value, metric
 from fedsim.studies.running.engine import Engine
-from fedsim.studies.study import Study, StudyError, Variant, at
+from fedsim.studies.study import Study, StudyError, Variant, flat
 from fedsim.studies.sweeping import run_study
 
 METHODS = ("one-at-a-time", "morris", "sobol")
@@ -30,19 +30,14 @@ class Sensitivity:
 
 def fields_of(scenario: Scenario) -> dict[str, float]:
     """Return the numbers above 0 of network, devices and policy, by dotted path."""
-    tables = scenario.describe()
-    found: dict[str, float] = {}
-
-    def look(path: str, value: Any) -> None:
-        if isinstance(value, Mapping):
-            for name, inner in value.items():
-                look(f"{path}.{name}", inner)
-        elif isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf"):
-            found[path] = value
-
-    for path in ("network", "devices", "rounds.policy"):
-        look(path, at(tables, path))
-    return found
+    return {
+        path: value
+        for path, value in flat(scenario.describe()).items()
+        if path.startswith(("network.", "devices.", "rounds.policy."))
+        and isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and 0 < value < float("inf")
+    }
 
 
 def sensitivity(

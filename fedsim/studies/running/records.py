@@ -21,7 +21,9 @@ from fedsim.simulation import EvaluatingAll, Simulation, asked_of
 
 INDEX: Final = "index.jsonl"
 _TABLES: Final = "tables.arrows"
-_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+# The tables of one run are small: threads for them would take longer than the work.
+_WRITE: Final = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_READ: Final = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def packed(history: History) -> tuple[dict[str, int], bytes]:
     parts: dict[str, pa.Buffer] = {}
     for name, table in history.tables().items():
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
+        with pa.ipc.new_stream(sink, table.schema, options=_WRITE) as writer:
             writer.write_table(table)
         parts[name] = sink.getvalue()
     return {name: part.size for name, part in parts.items()}, b"".join(memoryview(part) for part in parts.values())
@@ -102,7 +104,7 @@ class Records:
             with (self.folder / _TABLES).open("rb") as file:
                 for name, size in done.sizes.items():
                     file.seek(at)
-                    tables[name] = pa.ipc.open_stream(file.read(size)).read_all()
+                    tables[name] = pa.ipc.open_stream(file.read(size), options=_READ).read_all()
                     at += size
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{self.folder / _TABLES}: cannot be read: {error}") from None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from fedsim.history import History
-from fedsim.studies.metrics import Metric, metric, watched
+from fedsim.studies.metrics import needs, watched
 from fedsim.studies.running.records import Done, Records
 from fedsim.studies.study import Point, Study
 
@@ -14,35 +14,29 @@ _LONGEST: Final = 256
 _SPARE: Final = 1.2
 
 
-def needs(study: Study) -> dict[str, list[Metric]]:
-    """Return the metrics that need a run to be watched to a horizon or a budget, by unit."""
-    found: dict[str, list[Metric]] = {}
-    for name in study.metrics:
-        one = metric(name)
-        if one.spends and (one.budget or one.spends in study.horizon):
-            found.setdefault(one.spends, []).append(one)
-    return found
-
-
 def short_of(study: Study, history: History) -> float:
     """Return by which factor a run has to be longer to be watched far enough; 0 where it is long enough."""
     factor = 0.0
-    for unit, metrics in needs(study).items():
-        far = watched(history, unit)
-        for one in metrics:
-            wanted = one.budget or study.horizon[unit]
-            found = one.of(history)
-            # A run without evaluations never reaches an accuracy.
-            if far < wanted and not (one.waits and (found.reached or math.isnan(found.watched))):
-                factor = max(factor, wanted / far if far > 0 else 2.0)
+    for one, wanted in needs(study.metrics, study.horizon):
+        far, found = watched(history, one.spends), one.of(history)
+        # A run without evaluations never reaches an accuracy.
+        if far < wanted and not (one.waits and (found.reached or math.isnan(found.watched))):
+            factor = max(factor, wanted / far if far > 0 else 2.0)
     return factor
+
+
+def ended_by_time(point: Point, history: History) -> bool:
+    """Return whether a run ended at the last second of its scenario, beyond which none goes on."""
+    until_s = point.scenario.rounds.until_s
+    return until_s is not None and watched(history, "s") >= until_s
 
 
 def longer(study: Study, point: Point, history: History, rounds: int) -> int | None:
     """Return to how many rounds a run has to go on; None where it is long enough or cannot go on further."""
     factor = short_of(study, history)
     own: int = point.scenario.rounds.count
-    if not factor or rounds >= _LONGEST * own or (rounds > own and history.rounds.num_rows < rounds):
+    ended = ended_by_time(point, history) or (rounds > own and history.rounds.num_rows < rounds)
+    if not factor or ended or rounds >= _LONGEST * own:
         return None
     wanted = math.ceil(history.rounds.num_rows * factor * _SPARE)
     return int(min(_LONGEST * own, max(rounds + 1, wanted)))
@@ -55,7 +49,7 @@ def go_on(
     run: Callable[[Mapping[tuple[str, int], int]], Sequence[Done]],
 ) -> None:
     """Let runs go on until each one is watched far enough or has ended for good."""
-    if not needs(study):
+    if not needs(study.metrics, study.horizon):
         return
     while True:
         wanted = {}

@@ -18,6 +18,8 @@ KEY: Final = "FEDSIM_STUDY_KEY"
 
 def zygote(address: str, key: bytes, *, learns: bool) -> None:
     """Fork a worker for each line that is read; at the end of the lines stop all of them."""
+    import scipy.special  # noqa: F401 - fading needs it
+
     import fedsim.studies.running.records
 
     if learns:

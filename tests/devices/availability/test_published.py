@@ -11,7 +11,7 @@ from validation import presence
 from fedsim.devices import COMPUTE_TIMES
 from fedsim.devices.availability.diurnal import FLASH_SHARES
 from fedsim.devices.availability.flash import Flash
-from fedsim.devices.availability.traces import TraceAvailability, read_intervals
+from fedsim.devices.availability.traces import TraceAvailability, Traces
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.bounds import dkw
@@ -35,7 +35,7 @@ def flash(tmp_path_factory):
         valid, hour = data["valid"], (data["trace_start_s"] % 86400) / 3600
         file = tmp_path_factory.mktemp("flash") / "flash.npz"
         np.savez(file, offset=data["offset"], start_s=start_s, end_s=end_s, period_s=period_s)
-    return read_intervals(file), valid, hour
+    return Traces(path=str(file)).intervals()[0], valid, hour
 
 
 def test_the_sample_says_what_the_facts_say(flash):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
-from fedsim.devices.availability.traces import Intervals, TraceAvailability, Traces, read_intervals
+from fedsim.devices.availability.traces import Intervals, TraceAvailability, Traces
 from fedsim.errors import DataError
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
@@ -91,11 +91,15 @@ BEHAVIOUR = {
 }
 
 
+def intervals_of(file, **options):
+    return Traces(path=str(file), **options).intervals()[0]
+
+
 @pytest.mark.parametrize("protocol", range(6))
 def test_fedscales_behaviour_trace(tmp_path, protocol):
     file = tmp_path / "client_behave_trace"
     file.write_bytes(pickle.dumps(BEHAVIOUR, protocol=protocol))
-    data = read_intervals(file)
+    data = intervals_of(file)
     assert data.offset.tolist() == [0, 2, 4, 4]
     assert data.start_s.tolist() == [100, 5000, 0, 300]
     assert data.end_s.tolist() == [900, 8000, 200, 86400], "a last start without an end lasts to the period's end"
@@ -109,14 +113,14 @@ def test_tables_in_every_format_hold_the_same(tmp_path):
     parquet.write_table(table, tmp_path / "trace.parquet")
     np.savez(tmp_path / "trace.npz", offset=[0, 2, 3], start_s=[1, 30, 2], end_s=[3, 31, 9], period_s=[40, 10])
     for name in ("trace.csv", "trace.parquet", "trace.npz"):
-        data = read_intervals(tmp_path / name)
+        data = intervals_of(tmp_path / name)
         assert data.offset.tolist() == [0, 2, 3], "devices by names are in the order of their first rows"
         assert (data.start_s.tolist(), data.end_s.tolist()) == ([1, 30, 2], [3, 31, 9])
         assert data.period_s.tolist() == [40, 10]
     csv.write_csv(pa.table(columns), tmp_path / "short.csv")
-    assert read_intervals(tmp_path / "short.csv", period_s=50.0).period_s.tolist() == [50, 50]
+    assert intervals_of(tmp_path / "short.csv", period_s=50.0).period_s.tolist() == [50, 50]
     with pytest.raises(DataError, match="no column 'period_s'"):
-        read_intervals(tmp_path / "short.csv")
+        intervals_of(tmp_path / "short.csv")
 
 
 def test_what_is_no_trace_is_refused(tmp_path):
@@ -134,14 +138,14 @@ def test_what_is_no_trace_is_refused(tmp_path):
         file = tmp_path / f"{name}.pkl"
         file.write_bytes(pickle.dumps(content))
         with pytest.raises(DataError, match=name) as refused:
-            read_intervals(file)
+            intervals_of(file)
         assert str(refused.value).count(str(file)) == 1
     with pytest.raises(DataError, match="No such file") as refused:
-        read_intervals(tmp_path / "missing.csv")
+        intervals_of(tmp_path / "missing.csv")
     assert str(refused.value).count("missing.csv") == 1
     (tmp_path / "words.txt").write_text("hello")
     with pytest.raises(DataError, match="there is no column 'device'"):
-        read_intervals(tmp_path / "words.txt")
+        intervals_of(tmp_path / "words.txt")
 
 
 @pytest.mark.statistical

@@ -17,7 +17,7 @@ from fedsim.devices.availability.traces import Traces
 from fedsim.errors import DataError
 from fedsim.inputs.tables import reading
 from fedsim.network import FromFile
-from fedsim.network.satellite.passes import WindowFile
+from fedsim.network.satellite.satellite import WindowFile
 from fedsim.network.topology.mobility import Trace
 from fedsim.network.traces.files import RateFile
 from fedsim.per_client.laws import Column

@@ -6,7 +6,7 @@ import pytest
 from fedsim.devices.availability.traces import Traces
 from fedsim.errors import DataError, ScenarioError
 from fedsim.inputs.tables import reading
-from fedsim.network.satellite.passes import WindowFile
+from fedsim.network.satellite.satellite import WindowFile
 from fedsim.network.topology.mobility import Trace
 from fedsim.rounds.effects.leaving import Offline
 from fedsim.run_setup import RunSetup

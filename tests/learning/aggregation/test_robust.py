@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.learning import AGGREGATIONS
-from fedsim.learning.aggregation import coordinates
-from fedsim.learning.aggregation.coordinates import Median, TrimmedMean
-from fedsim.learning.aggregation.krum import Krum, MultiKrum
-from fedsim.learning.aggregation.mean import Mean
+from fedsim.learning.aggregation import robust
+from fedsim.learning.aggregation.contracts import Mean
+from fedsim.learning.aggregation.robust import Krum, Median, MultiKrum, TrimmedMean
 
 
 def combined(rule, rows, parameters=None):
@@ -97,7 +96,7 @@ def test_the_rules_do_what_loops_do(rows, rule):
 def test_columns_are_taken_in_pieces_with_the_same_result(monkeypatch):
     rows = np.random.default_rng(0).standard_normal((7, 50)).astype(np.float32)
     whole = combined(Median(), rows.tolist())
-    monkeypatch.setattr(coordinates, "_AT_ONCE", 20)
+    monkeypatch.setattr(robust, "_AT_ONCE", 20)
     assert combined(Median(), rows.tolist()) == whole == np.median(rows, axis=0).tolist()
 
 

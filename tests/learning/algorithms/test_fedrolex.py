@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.learning import FedRolex
-from fedsim.learning.models.channels import held
+from fedsim.learning.models.layout import held
 from tests.support.asking import next_model
 
 ROLLING = {"kind": "fedrolex", "widths": [1.0, 0.5]}

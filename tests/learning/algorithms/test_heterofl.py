@@ -14,8 +14,8 @@ from fedsim.learning import (
     TrainingSetup,
 )
 from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.models.channels import held
 from fedsim.learning.models.flat_module import build_flat
+from fedsim.learning.models.layout import held
 from fedsim.learning.models.narrowing import narrow_models
 from fedsim.streams import Streams
 from tests.support.asking import next_model

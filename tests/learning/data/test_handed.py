@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from fedsim import simulate
 from fedsim.errors import DataError, PartError, ScenarioError
 from fedsim.learning import DATASETS, TASKS, Digits, Division, dataset_of
-from fedsim.learning.data.rows import padded
+from fedsim.learning.data.given import padded
 from tests.support.short_runs import of_learning
 
 RNG = np.random.default_rng(2)

@@ -45,12 +45,12 @@ def test_an_actor_or_a_node_that_goes_is_survived(gone, cluster):
     ended = []
 
     def end():
-        while len(running("Actor.train")) < 2:
+        while len(running("Worker.compute")) < 2:
             time.sleep(0.002)
         if gone == "node":
             nodes.remove_node(second, allow_graceful=False)
         else:
-            os.kill(running("Actor")[0], signal.SIGKILL)
+            os.kill(running("Worker")[0], signal.SIGKILL)
         ended.append(gone)
 
     killing = threading.Thread(target=end, daemon=True)

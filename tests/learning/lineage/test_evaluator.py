@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fedsim.learning.lineage.evaluator import Evaluator
+from fedsim.learning.lineage.evaluated import Evaluator
 from tests.support.plain_learner import HalfWay, half_way_learner, updates
 
 TARGETS = [(4.0, 0.0), (0.0, 8.0)]

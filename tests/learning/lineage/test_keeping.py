@@ -3,7 +3,7 @@
 import pytest
 
 from fedsim.errors import FedsimError
-from fedsim.learning.lineage.keeping import Keeping
+from fedsim.learning.lineage.known import Keeping
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from fedsim.errors import PartError
 from fedsim.learning import MemoryStore
-from fedsim.learning.store.memory import NoStore
+from fedsim.learning.store.contracts import NoStore
 from tests.support.asking import even, losses
 from tests.support.plain_learner import HalfWay, half_way_learner
 

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor, nn
 
 from fedsim.learning.models.flat_module import FlatModule, build_flat
-from fedsim.learning.models.settings import CNN3, Architecture
+from fedsim.learning.models.images import CNN3
+from fedsim.learning.models.settings import Architecture
 
 
 class Tied(nn.Module):

@@ -6,9 +6,9 @@ import torch
 
 from fedsim.learning.data.shapes import TokenShape
 from fedsim.learning.models.flops import training_flops
-from fedsim.learning.models.images import MobileNetV2
+from fedsim.learning.models.images import CNN3, MobileNetV2
 from fedsim.learning.models.sequences import CharLSTM, TextAttention, TextCNN
-from fedsim.learning.models.settings import CNN3, MLP
+from fedsim.learning.models.settings import MLP
 from fedsim.registry import Component
 
 

@@ -6,7 +6,7 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.errors import PartError
 from fedsim.learning import MemoryStore
-from fedsim.learning.aggregation.mean import Mean
+from fedsim.learning.aggregation.contracts import Mean
 from fedsim.learning.steps.contracts import UpdateStep
 
 QUICK = Scenario.load("scenarios/quickstart.toml").replace({"rounds.count": 2, "rounds.policy": "wait-for-all"})

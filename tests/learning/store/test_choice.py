@@ -3,9 +3,9 @@
 import pytest
 
 from fedsim.errors import FedsimError, StoreError, StoreWarning
-from fedsim.learning.store.choice import default_folder, limit_of_environment, open_store, parse_size, show_size
+from fedsim.learning.store.choice import default_folder, open_store, parse_size, show_size
+from fedsim.learning.store.contracts import MemoryStore, NoStore
 from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
-from fedsim.learning.store.memory import MemoryStore, NoStore
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,7 @@ def test_the_environment_sets_the_limit(monkeypatch, tmp_path):
     store = open_store(tmp_path)
     monkeypatch.setenv("FEDSIM_STORE_LIMIT", "1.5 MB")
     assert open_store(tmp_path) is store
-    assert store.limit_bytes == limit_of_environment() == 1_500_000
+    assert store.limit_bytes == 1_500_000
     monkeypatch.setenv("FEDSIM_STORE_LIMIT", "much")
     with pytest.raises(FedsimError, match="FEDSIM_STORE_LIMIT: 'much' is not allowed"):
         open_store(tmp_path)

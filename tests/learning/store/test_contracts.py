@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from fedsim.errors import StoreError
+from fedsim.learning.store.contracts import MemoryStore
 from fedsim.learning.store.disk import DiskStore
-from fedsim.learning.store.memory import MemoryStore
 
 DIGESTS = st.text("0123456789abcdef", min_size=1, max_size=32)
 NUMBERS = st.floats(width=64) | st.integers(-(2**53), 2**53)

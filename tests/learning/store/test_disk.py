@@ -122,17 +122,10 @@ def test_a_damaged_file_is_moved_aside_and_an_empty_one_begins(store, content):
     assert DiskStore(store.folder).records(["a"]) == {"a": {"loss": 2.0}}
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "said"),
-    [
-        ("a", np.zeros(2, np.complex128), "'a' of complex128"),
-        ("a", np.array(["text"]), "'a' of <U4"),
-        ("__metadata__", np.zeros(2), "'__metadata__' of float64"),
-    ],
-)
-def test_what_safetensors_does_not_know_is_not_kept(store, name, values, said):
-    with pytest.warns(StoreWarning, match=rf"array {said} cannot be kept as safetensors.* the run goes on without"):
-        store.put_arrays("a", {name: values})
+@pytest.mark.parametrize("values", [np.zeros(2, np.complex128), np.array(["text"])])
+def test_what_safetensors_does_not_know_is_not_kept(store, values):
+    with pytest.warns(StoreWarning, match=r"could not be kept \(Unknown dtype .*the run goes on without"):
+        store.put_arrays("a", {"a": values})
     assert kept(store) == ""
 
 
@@ -205,7 +198,7 @@ def test_check_finds_and_removes_what_is_damaged(tmp_path):
 
 
 def test_clear_leaves_nothing(store):
-    (store.folder / "objects" / "aa").mkdir(parents=True)  # of an older release
+    (store.folder / "damaged-1" / "aa").mkdir(parents=True)
     store.put_records({"a": {"loss": 1.0}})
     store.put_arrays("a", floats())
     store.clear()

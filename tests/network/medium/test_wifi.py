@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from simpy import Environment
 
 from fedsim import simulate
-from fedsim.network.medium.collisions.contention import Contention
 from fedsim.network.medium.spectrum import SharedSpectrum
-from fedsim.network.medium.wifi import Dcf, RateFair
+from fedsim.network.medium.wifi import Contention, Dcf, RateFair
 from fedsim.testing import check_discipline
 from tests.support.media import played
 from tests.support.short_runs import TIMING

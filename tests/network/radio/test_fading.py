@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from scipy import integrate, special, stats
 
 from fedsim.network import FADINGS, Nakagami, NoFading, Rayleigh, Rician, coherence_time_s, doppler_hz
-from fedsim.network.radio.rates.capacity import rayleigh_efficiency, spectral_efficiency
+from fedsim.network.radio.capacity import rayleigh_efficiency, spectral_efficiency
 from fedsim.streams import Streams
 
 DRAWS = 20_000

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.network import ModulationAndCoding, NoFading, Rayleigh
+from fedsim.network.medium.multicast import ConstantPace, LeastRate
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
-from fedsim.network.radio.least_rate import ConstantPace, LeastRate
 from fedsim.streams import Streams
 from tests.support.step_by_step import transfer_over_blocks_s
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from fedsim.errors import DataError
 from fedsim.network import NETWORKS
-from fedsim.network.satellite.passes import EARTH_M, Constellation, WindowFile, Windows
+from fedsim.network.satellite.satellite import EARTH_M, Constellation, WindowFile, Windows
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from fedsim.testing import check_network

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fedsim.network.topology.block_shares import BlocksAhead, FlowsOverBlocks, time_parts
-from fedsim.network.topology.max_min import PAD, max_min_rates
+from fedsim.network.topology.block_shares import PAD, BlocksAhead, FlowsOverBlocks, max_min_rates, time_parts
 
 
 def test_time_that_is_left_is_divided_in_proportion():

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.network.topology.blocks import passed_blocks, sent_after_s
+from fedsim.network.topology.block_shares import passed_blocks, sent_after_s
 
 BLOCKS = st.lists(st.tuples(st.floats(0.01, 10.0), st.floats(0.0, 100.0) | st.just(0.0)), min_size=1, max_size=8)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.network.topology.max_min import PAD, max_min_rates
+from fedsim.network.topology.block_shares import PAD, max_min_rates
 from tests.support.step_by_step import filled
 
 

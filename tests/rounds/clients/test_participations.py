@@ -15,7 +15,7 @@ from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.effects.contract import Effect, Effects, Limit
 from fedsim.rounds.effects.of_parts import of_dropout
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.run import Run
 from fedsim.rounds.workload import Workload
 from fedsim.run_setup import RunSetup
@@ -51,8 +51,7 @@ def sent(env, lines, on_end=None, effects=(), *, all_awaited=False):
         np.arange(size),
         1,
         1,
-        looked_s=env.now,
-        candidacy_draw=1,
+        Look(env.now, 1),
         bits=BITS,
         samples=np.ones(size),
         compute_s=work_s,

@@ -10,7 +10,7 @@ from simpy import Environment
 
 from fedsim.devices import Always, EnergyDemand
 from fedsim.rounds.effects.battery import Battery
-from fedsim.rounds.plan import Plan
+from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.run import Run
 from fedsim.rounds.workload import Workload
 from fedsim.run_setup import RunSetup
@@ -29,7 +29,7 @@ def runs_empty(charge_j, costs_j):
         Run(Environment(), RunSetup(1, Streams(0)), FixedLinks([1.0], [1.0]), FixedCompute([1.0]), online, work)
     )
     one = np.ones(1)
-    plan = Plan(np.array([0]), 1, 1, looked_s=0.0, candidacy_draw=1, bits=(1.0, 1.0), samples=one, compute_s=one)
+    plan = Plan(np.array([0]), 1, 1, Look(0.0, 1), bits=(1.0, 1.0), samples=one, compute_s=one)
     plan.begin(0.0)
     plan.spent_s[:], plan.begun_s[:, 0] = 1.0, np.arange(3)
     battery.plan(plan)

@@ -3,11 +3,11 @@
 import numpy as np
 
 from fedsim.rounds import WaitForAll
+from fedsim.rounds.effects.selector import questions
 from fedsim.rounds.policies.asynchronous import FedAsync
-from fedsim.rounds.server import questions, synchronous
-from fedsim.rounds.server.crowd import Draws
+from fedsim.rounds.server import synchronous
 from fedsim.selectors import Probe
-from fedsim.streams import Streams
+from fedsim.streams import Draws, Streams
 from tests.support.recorded_streams import RecordedStreams, promised
 from tests.support.worlds import Everybody, serve
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.selectors.adaptive.aocs import ApproximateSampling, approximate_probabilities
+from fedsim.selectors.adaptive.all_compute import ApproximateSampling, approximate_probabilities
 from fedsim.selectors.importance import optimal_probabilities
 from tests.support.views import reports_of, view_of
 

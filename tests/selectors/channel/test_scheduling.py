@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsim.selectors.channel.best_channel import BestChannel
-from fedsim.selectors.channel.proportional_fair import ProportionalFair
+from fedsim.selectors.channel.best_channel import BestChannel, ProportionalFair
 from tests.support.views import check_shares, rng, view_of
 
 MHZ = {"snr_hz": [1e6, 2e6, 3e6, 4e6], "fading_gain": [5.0, 1.0, 0.5, 1.1]}

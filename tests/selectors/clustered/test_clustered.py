@@ -9,9 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from fedsim.selectors.clustered.bins import bins_by_cluster, bins_by_size
-from fedsim.selectors.clustered.by_similarity import ClusteredBySimilarity, cut, ward
-from fedsim.selectors.clustered.by_size import ClusteredBySize
+from fedsim.selectors.clustered.clustered import (
+    ClusteredBySimilarity,
+    ClusteredBySize,
+    bins_by_cluster,
+    bins_by_size,
+    cut,
+    ward,
+)
 from fedsim.selectors.update_distances import METRICS, UpdateDistances
 from tests.support.views import reports_of, rng, view_of
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from fedsim import simulate
-from fedsim.selectors.energy.ocean import Ocean, fitting
-from fedsim.selectors.energy.upload_energy import least_energy_bands, power_share
+from fedsim.selectors.energy.ocean import Ocean, fitting, least_energy_bands, power_share
 from tests.support.short_runs import TIMING
 from tests.support.views import rng, view_of
 

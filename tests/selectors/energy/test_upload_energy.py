@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fedsim.selectors.energy.upload_energy import least_energy_bands, power_share
+from fedsim.selectors.energy.ocean import least_energy_bands, power_share
 
 BITS, SECONDS, BAND = 1e6, 1.0, 2e6
 

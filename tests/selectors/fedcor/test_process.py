@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from fedsim.selectors.fedcor.process import LossProcess
+from fedsim.selectors.fedcor.fedcor import LossProcess
 
 
 def process(dimension=15, noise=0.1, history=100, gamma=1.0, centred=True):

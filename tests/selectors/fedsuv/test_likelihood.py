@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from fedsim.selectors import FedSuv
 from fedsim.selectors.fedsuv.features import covariance
-from fedsim.selectors.fedsuv.likelihood import likeliest, log_likelihood
+from fedsim.selectors.fedsuv.utility import likeliest, log_likelihood
 from tests.support.views import measured_reports_of, rng, view_of
 
 

@@ -120,25 +120,10 @@ def test_with_rng_every_client_of_a_tie_is_as_likely_as_any_other(value):
     check_shares(lambda: best_cohort(np.full(12, value), np.zeros(12), 3, draws), [3 / 12] * 12, 4000)
 
 
-@pytest.mark.parametrize(
-    ("ucb", "bonus", "m", "names"),
-    [
-        ([1.0, math.nan], [0.0, 0.0], 1, "ucb"),
-        ([1.0, -math.inf], [0.0, 0.0], 1, "ucb"),
-        ([1.0, 1.0], [0.0, math.inf], 1, "bonus"),
-        ([1.0, 1.0], [0.0, -math.inf], 1, "bonus"),
-        ([1.0, 1.0], [math.nan, 0.0], 1, "bonus"),
-        ([1.0, 1.0], [0.0, 0.0], 0, "m: 0"),
-        ([1.0, 1.0], [0.0, 0.0], 3, "m: 3"),
-        ([1.0, 1.0], [0.0, 0.0], 1.5, "m: 1.5"),
-        ([], [], 1, "m: 1"),
-        ([1.0, 1.0], [0.0], 1, "shapes"),
-        ([[1.0, 1.0]], [[0.0, 0.0]], 1, "shapes"),
-    ],
-)
-def test_refuses(ucb, bonus, m, names):
-    with pytest.raises(ValueError, match=names):
-        best_cohort(np.array(ucb), np.array(bonus), m)
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_refuses_a_bonus_that_is_not_finite(value):
+    with pytest.raises(ValueError, match="bonus"):
+        best_cohort(np.ones(2), np.array([0.0, value]), 1)
 
 
 def test_a_million_clients_in_the_order_that_costs_most():

@@ -9,11 +9,10 @@ import pytest
 from fedsim.errors import SelectorError
 from fedsim.selectors import OracleView, Pause
 from fedsim.selectors.pause import enumeration as pause_enumeration
-from fedsim.selectors.pause.bsfl import Bsfl
 from fedsim.selectors.pause.energy import Terms
 from fedsim.selectors.pause.enumeration import enumerated_cohort
 from fedsim.selectors.pause.genie import PauseGenie, largest_reward_gap, least_difference, regret_bound
-from fedsim.selectors.pause.pause import best_cohort
+from fedsim.selectors.pause.pause import Bsfl, best_cohort
 from fedsim.selectors.pause.sa_pause import SaPause, VanillaSaPause
 from tests.support.views import play, reports_of, view_of
 

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim import simulate
-from fedsim.selectors.refl.forecast import SeasonalForecast
-from fedsim.selectors.refl.oracle import ReflOracle
-from fedsim.selectors.refl.refl import Refl, ReflState, target
+from fedsim.selectors.refl.refl import Refl, ReflOracle, ReflState, SeasonalForecast, target
 from tests.support.short_runs import TIMING
 from tests.support.views import reports_of, rng, view_of
 

@@ -5,7 +5,7 @@ All draws come from the stream ``"split"``; those that round shares to whole num
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Protocol, cast
+from typing import Annotated, Final, Protocol, cast, runtime_checkable
 
 import numpy as np
 from pydantic import Field
@@ -107,8 +107,9 @@ class _Parts:
         return parts
 
 
-class _Assigning(Partition, Protocol):
-    """All that a division may answer."""
+@runtime_checkable
+class AssignsTests(Partition, Protocol):
+    """A division that also says on which samples each client is judged."""
 
     def assign_tests(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         """Return the samples of the test set on which each client is judged.
@@ -121,7 +122,7 @@ class _Assigning(Partition, Protocol):
         ...
 
 
-PARTITION: Final = Contract("split", _Assigning, {"assign": _Parts(), "assign_tests": _Parts()})
+PARTITION: Final = Contract("split", AssignsTests, {"assign": _Parts(), "assign_tests": _Parts()})
 
 
 def assigned(split: Partition, data: Dataset, clients: int, streams: Streams) -> list[IntArray]:
@@ -149,14 +150,14 @@ PARTITIONS: Final = Registry(
     {
         "equal": "fedsim.learning.data.partitions.sizes:EqualPartition",
         "natural": "fedsim.learning.data.partitions.natural:NaturalPartition",
-        "dirichlet": "fedsim.learning.data.partitions.dirichlet:DirichletPartition",
-        "shards": "fedsim.learning.data.partitions.label_limited:ShardsPartition",
-        "label-limited": "fedsim.learning.data.partitions.label_limited:LabelLimitedPartition",
+        "dirichlet": "fedsim.learning.data.partitions.by_label:DirichletPartition",
+        "shards": "fedsim.learning.data.partitions.by_label:ShardsPartition",
+        "label-limited": "fedsim.learning.data.partitions.by_label:LabelLimitedPartition",
         "sizes": "fedsim.learning.data.partitions.sizes:SizesPartition",
         "log-normal": "fedsim.learning.data.partitions.sizes:LogNormalPartition",
         "zipf": "fedsim.learning.data.partitions.sizes:ZipfPartition",
-        "quantity-skew": "fedsim.learning.data.partitions.quantity_skew:QuantitySkewPartition",
-        "file": "fedsim.learning.data.partitions.from_file:FilePartition",
+        "quantity-skew": "fedsim.learning.data.partitions.by_label:QuantitySkewPartition",
+        "file": "fedsim.learning.data.partitions.natural:FilePartition",
     },
 )
 

@@ -9,21 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from fedsim.arrays import IntArray
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.partitions.contracts import PARTITION, Partition, Split, assigned
+from fedsim.learning.data.partitions.contracts import PARTITION, AssignsTests, Partition, Split, assigned
 from fedsim.streams import Streams
-
-
-@runtime_checkable
-class _AssignsTests(Protocol):
-    """A split that also says which samples of the test set each client is judged on."""
-
-    def assign_tests(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]: ...
 
 
 @dataclass(frozen=True)
@@ -76,7 +68,7 @@ class Divided:
     def tests(self) -> LocalTests:
         if self._held is not None:
             return LocalTests(self._held, held_out=True)
-        if isinstance(self._split, _AssignsTests):
+        if isinstance(self._split, AssignsTests):
             labels, classes = self._labels(self._data.test_y)
             rows = PARTITION.checked(self._split).assign_tests(labels, classes, len(self.rows), self._streams)
         else:

@@ -1,6 +1,6 @@
-"""The users of a data set as clients."""
+"""Divisions that are given: the users of a data set, or the clients in a file."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
 from pydantic import Field
@@ -8,6 +8,8 @@ from pydantic import Field
 from fedsim.arrays import IntArray
 from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
+from fedsim.inputs.paths import InputPath
+from fedsim.inputs.tables import IDS, Table, clients_of
 from fedsim.learning.data.partitions.contracts import Split
 from fedsim.streams import Streams
 
@@ -51,3 +53,58 @@ class NaturalPartition(Split):
             chosen = np.argsort([-part.size for part in by_user], kind="stable")
         parts = [by_user[user] for user in chosen[:clients].tolist()]
         return [*parts, *(order[:0] for _ in range(clients - len(parts)))]
+
+
+_NONE: Final = -1
+
+
+class FilePartition(Split):
+    """The client of each training sample stands in a table: CSV with a header, Parquet or NPZ; nothing is unpickled.
+
+    The table has a column ``client`` of whole numbers, -1 for a sample of no client, or of names. With a column
+    ``sample``, each row is about the sample of that number, counted from 0 in the order of the data set; a sample
+    without a row belongs to no client. Otherwise row i is about sample i, and there is one row for each training
+    sample. Other columns are ignored.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    """
+
+    path: InputPath
+
+    def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
+        table, owner = self.owners(clients)
+        if table.find("sample") is not None:
+            sample = table.whole("sample")
+            beyond = np.flatnonzero(sample >= labels.size)
+            if beyond.size:
+                table.refuse_cell("sample", int(beyond[0]), f"0 to {labels.size - 1}")
+            if np.unique(sample).size < sample.size:
+                twice = int(np.flatnonzero(np.bincount(sample) > 1)[0])
+                table.refuse(f"sample {twice} has two rows; allowed: at most one")
+            table.note(labels.size - sample.size, f"of {labels.size:,} samples are of no client: they have no row")
+        elif owner.size != labels.size:
+            table.refuse(
+                f"it has {owner.size} rows; there must be one for each of the {labels.size} training samples, or a "
+                "column 'sample'"
+            )
+        else:
+            sample = np.arange(labels.size)
+        table.note(int((owner == _NONE).sum()), "samples are of no client: their client is -1")
+        of = np.full(labels.size, _NONE, dtype=np.int64)
+        of[sample] = owner
+        order = np.argsort(of, kind="stable")
+        return np.split(order, np.searchsorted(of[order], np.arange(clients + 1)))[1:-1]
+
+    def owners(self, clients: int) -> tuple[Table, IntArray]:
+        """Return the table, and the client of each of its rows."""
+        table = Table.read(self.path, "learning.split.path")
+        name = table.called(*IDS)
+        allowed = f"whole numbers from 0 to {clients - 1}, -1 for no client, or names of clients"
+        owner = clients_of(table, name, clients, _NONE)
+        wrong = owner >= clients if table.is_numeric(name) else owner < 0
+        if wrong.any():
+            table.refuse_cell(name, int(np.flatnonzero(wrong)[0]), allowed)
+        return table, owner

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray
 from fedsim.errors import DataError
 from fedsim.inputs.files import read_bytes
+from fedsim.learning.data.in_files import form_of
 
 FRAMES: Final = 32
 BANDS: Final = 32
@@ -31,19 +32,15 @@ _MAX_BYTES: Final = 1 << 22
 def read_wav(path: Path, rate: int) -> FloatArray:
     """Return a recording, numbers in [-1, 1)."""
     content = read_bytes(path, _MAX_BYTES, DataError)
-    try:
-        with wave.open(io.BytesIO(content)) as file:
-            form = file.getnchannels(), file.getsampwidth(), file.getframerate()
-            if form != (1, 2, rate):
-                raise DataError(
-                    f"{path}: has {form[0]} channels, {form[1]} bytes a sample and {form[2]} samples a second; "
-                    f"allowed: 1, 2 and {rate}"
-                )
-            claimed = file.getnframes()
-            # Never more is asked for than there is.
-            sound = file.readframes(min(claimed, len(content)))
-    except (wave.Error, EOFError, ValueError, RuntimeError) as error:
-        raise DataError(f"{path}: cannot be read as a WAV file: {str(error) or 'it ends early'}") from None
+    with form_of(path, "a WAV file"), wave.open(io.BytesIO(content)) as file:
+        form, claimed = (file.getnchannels(), file.getsampwidth(), file.getframerate()), file.getnframes()
+        # Never more is asked for than there is.
+        sound = file.readframes(min(claimed, len(content)))
+    if form != (1, 2, rate):
+        raise DataError(
+            f"{path}: has {form[0]} channels, {form[1]} bytes a sample and {form[2]} samples a second; allowed: 1, 2 "
+            f"and {rate}"
+        )
     if len(sound) != 2 * claimed:
         raise DataError(
             f"{path}: its header claims {claimed} samples, and it has {len(sound) // 2}; allowed: a whole file"

@@ -24,14 +24,11 @@ class SpeechCommands(InFiles):
     `fedsim.learning.data.sound.mel`; all of 105,829 files take some minutes once in a process.
     """
 
-    kind: ClassVar[str] = "speech-commands"
     source: ClassVar[str] = (
         "download.tensorflow.org/data/speech_commands_v0.02.tar.gz, unpacked into SpeechCommands/speech_commands_v0.02 "
         "as torchaudio does"
     )
-
-    def where(self) -> str:
-        return _FOLDER
+    place: ClassVar[str] = _FOLDER
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
         return (*((f"{_FOLDER}/{name}",) for name in _LISTS), (f"{_FOLDER}/[!_]*/*_nohash_*.wav",))
@@ -48,9 +45,7 @@ class SpeechCommands(InFiles):
             )
         chosen = [path for path, name in zip(recordings, names, strict=True) if name not in held_out]
         train = np.array([name not in tested for name in names if name not in held_out], dtype=bool)
-        if not train.any() or train.all():
-            raise DataError(f"{testing}: names none of the recordings, or all of them")
         words, labels = np.unique([path.parent.name for path in chosen], return_inverse=True)
         images = np.stack([log_mel(read_wav(path, _RATE), _RATE) for path in chosen])[..., None]
         speakers = [path.name.partition("_")[0] for path in chosen]
-        return parted(images, labels, train, speakers, classes=len(words), pixel_max=255)
+        return parted(testing, images, labels, train, speakers, classes=len(words), pixel_max=255)

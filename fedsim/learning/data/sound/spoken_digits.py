@@ -1,6 +1,7 @@
 """The Free Spoken Digit Dataset: ten digits by six speakers."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -10,7 +11,7 @@ from fedsim.arrays import IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.archives import read_npz
 from fedsim.learning.data.datasets import Dataset, Images
-from fedsim.learning.data.in_files import InFiles, numbered
+from fedsim.learning.data.in_files import InFiles, form_of, numbered, parted
 from fedsim.learning.data.sound.mel import BANDS, FRAMES, log_mel, read_wav
 
 _RATE: Final = 8000
@@ -26,14 +27,11 @@ class SpokenDigits(InFiles):
     The features come from a folder ``recordings`` of WAV files, or were made of them before and stand in an NPZ file.
     """
 
-    kind: ClassVar[str] = "spoken-digits"
     source: ClassVar[str] = (
         "github.com/Jakobovski/free-spoken-digit-dataset; put its folder recordings into fsdd, or a file "
         f"{_FEATURES} with logmel (n, {FRAMES}, {BANDS}) of uint8, label, speaker and take"
     )
-
-    def where(self) -> str:
-        return "fsdd"
+    place: ClassVar[str] = "fsdd"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
         return ((f"fsdd/{_FEATURES}", "fsdd/recordings/*.wav"),)
@@ -41,38 +39,23 @@ class SpokenDigits(InFiles):
     def read(self, place: Path) -> Dataset:
         files = self.files(place)
         images, labels, speakers, takes = _features(files[0]) if files[0].name == _FEATURES else _recorded(files)
-        train = takes >= _TEST_TAKES
-        if not train.any() or train.all():
-            raise DataError(f"{files[0].parent}: has takes 0 to {_TEST_TAKES - 1} alone, or none of them")
-        try:
-            return Dataset(
-                *(images[train], labels[train], images[~train], labels[~train]),
-                classes=10,
-                pixel_max=255,
-                train_users=speakers[train],
-            )
-        except DataError as error:
-            raise DataError(f"{files[0]}: {error}") from None
+        return parted(files[0], images, labels, takes >= _TEST_TAKES, speakers, classes=10, pixel_max=255)
 
 
 def _features(path: Path) -> tuple[Images, IntArray, IntArray, IntArray]:
     arrays = read_npz(path)
-    missing = {"logmel", "label", "speaker", "take"} - arrays.keys()
-    if missing:
-        raise DataError(f"{path}: has no {', '.join(sorted(missing))}; allowed: logmel, label, speaker, take")
-    images, numbers = arrays["logmel"], [arrays[name] for name in ("label", "speaker", "take")]
-    if images.dtype != np.uint8 or images.ndim != 3 or images.shape[1:] != (FRAMES, BANDS):
-        raise DataError(f"{path}: logmel is {images.dtype} of shape {images.shape}; allowed: uint8 (n, 32, 32)")
-    for name, found in zip(("label", "speaker", "take"), numbers, strict=True):
-        if found.dtype.kind not in "iu" or found.shape != (len(images),):
-            raise DataError(f"{path}: {name} is {found.dtype} of shape {found.shape}; allowed: one whole number each")
+    with form_of(path, f"logmel of uint8 (n, {FRAMES}, {BANDS}), and label, speaker and take, a whole number each"):
+        images, *numbers = (arrays[name] for name in ("logmel", "label", "speaker", "take"))
+        if images.dtype != np.uint8 or images.shape[1:] != (FRAMES, BANDS):
+            raise ValueError(f"logmel is {images.dtype} of shape {images.shape}")
+        if any(found.dtype.kind not in "iu" or found.shape != images.shape[:1] for found in numbers):
+            raise ValueError(", ".join(f"{found.dtype} of shape {found.shape}" for found in numbers))
     label, speaker, take = (found.astype(np.int64) for found in numbers)
     return images[..., None].copy(), label, speaker, take
 
 
-def _recorded(paths: tuple[Path, ...]) -> tuple[Images, IntArray, IntArray, IntArray]:
-    names = [_RECORDING.fullmatch(path.name) for path in paths]
-    chosen = [(path, name.groups()) for path, name in zip(paths, names, strict=True) if name]
+def _recorded(paths: Sequence[Path]) -> tuple[Images, IntArray, IntArray, IntArray]:
+    chosen = [(path, found.groups()) for path in paths if (found := _RECORDING.fullmatch(path.name))]
     if not chosen:
         raise DataError(f"{paths[0]}: is no recording; allowed: names such as 7_jackson_32.wav")
     images = np.stack([log_mel(read_wav(path, _RATE), _RATE) for path, _ in chosen])[..., None]

@@ -1,16 +1,16 @@
 """MIND: titles of news by topic, and who clicked on them."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from fedsim.capabilities import USERS
+from fedsim.arrays import IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset, data_folder
-from fedsim.learning.data.in_files import first_ones
-from fedsim.learning.data.own_files import FolderName
+from fedsim.learning.data.in_files import FolderName, first_ones
 from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords
 
 _FILES: Final = "news.tsv", "behaviors.tsv"
@@ -31,7 +31,6 @@ class MIND(InWords):
         the reader as its user; clicks on the last fifth of the news are for testing, so that no title is in both.
     """
 
-    kind: ClassVar[str] = "mind"
     source: ClassVar[str] = (
         "msnews.github.io, MINDsmall_train.zip (or MINDlarge_train.zip and folder = 'MINDlarge_train'); unpack it into "
         "a folder of its name"
@@ -42,7 +41,7 @@ class MIND(InWords):
 
     @property
     def provides(self) -> frozenset[str]:
-        return frozenset({USERS} if self.samples == "clicks" else ())
+        return super().provides if self.samples == "clicks" else frozenset()
 
     def where(self) -> str:
         return self.folder
@@ -58,53 +57,38 @@ class MIND(InWords):
         )
 
     def read(self, place: Path) -> Dataset:
-        news, *behaviors = (place / self.folder / name for name in _FILES)
-        titles, topics = _news(news)
-        names, numbers = np.unique(list(topics.values()), return_inverse=True)
-        order = {item: place for place, item in enumerate(titles)}
-        train = first_ones(len(titles), TRAIN_SHARE)
+        path, behaviors = (place / self.folder / name for name in _FILES)
+        news: dict[str, tuple[str, str]] = {}
+        for _, (item, topic, _, title, *_) in _lines(path, 4, "name, topic, part of the topic, title, and more"):
+            news.setdefault(item, (title, topic))
+        if len(news) < 2:
+            raise DataError(f"{path}: has {len(news)} news; allowed: at least 2")
+        titles, topics = zip(*news.values(), strict=True)
+        names, numbers = np.unique(topics, return_inverse=True)
+        train = first_ones(len(news), TRAIN_SHARE)
         if self.samples == "news":
-            return self.coded(list(titles.values()), numbers.tolist(), None, train, len(names), place)
-        readers, items = _clicks(behaviors[0], order)
-        at = np.array([order[item] for item in items], dtype=np.int64)
-        if not train[at].any() or train[at].all():
-            raise DataError(
-                f"{behaviors[0]}: has no clicks on the first four fifths of the news, or none on the others"
-            )
-        texts = [titles[item] for item in items]
-        return self.coded(texts, numbers[at].tolist(), readers, train[at], len(names), place)
+            return self.coded(path, titles, numbers, None, train, len(names), place)
+        readers, at = _clicks(behaviors, {item: number for number, item in enumerate(news)})
+        return self.coded(behaviors, [titles[one] for one in at], numbers[at], readers, train[at], len(names), place)
 
 
-def _news(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return title and topic of each news item by its name, in the order of the file."""
-    titles, topics = dict[str, str](), dict[str, str]()
+def _lines(path: Path, cells: int, form: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and cells of each line: at least some cells, of which the second is not empty."""
     for number, line in enumerate(read_lines(path, DataError), 1):
-        cells = line.split("\t")
-        if len(cells) < 4 or not cells[0] or not cells[1]:
-            raise DataError(
-                f"{path}: line {number} has {len(cells)} cells; allowed: name, topic, part of the topic, title, and "
-                "more"
-            )
-        if cells[0] not in titles:
-            titles[cells[0]], topics[cells[0]] = cells[3], cells[1]
-    if len(titles) < 2:
-        raise DataError(f"{path}: has {len(titles)} news; allowed: at least 2")
-    return titles, topics
+        found = line.split("\t")
+        if len(found) < cells or not found[0] or not found[1]:
+            raise DataError(f"{path}: line {number} has {len(found)} cells; allowed: {form}")
+        yield number, found
 
 
-def _clicks(path: Path, known: dict[str, int]) -> tuple[list[str], list[str]]:
+def _clicks(path: Path, known: dict[str, int]) -> tuple[list[str], IntArray]:
     """Return reader and news item of each click, each pair once, in the order of the file."""
-    pairs: dict[tuple[str, str], None] = {}
-    for number, line in enumerate(read_lines(path, DataError), 1):
-        cells = line.split("\t")
-        if len(cells) != 5 or not cells[1]:
-            raise DataError(
-                f"{path}: line {number} has {len(cells)} cells; allowed: 5, of which the second is the reader"
-            )
-        for item in cells[3].split():
+    pairs: dict[tuple[str, int], None] = {}
+    for number, (_, reader, _, history, *_) in _lines(path, 5, "5, of which the second is the reader"):
+        for item in history.split():
             if item not in known:
                 raise DataError(f"{path}: line {number} names the news {item!r}, which {_FILES[0]} does not have")
-            pairs[cells[1], item] = None
+            pairs[reader, known[item]] = None
         if len(pairs) > _MOST_CLICKS:
             raise DataError(f"{path}: has more than {_MOST_CLICKS} clicks")
-    return [reader for reader, _ in pairs], [item for _, item in pairs]
+    return [reader for reader, _ in pairs], np.array([item for _, item in pairs], dtype=np.int64)

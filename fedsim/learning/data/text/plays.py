@@ -1,5 +1,6 @@
 """Tiny Shakespeare: the next character of what a role says."""
 
+import itertools
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -11,7 +12,7 @@ from fedsim.errors import DataError
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset, data_folder
 from fedsim.learning.data.in_files import InFiles
-from fedsim.learning.data.text.words import UNKNOWN
+from fedsim.learning.data.text.in_words import UNKNOWN
 
 _MAX_BYTES: Final = 1 << 26
 _NAMES: Final = "input.txt", "input.txt.gz"
@@ -39,19 +40,16 @@ class TinyShakespeare(InFiles):
         Whether a sample has one label, as in LEAF, or a target at each place, as in char-rnn.
     """
 
-    kind: ClassVar[str] = "tiny-shakespeare"
     source: ClassVar[str] = (
         "github.com/karpathy/char-rnn, data/tinyshakespeare/input.txt; put it into tinyshakespeare, as it is or packed "
         "by gzip"
     )
+    place: ClassVar[str] = f"tinyshakespeare/{_NAMES[0]}"
 
     length: Annotated[int, Field(ge=1, le=10_000)] = 80
     stride: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     train_share: Annotated[float, Field(gt=0, lt=1)] = 0.8
     targets: Literal["last", "each"] = "last"
-
-    def where(self) -> str:
-        return f"tinyshakespeare/{_NAMES[0]}"
 
     def wanted(self) -> tuple[tuple[str, ...], ...]:
         return (tuple(f"tinyshakespeare/{name}" for name in _NAMES),)
@@ -62,27 +60,23 @@ class TinyShakespeare(InFiles):
 
     def read(self, place: Path) -> Dataset:
         (path,) = self.files(place)
-        texts = list(_speeches(path).values())
-        cuts = [int(self.train_share * len(text)) for text in texts]
-        known = sorted(set("".join(text[:cut] for text, cut in zip(texts, cuts, strict=True))))
+        texts = [(text[: int(self.train_share * len(text))], text) for text in _speeches(path).values()]
+        known = sorted({*"".join(train for train, _ in texts)})
         tokens = {character: token for token, character in enumerate(known, UNKNOWN + 1)}
-        parts: list[list[IntArray]] = [[], []]
-        user: list[IntArray] = []
-        for text, cut in zip(texts, cuts, strict=True):
+        windows = []
+        for train, text in texts:
             coded = np.array([tokens.get(character, UNKNOWN) for character in text], dtype=np.int64)
-            windows = [self._windows(part) for part in (coded[:cut], coded[cut:])]
-            if len(windows[0]):
-                for part, found in zip(parts, windows, strict=True):
-                    part.append(found)
-                user.append(np.full(len(windows[0]), len(user), dtype=np.int64))
-        if not user or not sum(map(len, parts[1])):
+            windows.append([self._windows(part) for part in np.split(coded, [len(train)])])
+        chosen = [parts for parts in windows if len(parts[0])]
+        if not chosen or not sum(len(test) for _, test in chosen):
             raise DataError(f"{path}: no role says more than {self.length} characters; allowed: a shorter length")
-        train, test = (np.concatenate(part) for part in parts)
-        of_each = slice(1, None) if self.targets == "each" else -1
+        train, test = (np.concatenate(parts) for parts in zip(*chosen, strict=True))
+        each = self.targets == "each"
+        of_each = slice(1, None) if each else -1
         return Dataset(
             *(train[:, :-1].copy(), train[:, of_each].copy(), test[:, :-1].copy(), test[:, of_each].copy()),
-            classes=None if self.targets == "each" else len(tokens) + 2,
-            train_users=np.concatenate(user),
+            classes=None if each else len(tokens) + 2,
+            train_users=np.repeat(np.arange(len(chosen)), [len(train) for train, _ in chosen]),
             vocabulary=len(tokens) + 2,
         )
 
@@ -96,17 +90,13 @@ class TinyShakespeare(InFiles):
 def _speeches(path: Path) -> dict[str, str]:
     """Return all text of each role, in the order of their first speeches."""
     said: dict[str, list[str]] = {}
-    role: str | None = None
-    for number, line in enumerate(read_lines(path, DataError, _MAX_BYTES), 1):
-        if not line.strip():
-            role = None
-        elif role is None:
-            if not line.endswith(":"):
+    lines = enumerate(read_lines(path, DataError, _MAX_BYTES), 1)
+    for spoken, speech in itertools.groupby(lines, lambda line: bool(line[1].strip())):
+        if spoken:
+            number, name = next(speech)
+            if not name.endswith(":"):
                 raise DataError(f"{path}: line {number} begins a speech without a name; allowed: a name and ':'")
-            role = line[:-1]
-            said.setdefault(role, [])
-        else:
-            said[role].append(line)
+            said.setdefault(name[:-1], []).extend(line for _, line in speech)
     if not said:
         raise DataError(f"{path}: has no speeches; allowed: a name and ':', lines, an empty line")
     return {role: "\n".join(lines) for role, lines in said.items()}

@@ -1,15 +1,17 @@
 """Amazon's product reviews: the stars that a review gives, by reviewer."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any, ClassVar, Final
+
+import numpy as np
 
 from fedsim.errors import DataError
 from fedsim.inputs.files import shortened
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset, data_folder
-from fedsim.learning.data.in_files import first_ones
-from fedsim.learning.data.own_files import FileName
+from fedsim.learning.data.in_files import FileName, first_ones
 from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords
 
 _ENDINGS: Final = ".json.gz", ".json", ".jsonl.gz", ".jsonl"
@@ -31,7 +33,6 @@ class AmazonReviews(InWords):
         not.
     """
 
-    kind: ClassVar[str] = "amazon-reviews"
     source: ClassVar[str] = (
         "nijianmo.github.io/amazon or amazon-reviews-2023.github.io, the file of one category, such as "
         "Toys_and_Games_5.json.gz; put it into amazon and set name = 'Toys_and_Games_5', its name without .json.gz"
@@ -47,39 +48,29 @@ class AmazonReviews(InWords):
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
         names = sorted(path.name for path in (data_folder(data_dir) / "amazon").glob("*.json*"))
-        return tuple(
-            f"name = '{name.removesuffix(ending)}': amazon/{name}"
-            for name in names
-            if (ending := next((one for one in _ENDINGS if name.endswith(one)), ""))
-        )
+        parts = [(name, found[1]) for name in names if (found := re.fullmatch(r"(.+)\.jsonl?(\.gz)?", name))]
+        return tuple(f"name = '{part}': amazon/{name}" for name, part in parts)
 
     def read(self, place: Path) -> Dataset:
         path = self.files(place)[0]
-        texts, labels, reviewers = [], [], []
-        for number, line in enumerate(read_lines(path, DataError), 1):
-            if not line.strip():
-                continue
-            reviewer, text, stars = _review(line, f"{path}: line {number}")
-            if text.strip():
-                texts.append(text)
-                labels.append(stars - 1)
-                reviewers.append(reviewer)
-        if len(texts) < 2:
-            raise DataError(f"{path}: has {len(texts)} reviews with a text; allowed: at least 2")
-        return self.coded(texts, labels, reviewers, first_ones(len(texts), TRAIN_SHARE), _STARS, place)
+        lines = ((number, line) for number, line in enumerate(read_lines(path, DataError), 1) if line.strip())
+        reviews = [review for number, line in lines if (review := _review(line, f"{path}: line {number}"))[1].strip()]
+        if len(reviews) < 2:
+            raise DataError(f"{path}: has {len(reviews)} reviews with a text; allowed: at least 2")
+        reviewers, texts, stars = zip(*reviews, strict=True)
+        train = first_ones(len(texts), TRAIN_SHARE)
+        return self.coded(path, texts, np.array(stars) - 1, reviewers, train, _STARS, place)
 
 
 def _review(line: str, where: str) -> tuple[str, str, int]:
-    """Return reviewer, text and stars of a line of JSON."""
     try:
         found: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where} is no JSON: {error}") from None
-    for reviewer, text, stars in _NAMES:
-        if isinstance(found, dict) and reviewer in found and stars in found:
-            values = found[reviewer], found.get(text) or "", found[stars]
-            if isinstance(values[0], str) and isinstance(values[1], str) and values[2] in range(1, _STARS + 1):
-                return values[0], values[1], int(values[2])
+    for names in _NAMES if isinstance(found, dict) else ():
+        reviewer, text, stars = (found.get(name) for name in names)
+        if isinstance(reviewer, str) and isinstance(text or "", str) and stars in range(1, _STARS + 1):
+            return reviewer, text or "", int(stars)
     raise DataError(
         f"{where} is no review: {shortened(line)}; allowed: reviewerID, reviewText and overall, or user_id, text and "
         f"rating, of 1 to {_STARS} stars"

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import sound_trainer, standard_jobs
+from fedsim.learning.executors.alone import checked_print, standard_jobs
+from fedsim.learning.executors.batches import Drawing, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
     TrainingJob,
@@ -26,13 +27,14 @@ from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Objective, tried
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
-from fedsim.learning.executors.stacked.plan import Drawing
-from fedsim.learning.executors.stacked.samples import Samples
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
-from fedsim.learning.executors.trainer import one_thread
+from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import build_flat
+from fedsim.learning.models.inputs import tensor
 from fedsim.learning.models.settings import own_name
 
+_ARITHMETIC: Final = 2
+"""Counts the changes of the bits of results."""
 _MOST: Final = 32
 """Most clients trained at once."""
 _FEW: Final = 4
@@ -107,7 +109,7 @@ class StackedExecutor:
                 # Vectors of the processor then have no rest at any size of a batch, whose bits would be others.
                 self._few, self._most = max(self._few, _VECTOR), max(self._most, _VECTOR)
                 self._training(self._few)
-            named = f"stacked:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
+            named = f"stacked:{_ARITHMETIC}:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
             self.fingerprint = fingerprint_with(replace(setup, precision="float32"), named)
         if own_name(setup.model) is not None:
             self._check_numbers()
@@ -146,7 +148,7 @@ class StackedExecutor:
 
     def _check_losses(self) -> None:
         """Refuse losses that depend on the other samples, since batches are filled up here."""
-        if self._module(self._few).mixes_losses(*self._samples.batch(tried(self._samples.count))):
+        if self._module(self._few).mixes_losses(*self._samples.batch(tensor(tried(self._samples.count)))):
             raise FedsimError(
                 f"learning.task: losses of {type(self._setup.task).__name__} depend on the other samples of a batch, "
                 "which the executor 'stacked' fills up; allowed: the executors 'sequential' and 'processes'"
@@ -162,7 +164,8 @@ class StackedExecutor:
         setup = replace(self._setup, local=local)
         with self._computing(), named_faults(setup):
             with torch.enable_grad():
-                trainer = sound_trainer(setup)
+                trainer = Trainer(setup)
+                checked_print(trainer)
                 with trainer.turn():
                     wanted = [trainer.train(job) for job in standard_jobs(trainer)]
             mapped = SlotTraining(self._module(self._few), self._samples, setup)

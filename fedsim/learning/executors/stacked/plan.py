@@ -3,30 +3,16 @@
 A slot trains one client after the other, so that clients with few batches leave no slot idle while others train.
 """
 
-import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedsim.arrays import IntArray
-from fedsim.learning.executors.contracts import TrainingJob
-from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.executors.batches import Batches
 
 IDLE: Final = -1
 """In place of a batch: the slot has none at that step."""
-
-
-@dataclass(frozen=True)
-class Batches:
-    """The batches of one client."""
-
-    rows: IntArray
-    sizes: IntArray
-    first_pass: int
-    seed: int
 
 
 class BatchTable:
@@ -36,8 +22,9 @@ class BatchTable:
         sizes = np.concatenate([one.sizes for one in clients])
         self._first = np.cumsum([0, *(one.sizes.size for one in clients)])
         self._sizes, self._first_pass = sizes, [one.first_pass for one in clients]
-        rows = np.concatenate([*(one.rows for one in clients), clients[0].rows[:1]])
-        self.rows = np.pad(rows, ((0, 0), (0, width - rows.shape[1])), mode="edge")
+        # A batch is filled up with its last sample.
+        places = (np.cumsum(sizes) - sizes)[:, None] + np.minimum(np.arange(width), sizes[:, None] - 1)
+        self.rows = np.concatenate([one.rows for one in clients])[np.concatenate([places, places[:1]])]
         self._real = np.arange(width) < sizes[:, None]
         self.weights = np.zeros(self.rows.shape, dtype=np.float32)
         np.divide(self._real, sizes[:, None], out=self.weights[:-1], casting="unsafe")
@@ -55,53 +42,13 @@ class BatchTable:
         return list(zip(means.tolist(), roots.tolist(), strict=True))
 
 
-@dataclass(frozen=True)
-class Timeline:
-    """When each batch is trained on."""
+class Timeline(NamedTuple):
+    """Which batch each slot has at each step, and the size of all batches of a step; (slot, client) by steps."""
 
     batch: IntArray
     sizes: IntArray
     starts: dict[int, list[tuple[int, int]]]
     ends: dict[int, list[tuple[int, int]]]
-
-
-@dataclass
-class _Slot:
-    """A slot: its client, the client's next batch, and the sizes that follow, the next one last."""
-
-    client: int
-    batch: int
-    runs: list[tuple[int, int]] = field(default_factory=list)
-
-
-class Drawing:
-    """Draws the batches of clients as the sequential executor does."""
-
-    def __init__(self, local: LocalTraining, smallest_batch: int) -> None:
-        self._local, self._smallest_batch = local, smallest_batch
-        self._counts: dict[tuple[int, float], tuple[int, IntArray]] = {}
-
-    def batches(self, job: TrainingJob) -> Batches:
-        count, size = job.rows.size, self._local.batch_size
-        each, sizes = self._sizes(count, job.work)
-        used, rng = min(count, each * size), job.rng
-        seed = int(rng.integers(2**63))
-        orders = np.empty((-(-sizes.size // each), each * size), dtype=np.int64)
-        for order in orders:
-            order[:used] = rng.permutation(count)[:used]
-        orders[:, used:] = orders[:, used - 1 : used]
-        rows = job.rows[orders.reshape(-1, size)[: sizes.size]]
-        return Batches(rows, sizes, min(each, sizes.size), seed)
-
-    def _sizes(self, count: int, work: float) -> tuple[int, IntArray]:
-        """Return how many batches an epoch has, and the sizes of all batches."""
-        if (count, work) not in self._counts:
-            local, size = self._local, self._local.batch_size
-            each = int(local.batches_per_epoch(count, self._smallest_batch))
-            sizes = np.full(int(local.batches(count, work, self._smallest_batch)), size)
-            sizes[each - 1 :: each] = min(count - (each - 1) * size, size)
-            self._counts[count, work] = each, sizes
-        return self._counts[count, work]
 
 
 def plan(sizes: Sequence[IntArray], slots: int, padded_to: int | None) -> Timeline:
@@ -110,52 +57,32 @@ def plan(sizes: Sequence[IntArray], slots: int, padded_to: int | None) -> Timeli
     A step shows the model batches of one size. The slots whose next batch has another size wait; the size that most
     slots have next comes first, and of those the largest. Clients with many batches start first.
     """
-    first = np.cumsum([0, *map(len, sizes)])
-    queue = [(-len(one), client) for client, one in enumerate(sizes)]
-    heapq.heapify(queue)
-    at_work: dict[int, _Slot] = {}
-    pieces: list[NDArray[np.int64]] = []
-    shown: list[tuple[int, int]] = []
+    first = np.cumsum([0, *map(len, sizes)]).tolist()
+    left = [one.tolist() if padded_to is None else [padded_to] * len(one) for one in sizes]
+    queue = sorted(range(len(sizes)), key=lambda client: (len(sizes[client]), -client))
+    at_work: dict[int, tuple[int, int]] = {}
+    batch: list[list[int]] = []
+    shown: list[int] = []
     starts: dict[int, list[tuple[int, int]]] = {}
     ends: dict[int, list[tuple[int, int]]] = {}
-    step = 0
     while queue or at_work:
-        for slot in range(slots):
+        for slot in range(slots) if queue and len(at_work) < slots else ():
             if slot not in at_work and queue:
-                client = heapq.heappop(queue)[1]
-                runs = _runs(sizes[client]) if padded_to is None else [(padded_to, len(sizes[client]))]
-                at_work[slot] = _Slot(client, int(first[client]), runs)
-                starts.setdefault(step, []).append((slot, client))
-        size, chosen = _next(at_work)
-        length = min(at_work[slot].runs[-1][1] for slot in chosen)
-        piece = np.full((length, slots), IDLE)
-        piece[:, chosen] = [at_work[slot].batch for slot in chosen] + np.arange(length)[:, None]
-        pieces.append(piece)
-        shown.append((size, length))
-        step += length
+                client = queue.pop()
+                at_work[slot] = client, 0
+                starts.setdefault(len(shown), []).append((slot, client))
+        waiting: dict[int, list[int]] = {}
+        for slot, (client, number) in at_work.items():
+            waiting.setdefault(left[client][number], []).append(slot)
+        size, chosen = max(waiting.items(), key=lambda item: (len(item[1]), item[0]))
+        now = [IDLE] * slots
         for slot in chosen:
-            one = at_work[slot]
-            one.batch += length
-            left = one.runs.pop()[1] - length
-            if left:
-                one.runs.append((size, left))
-            elif not one.runs:
-                ends.setdefault(step - 1, []).append((slot, one.client))
+            client, number = at_work[slot]
+            now[slot] = first[client] + number
+            at_work[slot] = client, number + 1
+            if number + 1 == len(left[client]):
+                ends.setdefault(len(shown), []).append((slot, client))
                 del at_work[slot]
-    return Timeline(np.concatenate(pieces), np.repeat(*np.transpose(shown)), starts, ends)
-
-
-def _next(at_work: dict[int, _Slot]) -> tuple[int, list[int]]:
-    """Return the size of the next step's batches, and the slots that take part."""
-    waiting: dict[int, list[int]] = {}
-    for slot, one in at_work.items():
-        waiting.setdefault(one.runs[-1][0], []).append(slot)
-    return max(waiting.items(), key=lambda item: (len(item[1]), item[0]))
-
-
-def _runs(sizes: IntArray) -> list[tuple[int, int]]:
-    """Return sizes as (size, how many in a row), the last ones first."""
-    edges = np.flatnonzero(np.diff(sizes)) + 1
-    begins = np.concatenate(([0], edges))
-    lengths = np.diff(np.concatenate((begins, [sizes.size])))
-    return list(zip(sizes[begins].tolist(), lengths.tolist(), strict=True))[::-1]
+        batch.append(now)
+        shown.append(size)
+    return Timeline(np.array(batch), np.array(shown), starts, ends)

@@ -19,35 +19,11 @@ _LAYOUT: Final = "layout"
 """Shape and strides of a node's tensor."""
 _SAME: Final = frozenset(("view", "_unsafe_view", "expand", "permute", "alias", "detach", "clone"))
 """Operations that return their argument if shape and strides stay."""
-_CALLED: Final = frozenset(
-    [
-        "_log_softmax",
-        "_log_softmax_backward_data",
-        "add",
-        "amax",
-        "bmm",
-        "cat",
-        "convolution",
-        "div",
-        "exp",
-        "gather",
-        "log",
-        "mm",
-        "mul",
-        "neg",
-        "permute",
-        "relu",
-        "relu_",
-        "sigmoid",
-        "squeeze",
-        "sub",
-        "sum",
-        "tanh",
-        "transpose",
-        "unsqueeze",
-        "where",
-    ]
-)
+_CALLED: Final = frozenset([
+    "_log_softmax", "_log_softmax_backward_data", "add", "amax", "bmm", "cat", "convolution", "div", "exp", "gather",
+    "log", "mm", "mul", "neg", "permute", "relu", "relu_", "sigmoid", "squeeze", "sub", "sum", "tanh", "transpose",
+    "unsqueeze", "where",
+])  # fmt: skip
 """Torch's own functions that take the arguments of the operators of their names, at a third of the cost of a call."""
 _VECTOR: Final = 16
 """Numbers of a processor's widest vector."""

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import FedsimError
+from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.optimizers import Optimizer, rows_of
 from fedsim.learning.executors.stacked.draws import SlotDraws
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
-from fedsim.learning.executors.stacked.optimizers import SlotOptimizer, rows_of
-from fedsim.learning.executors.stacked.plan import IDLE, Batches, BatchTable, Timeline, plan
+from fedsim.learning.executors.stacked.plan import IDLE, BatchTable, Timeline, plan
 from fedsim.learning.executors.stacked.recorder import Run
-from fedsim.learning.executors.stacked.samples import Samples
 from fedsim.learning.models.inputs import tensor
 
 _CHUNK_BYTES: Final = 2**25
@@ -51,8 +51,7 @@ class SlotTraining:
         self._models = rows_of(module.slots, module.count + module.buffers)
         self._pieces = module.pieces(self._models)
         self._buffers = self._pieces[len(self._pieces) - module.buffer_count :]
-        parameters, algorithm = self._models[:, : module.count], setup.algorithm
-        self._optimizer = SlotOptimizer(parameters, setup.local, setup.pull, corrects=algorithm.corrects)
+        self._optimizer = Optimizer(self._models[:, : module.count], setup)
         self._draws = SlotDraws(module.slots)
         self._steps: dict[int, Run] = {}
         self.padded_to: int | None = few.padded_to if few else self._find_padding()
@@ -65,7 +64,7 @@ class SlotTraining:
         at_work: set[int] = set()
         for steps in self._chunks(timeline):
             size, which = int(timeline.sizes[steps.start]), timeline.batch[steps]
-            images, labels = self._samples.batch(table.rows[which, :size])
+            images, labels = self._samples.batch(tensor(table.rows[which, :size]))
             weights, targets = self._targets(labels, table.weights[which, :size])
             run, found = self._run(size), []
             for step, *batch in zip(range(steps.start, steps.stop), images, weights, targets, strict=True):
@@ -142,7 +141,7 @@ class SlotTraining:
     def _find_padding(self) -> int | None:
         """Return the size that all batches are filled up to, or None if the model needs them in their own size."""
         size = self._local.batch_size
-        few, _ = self._samples.batch(np.arange(3) % self._samples.count)
+        few, _ = self._samples.batch(torch.arange(3) % self._samples.count)
         if self._buffers or self._module.mixes_samples(few):
             self._traced(size)
             return None
@@ -175,7 +174,7 @@ class SlotTraining:
         """Return images, weights and targets of a batch for each slot, as many different ones as asked for."""
         slot = np.arange(self.slots) % different
         rows = (slot[:, None] * size + np.arange(size)) % self._samples.count
-        images, labels = self._samples.batch(rows)
+        images, labels = self._samples.batch(tensor(rows))
         return images, *self._targets(labels, np.full(rows.shape, 1 / size, dtype=np.float32))
 
     def _example_step(self, size: int, different: int) -> Tensor:

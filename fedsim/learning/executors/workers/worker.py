@@ -1,4 +1,4 @@
-"""What a worker process does: it computes messages on one thread, until its parent is gone."""
+"""What a worker does: it computes jobs of another process on one thread."""
 
 import ctypes
 import multiprocessing.connection
@@ -6,52 +6,94 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, cast
 
 import torch
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import FedsimError
+from fedsim.foreign import Foreign
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.executors.alone import check_same
-from fedsim.learning.executors.chunks import Chunk
-from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.contracts import TrainingJob, TrainingSetup
 from fedsim.learning.executors.faults import named_faults
-from fedsim.learning.executors.trainer import Trainer
-from fedsim.learning.executors.workers.portable import from_bytes, portable
+from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.learning.executors.workers.portable import by_value, from_bytes, portable
 from fedsim.learning.executors.workers.segments import Shared
+from fedsim.learning.models.settings import own_name
 
 _MOST_SETUPS: Final = 4
-_TRAINERS: Final[dict[int, Trainer]] = {}
 
 Failed = bytes
 """An error of a worker, by value."""
 
 
-@dataclass(frozen=True)
-class SetupMessage:
-    """What a trainer is made of: the number of the setup, and in shared memory its settings and the data set."""
+class Worker:
+    """Computes jobs as the sequential executor does; an error is a result by value."""
+
+    def __init__(self, content: bytes, data: Dataset, device: str = "cpu") -> None:
+        torch.set_num_threads(1)
+        self._failed: Failed = b""
+        try:
+            setup, wanted = from_bytes(content)
+            self._executor = SequentialExecutor(replace(setup, data=data), device)
+            check_same(own_name(setup.model) or type(setup.model).__name__, self._executor.print, wanted)
+        except Exception as error:
+            self._failed = portable(error)
+
+    def known(self) -> tuple[str, int] | Failed:
+        """Return fingerprint and longest batch."""
+        return self._failed or (self._executor.fingerprint, self._executor.max_batch)
+
+    def compute(self, jobs: Sequence[Any], places: Sequence[int], *models: Any) -> list[Any] | Failed:
+        """Return what trainings and chunks give that begin with the models at these places."""
+        if self._failed:
+            return self._failed
+        trainer, found = self._executor.trainer, []
+        try:
+            with trainer.turn():
+                for number, (job, place) in enumerate(zip(jobs, places, strict=True)):
+                    with named_faults(trainer.setup, number if isinstance(job, TrainingJob) else None):
+                        found.append(trainer.compute(job._replace(base=models[place])))
+        except Exception as error:
+            return portable(error)
+        return found
+
+
+def packed(setup: TrainingSetup, wanted: str, executor: str) -> bytes:
+    """Return a setup without its data, and the print of its own code, as a worker reads them."""
+    bare = replace(setup, data=cast(Any, None), expected=None)
+    codes = setup.model.codes() if isinstance(setup.model, Foreign) else ()
+    kinds = map(type, (setup.algorithm, setup.task, *setup.task.metrics, setup.model))
+    try:
+        return by_value((bare, wanted), *kinds, *codes)
+    except Exception as error:
+        kind = type(setup.model)
+        raise FedsimError(
+            f"learning.model: {kind.__module__}.{kind.__qualname__} cannot be sent to worker processes ({error}); "
+            f"allowed with the executor {executor!r}: a class at the top of a module, with settings that can be "
+            f"pickled, and such a learning.algorithm and learning.task; or choose the executor 'sequential'"
+        ) from error
+
+
+class Sent(NamedTuple):
+    """What the workers of a run are made of: the number of the run, and in shared memory its settings and data."""
 
     number: int
     settings: Shared
     data: Shared
 
 
-@dataclass(frozen=True)
-class Trainings:
-    setup: SetupMessage
-    jobs: list[TrainingJob]
-    bases: list[int]
-    models: Shared
+_WORKERS: Final[dict[int, Worker]] = {}
+"""Of this process, by the numbers of their runs."""
 
 
-@dataclass(frozen=True)
-class Scores:
-    setup: SetupMessage
-    rows: list[IntArray | None]
-    places: list[tuple[int, int, bool]]
-    owners: list[int]
-    models: Shared
+def compute(sent: Sent, jobs: Sequence[Any], places: Sequence[int], models: Shared) -> list[Any] | Failed:
+    if sent.number not in _WORKERS:
+        while len(_WORKERS) >= _MOST_SETUPS:
+            del _WORKERS[next(iter(_WORKERS))]
+        _WORKERS[sent.number] = Worker(sent.settings.thing(), sent.data.thing())
+    return _WORKERS[sent.number].compute(jobs, places, *models.thing())
 
 
 def begin(path: Sequence[str]) -> None:
@@ -73,50 +115,3 @@ def begin(path: Sequence[str]) -> None:
         libc = ctypes.CDLL(None)
         for option, value in ((-3, 1 << 28), (-1, 1 << 28), (-2, 1 << 24)):
             libc.mallopt(option, value)
-
-
-def train(work: Trainings) -> list[TrainingResult] | Failed:
-    try:
-        trainer, models = _trainer(work.setup), work.models.arrays()
-        found = []
-        for place, (job, base) in enumerate(zip(work.jobs, work.bases, strict=True)):
-            with named_faults(trainer.setup, place):
-                found.append(trainer.train(job._replace(base=models[base])))
-    except Exception as error:
-        return portable(error)
-    return found
-
-
-def score(work: Scores) -> list[FloatArray] | Failed:
-    try:
-        trainer, models = _trainer(work.setup), work.models.arrays()
-        asked = zip(work.owners, work.rows, work.places, strict=True)
-        with named_faults(trainer.setup):
-            return [trainer.score(Chunk(models[owner], rows, *place)) for owner, rows, place in asked]
-    except Exception as error:
-        return portable(error)
-
-
-def _trainer(message: SetupMessage) -> Trainer:
-    if message.number not in _TRAINERS:
-        (content,) = message.settings.arrays()
-        settings, facts, wanted = from_bytes(content.tobytes())
-        train_x, train_y, test_x, test_y, *more = message.data.arrays()
-        vectors = more[0] if more else None
-        classes, pixel_max, vocabulary, token_fill = facts
-        data = Dataset(
-            *(train_x, train_y, test_x, test_y),
-            classes=classes,
-            pixel_max=pixel_max,
-            vocabulary=vocabulary,
-            vectors=vectors,
-            token_fill=token_fill,
-        )
-        model, local, seed, precision, fast, algorithm, task = settings
-        trainer = Trainer(TrainingSetup(model, data, local, seed, precision, fast, algorithm=algorithm, task=task))
-        with named_faults(trainer.setup):
-            check_same(trainer, wanted)
-        while len(_TRAINERS) >= _MOST_SETUPS:
-            del _TRAINERS[next(iter(_TRAINERS))]
-        _TRAINERS[message.number] = trainer
-    return _TRAINERS[message.number]

@@ -8,7 +8,7 @@ from fedsim.code_digest import Code
 from fedsim.errors import PartError
 from fedsim.foreign import Foreign, code_of, place_of, required_of
 from fedsim.learning.data.shapes import Shape
-from fedsim.learning.models.trains import Names, Trains, chosen
+from fedsim.learning.models.settings import Names, Trains, chosen
 
 if TYPE_CHECKING:
     from torch import nn
@@ -35,8 +35,7 @@ class HandedModel(Foreign):
     def of_object(cls, value: Any) -> Self:
         from torch import nn
 
-        from fedsim.learning.models.own.content import content_of
-        from fedsim.learning.models.own.trial import unusable
+        from fedsim.learning.models.own.trial import content_of, unusable
 
         if isinstance(value, nn.Module):
             found, allowed = unusable(value)
@@ -57,11 +56,6 @@ class HandedModel(Foreign):
         if code_of(value) is value and "<" not in place:
             return cls.holding(value, place)
         return cls.holding(value, place, content=content_of(value))
-
-    @property
-    def stands_for(self) -> object:
-        """The class or function whose code counts in digests; None for an object, whose content counts."""
-        return None if self.content else super().stands_for
 
     def codes(self) -> Iterable[Code]:
         from torch import nn

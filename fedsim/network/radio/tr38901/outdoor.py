@@ -4,10 +4,13 @@ Streams besides ``line-of-sight``, all by client and the same for every site: ``
 ``building`` (of which kind), ``indoor-distance`` (two numbers, or one for each site), ``penetration`` and ``floor``
 (two numbers). ``environment-height`` is by (client, site): note 1 of table 7.4.1-1 has it "independently determined
 for every link between BS sites and UTs".
+
+A signal into a building loses, on top of the outdoor path, ``PL_tw + PL_in + N(0, sigma_P)`` (clause 7.4.3): through
+the wall, which is partly glass and partly concrete (table 7.4.3-2), 0.5 dB for each metre inside, and a normal rest.
 """
 
 import math
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,14 +19,54 @@ from pydantic import Field, model_validator
 from fedsim.arrays import BoolArray, FloatArray, IntArray, normal_quantile
 from fedsim.network.radio.contracts import LargeScale
 from fedsim.network.radio.tr38901.base import SPEED_OF_LIGHT_M_PER_S, Carrier, Scenario38901
-from fedsim.network.radio.tr38901.penetration import (
-    PENETRATION_SIGMA_DB,
-    SINGLE_FREQUENCY_WALL_DB,
-    indoor_loss_db,
-    wall_loss_db,
-)
 from fedsim.streams import Streams
-from fedsim.units import Metres
+from fedsim.units import Metres, db_to_linear, linear_to_db
+
+Material = Literal["glass", "irr-glass", "concrete", "wood"]
+Building = Literal["low", "high"]
+
+PENETRATION_SIGMA_DB: Final[dict[Building, float]] = {"low": 4.4, "high": 6.5}
+"""Standard deviation sigma_P by kind of building, table 7.4.3-2."""
+
+INDOOR_LOSS_DB_PER_M: Final = 0.5
+
+SINGLE_FREQUENCY_WALL_DB: Final = 20.0
+"""PL_tw of table 7.4.3-3, for studies of a single carrier below 6 GHz."""
+
+_MATERIALS: Final[dict[Material, tuple[float, float]]] = {
+    "glass": (2.0, 0.2),
+    "irr-glass": (23.0, 0.3),
+    "concrete": (5.0, 4.0),
+    "wood": (4.85, 0.12),
+}
+_GLASS: Final[dict[Building, tuple[Material, float]]] = {"low": ("glass", 0.3), "high": ("irr-glass", 0.7)}
+
+
+def material_loss_db(material: Material, carrier_hz: float) -> float:
+    """Return the loss through a material, table 7.4.3-1: ``a + b * f / GHz``.
+
+    ``"glass"`` is a standard multi-pane window, ``"irr-glass"`` one that reflects infrared.
+    """
+    constant, slope = _MATERIALS[material]
+    return constant + slope * carrier_hz / 1e9
+
+
+def wall_loss_db(building: Building, carrier_hz: float) -> float:
+    """Return PL_tw of table 7.4.3-2: 5 dB and the mean power through the wall's glass and concrete.
+
+    A low-loss building has standard windows in 30 % of its wall, a high-loss one infrared-reflecting windows in
+    70 %; the rest is concrete.
+    """
+    glass, share = _GLASS[building]
+    through = share * db_to_linear(-material_loss_db(glass, carrier_hz))
+    through = through + (1.0 - share) * db_to_linear(-material_loss_db("concrete", carrier_hz))
+    return float(5.0 - linear_to_db(through))
+
+
+def indoor_loss_db(indoor_m: ArrayLike) -> FloatArray:
+    """Return PL_in for a distance inside the building, 0.5 dB per metre, table 7.4.3-2."""
+    return INDOOR_LOSS_DB_PER_M * np.asarray(indoor_m, dtype=np.float64)
+
 
 Share = Annotated[float, Field(ge=0, le=1)]
 

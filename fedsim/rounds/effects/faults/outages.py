@@ -33,7 +33,7 @@ class Outages(Effect):
 
     def plan(self, plan: Plan) -> None:
         """Note when each link fails, which works now: first, and once its upload has begun, shape (2, n)."""
-        fails_s = plan.looked_s + self._up.state(plan.client, plan.looked_s)[1]
+        fails_s = plan.look.time_s + self._up.state(plan.client, plan.look.time_s)[1]
         plan.notes[self] = np.stack([fails_s, fails_s])
 
     def wait_s(self, plan: Plan, phase: int, members: Members) -> tuple[FloatArray | float, float]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition
+from fedsim.learning.data.partitions.by_label import LabelLimitedPartition
 from fedsim.learning.data.partitions.sizes import LogNormalPartition, ZipfPartition
 from fedsim.streams import Streams
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.errors import DataError
-from fedsim.learning.data.partitions.from_file import FilePartition
+from fedsim.learning.data.partitions.natural import FilePartition
 from fedsim.streams import Streams
 
 
@@ -72,5 +72,5 @@ def test_arrays_that_state_no_division_are_refused(tmp_path):
     np.savez(path, client=np.array([0, None, 1, 1, 1], dtype=object))
     with pytest.raises(DataError, match="arrays of objects are pickles"):
         parts(path)
-    with pytest.raises(DataError, match="is no table"):
+    with pytest.raises(DataError, match="No such file"):
         parts(tmp_path / "division.pkl")

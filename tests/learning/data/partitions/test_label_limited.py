@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import zeta
 
-from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition
+from fedsim.learning.data.partitions.by_label import LabelLimitedPartition
 from fedsim.streams import Streams
 
 LABELS = np.arange(5000) % 10

@@ -9,8 +9,8 @@ from fedsim import simulate
 from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
 from fedsim.learning import PARTITIONS, Dataset, Digits, DirichletPartition, EqualPartition, QuantitySkewPartition
+from fedsim.learning.data.partitions.by_label import LabelLimitedPartition, ShardsPartition
 from fedsim.learning.data.partitions.contracts import assigned
-from fedsim.learning.data.partitions.label_limited import LabelLimitedPartition, ShardsPartition
 from fedsim.learning.data.partitions.natural import NaturalPartition
 from fedsim.learning.data.partitions.sizes import LogNormalPartition, ZipfPartition
 from fedsim.streams import Streams

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim import simulate
-from fedsim.learning.data.partitions.dirichlet import DirichletPartition
+from fedsim.learning.data.partitions.by_label import DirichletPartition
 from fedsim.learning.data.partitions.local_tests import Divided
 from fedsim.learning.data.partitions.sizes import EqualPartition, SizesPartition
 from fedsim.results.summary import rows, summarise

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedsim.learning.data.partitions.label_limited import ShardsPartition
+from fedsim.learning.data.partitions.by_label import ShardsPartition
 from fedsim.streams import Streams
 
 

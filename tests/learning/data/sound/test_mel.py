@@ -91,7 +91,7 @@ def test_speech_commands_keep_the_publishers_lists(tmp_path):
     assert np.bincount(data.train_y).tolist() == [45] * 3
     folder = tmp_path / "SpeechCommands/speech_commands_v0.02"
     (folder / "testing_list.txt").write_text("")
-    with pytest.raises(DataError, match=r"testing_list\.txt: names none of the recordings"):
+    with pytest.raises(DataError, match=r"testing_list\.txt: has no samples for training, or none for tests"):
         SpeechCommands().load(tmp_path)
 
 

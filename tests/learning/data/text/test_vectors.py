@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fedsim.errors import DataError
-from fedsim.learning.data.text.vectors import read_vectors
+from fedsim.learning.data.text.in_words import read_vectors
 from tests.support.data_files import written
 
 

@@ -10,7 +10,6 @@ from fedsim.errors import FedsimError
 from fedsim.learning import Dataset, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.models.flat_module import build_flat
 
-RNG = np.random.default_rng(0)
 WORDS, PLACES = 12, 6
 LAYERS = {
     "linear": lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 8)),
@@ -105,11 +104,13 @@ class Layered(Component):
 
 
 def data_of(name):
-    labels = RNG.integers(0, 3, 96)
+    """Return the same data in any order of tests: batch norm of two samples that are near amplifies rounding."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 96)
     if name in OF_WORDS:
-        tokens = RNG.integers(0, WORDS, (96, PLACES))
+        tokens = rng.integers(0, WORDS, (96, PLACES))
         return Dataset(tokens, labels, tokens[:9], labels[:9], classes=3, vocabulary=WORDS)
-    images = RNG.normal(size=(96, 1, 8, 8)).astype(np.float32)
+    images = rng.normal(size=(96, 1, 8, 8)).astype(np.float32)
     return Dataset(images, labels, images[:9], labels[:9], classes=3)
 
 

@@ -17,7 +17,7 @@ from fedsim.learning.executors.workers.segments import Segment
 def test_arrays_in_a_segment_are_read_as_they_were_and_their_memory_is_freed():
     def shared():
         held = Segment([np.arange(3), np.arange(5.0).reshape(1, 5), np.zeros(0, np.float32)])
-        first, second, third = held.shared.arrays()
+        first, second, third = held.shared.thing()
         assert (first.tolist(), second.tolist(), third.shape) == ([0, 1, 2], [[0, 1, 2, 3, 4]], (0,))
         assert held.shared.places[1][0] % 64 == 0
         with pytest.raises(ValueError, match="read-only"):

@@ -5,7 +5,7 @@ import heapq
 import numpy as np
 import pytest
 
-from fedsim.network.medium.collisions.contention import Contention, transmission_probability
+from fedsim.network.medium.wifi import Contention, transmission_probability
 
 CHANNEL = Contention(2e-3, 118e-6, 9e-6, 16, 6)
 

@@ -8,8 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim.network import PATH_LOSSES, IndoorFactory, IndoorOffice, RandomPathLoss, RuralMacro, UrbanMacro, UrbanMicro
-from fedsim.network.radio.tr38901.outdoor import floor_height_m
-from fedsim.network.radio.tr38901.penetration import indoor_loss_db, material_loss_db, wall_loss_db
+from fedsim.network.radio.tr38901.outdoor import floor_height_m, indoor_loss_db, material_loss_db, wall_loss_db
 from fedsim.streams import Streams
 
 CLIENTS = 20_000

@@ -1,0 +1,1 @@
+"""What selectors make clients do beside their participations."""

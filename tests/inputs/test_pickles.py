@@ -1,0 +1,225 @@
+"""The restricted reader of pickles: what plain ones hold comes out, and whatever names code is refused and not run."""
+
+import collections
+import datetime
+import os
+import pickle
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.errors import DataError
+from fedsim.inputs.pickles import unpickled
+from fedsim.inputs.tables import Table
+
+
+def read_pickle(file, **bounds):
+    return unpickled(Path(file).read_bytes(), str(file), **bounds)
+
+
+scalars = (
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=20)
+)
+keys = st.integers(-1000, 1000) | st.text(max_size=5)
+trees = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(keys, inner, max_size=5) | st.tuples(inner, inner, inner, inner)
+    ),
+    max_leaves=30,
+)
+
+
+@given(trees, st.integers(0, 5))
+@settings(deadline=None, max_examples=60)
+def test_plain_values_come_out_as_they_went_in(tmp_path_factory, value, protocol):
+    value = rebuilt(value)
+    file = tmp_path_factory.mktemp("plain") / "value.pkl"
+    file.write_bytes(pickle.dumps(value, protocol=protocol))
+    found = read_pickle(file)
+    assert found == value
+    assert repr(found) == repr(value), "types too: 1 is not True"
+
+
+def rebuilt(value):
+    """Return a copy that is a tree: Hypothesis may use one container twice."""
+    if isinstance(value, dict):
+        return {key: rebuilt(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rebuilt(item) for item in value]
+    return tuple(rebuilt(item) for item in value) if value and isinstance(value, tuple) else value
+
+
+class Evil:
+    """Runs something when it is unpickled."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.mkdir, (self.marker,)
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_pickle_that_would_run_something_is_refused_unread(tmp_path, protocol):
+    marker = tmp_path / "ran"
+    for name, value in (("bare", Evil(str(marker))), ("hidden", {"a": [1, 2, {"b": Evil(str(marker))}]})):
+        file = tmp_path / f"{name}.pkl"
+        file.write_bytes(pickle.dumps(value, protocol=protocol))
+        with pytest.raises(
+            DataError, match=rf"{name}\.pkl: is refused: it names {os.name}\.mkdir; allowed: lists, tuples"
+        ):
+            read_pickle(file)
+    assert not marker.exists()
+
+
+HOSTILE = {
+    "INST": (b"(Vtouch ran\nios\nsystem\n.", "os.system"),
+    "OBJ": (b"(cos\nsystem\nVtouch ran\no.", "os.system"),
+    "GLOBAL": (b"cos\nsystem\n(Vtouch ran\ntR.", "os.system"),
+    "STACK_GLOBAL": (b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x09touch ran\x85R.", "os.system"),
+    "eval": (b"cbuiltins\neval\n(Vopen('ran', 'w')\ntR.", "builtins.eval"),
+    "a name in a name": (b"\x80\x04\x8c\x02os\x8c\x0bpath.isfile\x93.", "os.path.isfile"),
+    "NEWOBJ": (b"\x80\x02ccollections\nOrderedDict\n)\x81.", "collections.OrderedDict"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_whatever_a_pickle_names_is_refused_and_not_run(tmp_path, monkeypatch, name):
+    content, named = HOSTILE[name]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hostile.pkl").write_bytes(content)
+    with pytest.raises(DataError, match=rf"^hostile\.pkl: is refused: it names {named}; allowed: lists"):
+        read_pickle("hostile.pkl")
+    assert not (tmp_path / "ran").exists()
+
+
+NOTHING_TO_RUN = {
+    "REDUCE": b"K\x01)R.",
+    "NEWOBJ": b"\x80\x02K\x01)\x81.",
+    "BUILD": b"]}(K\x01K\x02ub.",
+    "EXT1": b"\x80\x02\x82\x01.",
+    "PERSID": b"Psomething\n.",
+    "NEXT_BUFFER": b"\x80\x05\x97.",
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_TO_RUN)
+def test_instructions_that_need_code_are_refused_without_a_name_too(tmp_path, name):
+    file = tmp_path / "hostile.pkl"
+    file.write_bytes(NOTHING_TO_RUN[name])
+    with pytest.raises(DataError, match=r"hostile\.pkl: is no pickle of numbers and containers"):
+        read_pickle(file)
+
+
+def laughs():
+    """Return the pickle of nested lists that each hold the one before ten times: 10^30 numbers in 300 bytes."""
+    value = [1]
+    for _ in range(30):
+        value = [value] * 10
+    return pickle.dumps(value)
+
+
+def cycle():
+    value = []
+    value.append(value)
+    return pickle.dumps(value)
+
+
+def key():
+    """Return the pickle of a key whose hash is of 10^30 numbers."""
+    value = (1,)
+    for _ in range(30):
+        value = (value,) * 10
+    return pickle.dumps(value)[:-1] + b"}\x94K\x01K\x01s0K\x02h\x00s."
+
+
+BROKEN = {
+    "laughs": (laughs(), "occurs in two places"),
+    "laughs by copies": (b"]" + b"(2222t" * 40 + b".", "occurs in two places"),
+    "a key of laughs": (key(), "occurs in two places"),
+    "cycle": (cycle(), "occurs in two places"),
+    "a huge number in letters": (b"L" + b"9" * 6000 + b"L\n.", "no pickle"),
+    "a string that claims 4 GiB": (b"X\xff\xff\xff\xffabc.", "no pickle"),
+    "a number that claims 2 GiB": (b"\x80\x02\x8b" + struct.pack("<i", 2**31 - 1) + b"abc.", "no pickle"),
+    "a memory of 64 GiB": (b"]r\xff\xff\xff\xff.", "place 4294967295 of its memory after 1 instructions"),
+    "cut off": (pickle.dumps([1, 2, 3])[:-2], "no pickle"),
+    "nothing": (b"", "no pickle"),
+    "append to a number": (b"K\x01K\x02a.", "no pickle"),
+    "half an item": (b"(K\x01d.", "no pickle"),
+    "a list for a key": (b"}]K\x03s.", "no pickle"),
+    "memory that is empty": (b"h\x05.", "no pickle"),
+    "no pickle at all": (b"\xff\xfe hello", "no pickle"),
+    "a date": (pickle.dumps(datetime.date(2020, 1, 1)), "it names datetime.date"),
+    "a counter": (pickle.dumps(collections.Counter("aab")), "it names collections.Counter"),
+    "an array": (pickle.dumps(np.arange(3)), r"it names numpy\S+"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_no_tree_of_plain_values_is_refused(tmp_path, name):
+    content, message = BROKEN[name]
+    file = tmp_path / "broken.pkl"
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_pickle(file)
+
+
+@given(st.binary(max_size=60))
+@settings(deadline=None, max_examples=60)
+def test_any_bytes_give_values_or_a_refusal(tmp_path_factory, content):
+    file = tmp_path_factory.mktemp("noise") / "noise.pkl"
+    file.write_bytes(content)
+    try:
+        found = read_pickle(file)
+    except DataError:
+        return
+    assert type(found).__module__ == "builtins"
+    assert not callable(found)
+
+
+def test_the_number_of_instructions_is_bounded(tmp_path):
+    file = tmp_path / "large.pkl"
+    file.write_bytes(pickle.dumps(list(range(1000))))
+    assert len(read_pickle(file)) == 1000
+    with pytest.raises(DataError, match="more than 500 instructions"):
+        read_pickle(file, max_instructions=500)
+
+
+def test_arrays_of_objects_in_an_npz_are_refused_unread(tmp_path):
+    marker = tmp_path / "ran"
+    np.savez(tmp_path / "evil.npz", start_s=np.array([Evil(str(marker))], dtype=object))
+    with pytest.raises(DataError, match="arrays of objects are pickles"):
+        Table.read(tmp_path / "evil.npz")
+    assert not marker.exists()
+    (tmp_path / "noise.parquet").write_bytes(b"noise")
+    (tmp_path / "noise.csv").write_bytes(b"")
+    (tmp_path / "noise.npz").write_bytes(b"noise")
+    for suffix in ("parquet", "csv", "npz"):
+        with pytest.raises(DataError, match="cannot be read"):
+            Table.read(tmp_path / f"noise.{suffix}")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"N" + b"\x85" * 500_000 + b".", b"}(N" + b"\x85" * 500_000 + b"K\x01u.", b"N" + b"K\x01\x86" * 500_000 + b"."],
+    ids=["tuples of one", "a key", "tuples of two"],
+)
+def test_deep_nests_are_refused_before_they_are_built(tmp_path, content):
+    """The hash of a tuple that is nested a million times needs more than the stack of a process."""
+    file = tmp_path / "deep.pkl"
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=r"deep\.pkl: is refused: its containers are nested deeper than 100"):
+        read_pickle(file)
+
+
+def test_nests_that_a_table_has_are_read(tmp_path):
+    value = {str(i): {"duration": 3.5, "active": [(i, 2.5), (i, None)], "off": [[], {}]} for i in range(50)}
+    for protocol in range(6):
+        file = tmp_path / f"{protocol}.pkl"
+        file.write_bytes(pickle.dumps(value, protocol=protocol))
+        assert read_pickle(file) == value
