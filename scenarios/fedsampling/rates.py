@@ -52,7 +52,7 @@ def main() -> None:
         scale=1.0,
         seeds=1,
         methods=dict.fromkeys(RATES, True),
-        executor="stacked",
+        executor="auto",
         data_dir=None,
         store=None,
         out=Path("runs/fedsampling_rates"),
