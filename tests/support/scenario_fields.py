@@ -56,7 +56,7 @@ class SchemaField:
             yield from (filled(self.slot.registry, kind) for kind in kinds_of(self.slot))
         yield from literals_of(self.annotation)
         if value is None:
-            yield from (_empty_table(self.annotation), 1, 0.5, 2, 100.0, True)
+            yield from (_empty_table(self.annotation), 1, 0.5, 2, 100.0, True, False)
         elif isinstance(value, bool):
             yield not value
         elif isinstance(value, int | float):
