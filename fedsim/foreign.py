@@ -142,6 +142,11 @@ class Stateful(Foreign):
     def kind(self) -> str:
         return self.place
 
+    @property
+    def stands_for(self) -> Any:
+        """The class whose code counts."""
+        return code_of(self.found)
+
     def build(self) -> Any:
         """Return a new object in its initial state."""
         return copy.deepcopy(self.found) if self.content else self.found(**self.options)

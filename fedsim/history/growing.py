@@ -34,6 +34,7 @@ class GrowingTable:
         self._tail = _Tail(0, [])
         self._columns: dict[str, NDArray[Any]] = {}
         self._arrays: list[NDArray[Any]] = []  # in the order of the columns given last
+        self._others: list[tuple[NDArray[Any], float]] = []  # columns not given last, and what stands in them
         self._room = 0
         # Names of the columns given last, and columns that were not.
         self._given: tuple[str, ...] = ()
@@ -60,15 +61,16 @@ class GrowingTable:
         """Add rows as columns: arrays of shape (n,), or numbers for all rows; ``client`` is an array."""
         self._latest = None
         absent = self._absent_from(columns)
-        if absent:
-            columns = {**columns, **{column.name: column.no_value for column in absent}}
         rows, present = np.asarray(columns["client"]).size, self.rows - self._tail.at
         end = present + rows
         if end > self._room:
             self._make_room(present, rows)
         if not self._arrays:
             self._arrays = [self._columns[name] for name in columns]
+            self._others = [(self._columns[column.name], column.no_value) for column in absent]
         place = slice(present, end)
+        for array, nothing in self._others:
+            array[place] = nothing
         for array, piece in zip(self._arrays, columns.values(), strict=True):
             array[place] = piece
         self._added(rows)

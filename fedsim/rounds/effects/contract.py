@@ -8,21 +8,18 @@ from numpy.typing import NDArray
 from simpy import Event
 
 from fedsim.answers import (
-    AnswerError,
     Contract,
     Flag,
     Free,
-    Given,
     InstanceOf,
     Numbers,
     OptionalOf,
-    in_words,
     same_shape,
 )
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
 from fedsim.rounds.effects.server_port import Aggregated, AskingServer, Tables
-from fedsim.rounds.effects.steps import PartOfCohort, SomeMembers, Steps
+from fedsim.rounds.effects.steps import MemberColumns, PartOfCohort, SomeMembers, Steps
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 from fedsim.selectors import Answers, Cohort, RoundView
@@ -328,19 +325,6 @@ class Effect:
         yield
 
 
-class _Columns:
-    """Numbers of members by the names of columns."""
-
-    def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
-        found: Mapping[str, Any] = InstanceOf(Mapping)(answer, given)
-        number = Numbers(same_shape("members"), infinite=True, nan=True)
-        try:
-            each = {name: np.broadcast_to(values, given["members"].shape) for name, values in found.items()}
-        except ValueError:
-            raise AnswerError(in_words(answer), "one number for each member, or one for all, by name") from None
-        return {name: number(np.asarray(values, dtype=np.float64), given) for name, values in each.items()}
-
-
 EFFECT: Final = Contract(
     "effect",
     Effect,
@@ -358,7 +342,7 @@ EFFECT: Final = Contract(
         "limit": Free(),
         "passed": Free(),
         "settle": Free(),
-        "columns": _Columns(),
+        "columns": MemberColumns(),
         "at_edge": Free(),
         "sends": InstanceOf(Mapping),
         "aggregated": Free(),

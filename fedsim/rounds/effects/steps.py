@@ -1,14 +1,15 @@
-"""Steps on the clock of a part of the user's own: events, and a value in the end, both of them checked."""
+"""Checks of what effects return: steps on the clock with a value in the end, members, and columns."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from simpy import Event
 
-from fedsim.answers import AnswerError, Given, InstanceOf, Kind, failed, in_words
+from fedsim.answers import AnswerError, Given, InstanceOf, Kind, Numbers, failed, in_words, same_shape
 from fedsim.arrays import IntArray
 from fedsim.errors import FedsimError, PartError
 from fedsim.selectors import Cohort
@@ -76,3 +77,16 @@ class SomeMembers:
         if places.ndim != 1 or places.dtype.kind not in "iu" or not np.isin(places, given["members"]).all():
             raise AnswerError(in_words(answer), "an array of positions among those of members")
         return np.unique(places).astype(np.int64)
+
+
+class MemberColumns:
+    """Numbers of members by the names of columns."""
+
+    def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
+        found: Mapping[str, Any] = InstanceOf(Mapping)(answer, given)
+        number = Numbers(same_shape("members"), infinite=True, nan=True)
+        try:
+            each = {name: np.broadcast_to(values, given["members"].shape) for name, values in found.items()}
+        except ValueError:
+            raise AnswerError(in_words(answer), "one number for each member, or one for all, by name") from None
+        return {name: number(np.asarray(values, dtype=np.float64), given) for name, values in each.items()}
