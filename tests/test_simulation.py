@@ -109,7 +109,7 @@ def test_late_and_dropped_clients_are_never_trained():
     history = run.run()
     outcomes = [row["outcome"] for row in history.participations.to_pylist()]
     assert {"delivered", "late", "dropped"} <= set(outcomes)
-    assert run.context.learner.trainings == outcomes.count("delivered")
+    assert run.context.learner.work.trained == outcomes.count("delivered")
 
 
 def test_a_run_that_shares_a_store_trains_nothing_twice():

@@ -4,7 +4,7 @@ This module asks (`fedsim.learning.lineage.asked`); what is not known (`known`) 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final, cast
 
 import numpy as np
@@ -105,7 +105,7 @@ class SupervisedLearner:
     ) -> None:
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self._rows = rows
-        self._find_tests = tests or (lambda: LocalTests(rows, held_out=False))
+        self._tests = cache(tests or (lambda: LocalTests(rows, held_out=False)))
         self.store: Store = NoStore() if store is None else store
         self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
         self.steps, made_of = steps, [step.made_of for step in steps.listed]
@@ -151,7 +151,8 @@ class SupervisedLearner:
         self.notes = (*notes, *(one.untold for one in behaviours if one.untold))
         done = [one.text for one in behaviours if one.text and not one.untold]
         done += filter(None, (self._evaluations.behaviour_of_metrics,))
-        self._made_of = digest_of(setup.data.digest, *done) if done else setup.data.digest
+        self.data_digest: str = digest_of(setup.data.digest, *done) if done else setup.data.digest
+        self.architecture = Architecture(setup.model, setup.data.shape, setup.outputs)
         self.executor_used: ExecutorUsed | None = executor_used
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
         model = identity(setup.model)
@@ -159,12 +160,7 @@ class SupervisedLearner:
         keeps = setup.local.keep_optimizer_state or local.algorithm.remembers
         self._updates = Updates(work, shards, self._messages, local.algorithm.ratios, keeps=keeps)
         initial = digest_of("initial", basis, model, str(setup.data.shape), setup.outputs, setup.seed)
-        self._initial = asked.Model(initial, 0, vector=layout.initial)
-        self._layout = layout
-
-    @property
-    def trainings(self) -> int:
-        return self._computation.trained
+        self._layout, self._initial = layout, asked.Model(initial, 0, vector=layout.initial)
 
     @property
     def work(self) -> Work:
@@ -172,18 +168,6 @@ class SupervisedLearner:
         trained, of = self._computation.trained, self._evaluations
         found = max(0, self._in_use - trained)
         return Work(trained, found, of.evaluated, of.evaluations_found, of.probed, of.probes_found)
-
-    @property
-    def architecture(self) -> Architecture:
-        return Architecture(self._setup.model, self._setup.data.shape, self._setup.outputs)
-
-    @property
-    def data_digest(self) -> str:
-        return self._made_of
-
-    @cached_property
-    def _tests(self) -> LocalTests:
-        return self._find_tests()
 
     @cached_property
     def label_counts(self) -> IntArray | None:
@@ -326,7 +310,7 @@ class SupervisedLearner:
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations:
         return evaluate_clients(
-            self._evaluations, cast(asked.Model, model), self._tests, self._algorithm, self._updates.states
+            self._evaluations, cast(asked.Model, model), self._tests(), self._algorithm, self._updates.states
         )
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:

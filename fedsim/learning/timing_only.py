@@ -23,16 +23,43 @@ from fedsim.units import Bits, FlopsPerSample, Positive
 
 
 class Version(NamedTuple):
+    """A model of which its version is all that is known, or its update."""
+
     digest: str
     version: int
 
 
-class UpdateOfVersion(NamedTuple):
-    digest: str
+class TimingLearner:
+    """Sizes of a model that is not trained, and its versions; measurements are NaN, zero or empty."""
 
+    remembers: Final = False
+    widths: Final = None
+    architecture: Final = None
+    data_digest: Final = None
+    notes: Final[tuple[str, ...]] = ()
+    work: Final = Work()
 
-class Versions:
-    """The lineage of a model of which versions are all that is known."""
+    def __init__(
+        self,
+        model_bits: float | None,
+        samples: IntArray,
+        flops_per_sample: float | None = None,
+        update_bits: float | None = None,
+    ) -> None:
+        self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
+        self.update_bits = model_bits if update_bits is None else update_bits
+        self.executor_used: ExecutorUsed | None = None
+        self.label_counts: IntArray | None = None
+
+    def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
+        passed = (self.samples[client] if got is None else got).astype(np.float64)
+        return passed if work is None else passed * work
+
+    def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
+        return work
+
+    def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
+        return probe_samples(self.samples[client], samples)
 
     def initial(self) -> Model:
         return Version("timing-0", 0)
@@ -48,7 +75,7 @@ class Versions:
         drawn: Drawn | None = None,
     ) -> Sequence[Update]:
         """Return one handle n times, so that a cohort costs nothing per client."""
-        return [UpdateOfVersion(f"{model.digest}-update")] * len(client)
+        return [Version(f"{model.digest}-update", model.version)] * len(client)
 
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
@@ -67,14 +94,6 @@ class Versions:
 
     def with_state_of(self, model: Model, previous: Model) -> Model:
         return model
-
-
-class NoNumbers:
-    """What is asked of models and updates that have no numbers."""
-
-    @property
-    def work(self) -> Work:
-        return Work()
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
         check_needs(needs)
@@ -158,51 +177,3 @@ class NoLearning(Component):
     @property
     def _uplink_bits(self) -> float | None:
         return self.model_bits if self.uplink_bits is None else self.uplink_bits
-
-
-class TimingSizes:
-    """Bits, samples and operations of a model that is not trained."""
-
-    remembers: Final = False
-    widths: Final = None
-
-    def __init__(
-        self,
-        model_bits: float | None,
-        samples: IntArray,
-        flops_per_sample: float | None = None,
-        update_bits: float | None = None,
-    ) -> None:
-        self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
-        self.update_bits = model_bits if update_bits is None else update_bits
-        self.executor_used: ExecutorUsed | None = None
-
-    @property
-    def architecture(self) -> None:
-        return None
-
-    @property
-    def label_counts(self) -> IntArray | None:
-        return None
-
-    @property
-    def data_digest(self) -> None:
-        return None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return ()
-
-    def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
-        passed = (self.samples[client] if got is None else got).astype(np.float64)
-        return passed if work is None else passed * work
-
-    def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        return work
-
-    def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        return probe_samples(self.samples[client], samples)
-
-
-class TimingLearner(TimingSizes, Versions, NoNumbers):
-    """Sizes, and versions of a model without numbers."""

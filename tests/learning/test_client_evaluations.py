@@ -14,7 +14,7 @@ SHARED = 16 * 5 + 5  # of the perceptron 16-5-3
 
 def answers(learner, vector, client):
     """Return the scores of the perceptron 16-5-3 for a client's samples, by its formula, and the labels."""
-    data, rows = learner._setup.data, learner._tests.rows[client]
+    data, rows = learner._setup.data, learner._tests().rows[client]
     samples, targets = data.taken(rows)
     images = torch.tensor(samples.reshape(rows.size, 16) / data.pixel_max * 2 - 1)
     weights, labels = torch.tensor(vector, dtype=torch.float64), torch.tensor(targets)

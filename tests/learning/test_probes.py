@@ -53,7 +53,7 @@ def test_probe_is_the_mean_loss_on_all_of_a_clients_data(tiny, model):
     learner = make(tiny, model)
     where = trained(learner)
     found = learner.probe_losses(where, CLIENTS, None, 1)
-    assert learner.trainings == 2  # those that the model descends from
+    assert learner.work.trained == 2  # those that the model descends from
     weights, bias = split_linear(learner.vector(where), tiny)
     expected = [cross_entropy(weights, bias, tiny.train_x[ROWS[c]], tiny.train_y[ROWS[c]]) for c in CLIENTS]
     np.testing.assert_allclose(found, expected, rtol=1e-5)

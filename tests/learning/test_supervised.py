@@ -40,14 +40,14 @@ def test_only_updates_that_are_used_are_ever_trained(make_learner):
     asked = [one_update(learner, model, client) for client in range(6)]
     delivered = [asked[1], asked[4]]
     following = learner.aggregate(model, delivered, even(2))
-    assert learner.trainings == 0
+    assert learner.work.trained == 0
     assert learner.evaluate(following).accuracy > 0
-    assert learner.trainings == 2
+    assert learner.work.trained == 2
     learner.evaluate(following)
     losses(learner, delivered)
-    assert learner.trainings == 2
+    assert learner.work.trained == 2
     losses(learner, asked[:2])
-    assert learner.trainings == 3
+    assert learner.work.trained == 3
 
 
 @pytest.mark.slow
@@ -55,9 +55,9 @@ def test_evaluation_settles_a_long_chain_in_order(make_learner):
     learner, step_by_step = (make_learner(local={"max_batches": 1}) for _ in range(2))
     cohorts = [[k % 6, (k + 1) % 6] for k in range(600)]
     model, other = rounds(learner, cohorts), step_by_step.initial()
-    assert (model.version, learner.trainings) == (600, 0)
+    assert (model.version, learner.work.trained) == (600, 0)
     learner.evaluate(model)
-    assert learner.trainings == 1200
+    assert learner.work.trained == 1200
     for cohort in cohorts:
         other = next_model(step_by_step, other, cohort)
         step_by_step.vector(other)

@@ -17,7 +17,7 @@ def test_only_what_is_asked_for_is_worked_out():
     learner, executor = half_way_learner(TARGETS)
     cohort = updates(learner, learner.initial(), 2, 0)
     assert learner.measure(cohort, ()) == {}
-    assert learner.trainings == 0
+    assert learner.work.trained == 0
     found = learner.measure(cohort, ("loss_rms", "update_norm", "loss", "update"))
     assert list(found) == ["loss_rms", "update_norm", "loss", "update"]
     assert executor.batches == [[2, 0]]
@@ -99,7 +99,7 @@ def test_deviation_is_zero_where_there_is_nothing_to_deviate_from():
     assert learner.deviations([], None, found).tolist() == [0, 0, 0]
     assert learner.deviations([], np.array([]), found).tolist() == [0, 0, 0]
     assert learner.deviations(found[:1], np.zeros(1), found).tolist() == [0, 0, 0]
-    assert learner.trainings == 0
+    assert learner.work.trained == 0
     assert learner.deviations(found[:2], None, found[2:]).tolist() == [0]
     assert learner.deviations(found, None, []).shape == (0,)
     for weights in ([1.0], [1.0, -1.0], [1.0, np.inf]):

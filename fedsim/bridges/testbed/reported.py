@@ -30,15 +30,10 @@ class ReportedLearner(TimingLearner):
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__(sizes.model_bits, sizes.samples, sizes.flops_per_sample, sizes.update_bits)
-        self._sizes, self._label_counts = sizes, sizes.label_counts
+        self._sizes, self.label_counts = sizes, sizes.label_counts
         self._reported: dict[Key, dict[str, NDArray[Any]]] = {}
         self.evaluation: Evaluation | None = None
         self._size = 0
-
-    @property
-    def label_counts(self) -> IntArray | None:
-        """Training samples of every client with each label, shape (K, labels); None without labels."""
-        return self._label_counts
 
     def put(self, key: Key, name: str, value: NDArray[Any]) -> None:
         self._reported.setdefault(key, {})[name] = value

@@ -96,7 +96,7 @@ def test_cloud_averages_its_edges_models():
     other = learner.aggregate(start, updates(learner, start, 1), one())
     cloud = learner.merge([edge, other], np.array([0.75, 0.25]))
     assert (edge.version, other.version, cloud.version) == (2, 1, 3)
-    assert learner.trainings == 0
+    assert learner.work.trained == 0
     np.testing.assert_array_equal(learner.vector(cloud), [2.25, 1, 1.75])
     assert learner.evaluate(cloud).loss == 5
     swapped, again = (learner.merge([other, edge], np.array(w)) for w in ([0.75, 0.25], [0.25, 0.75]))
@@ -173,8 +173,8 @@ def test_the_same_client_and_version_in_two_branches_share_luck_but_not_digests(
     cloud = learner.merge(edges, np.array([0.5, 0.5]))
     learner.measure(updates(learner, cloud, 2), ("loss",))
     assert executor.draws[2, learner.vector(cloud).tobytes()] not in luck
-    before = learner.trainings
+    before = learner.work.trained
     again = updates(learner, edges[0], 2)
     assert again[0].digest == twins[0].digest
     learner.measure(again, ("loss",))
-    assert learner.trainings == before
+    assert learner.work.trained == before

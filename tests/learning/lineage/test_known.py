@@ -200,4 +200,4 @@ def test_a_very_long_line_that_is_not_kept_is_worked_out(monkeypatch):
     learner, executor = half_way_learner(TARGETS, store=MemoryStore(0))
     chain(learner, 200)
     # Two trainings a round: the 76th model is the first with more than 150 behind it, and then the 76th after that.
-    assert learner.trainings == 2 * 76 + 2 * 76 == sum(map(len, executor.batches))
+    assert learner.work.trained == 2 * 76 + 2 * 76 == sum(map(len, executor.batches))

@@ -50,7 +50,7 @@ def test_two_differences_of_a_cohort_of_two_hundred_are_in_memory(server, needs)
         if needs:
             learner.measure(cohort, needs)
         learner.vector(model)
-        assert learner.trainings == len(executor.alive)
+        assert learner.work.trained == len(executor.alive)
     assert len(executor.alive) == 2 * COHORT
     # The one just added, which the executor still holds while it begins the next.
     assert max(executor.alive) <= 2
@@ -63,7 +63,7 @@ def test_what_is_measured_before_it_is_aggregated_is_held_until_then():
     learner.measure(cohort, ("loss",))
     assert executor.alive == [0, 1, 2, 3, 4]
     learner.vector(learner.aggregate(start, cohort, even(5)))
-    assert learner.trainings == 5
+    assert learner.work.trained == 5
     learner.measure(learner.updates(start, np.array([7])), ("loss",))
     assert executor.alive[5] <= 1
 
@@ -100,12 +100,12 @@ def test_a_difference_that_is_needed_again_is_trained_again():
     start = learner.initial()
     cohort = updates(learner, start, 0, 1)
     once = learner.vector(learner.aggregate(start, cohort, even(2)))
-    assert learner.trainings == 2
+    assert learner.work.trained == 2
     twice = learner.vector(learner.aggregate(start, cohort, np.ones(2)))
-    assert (learner.trainings, executor.batches) == (4, [[0, 1]] * 2)
+    assert (learner.work.trained, executor.batches) == (4, [[0, 1]] * 2)
     assert twice.tolist() == (2 * once).tolist()
     learner.measure(cohort, ("loss", "loss_rms"))
-    assert learner.trainings == 4
+    assert learner.work.trained == 4
 
 
 def test_one_difference_serves_all_models_that_wait_for_it():

@@ -75,7 +75,7 @@ def test_an_update_that_arrived_and_is_not_used_counts_as_sent():
     (again,) = updates(learner, start, 1)
     # Memory (1.5, 0) and update (1.5, -2.5): the second message is (3, 0).
     assert learner.measure([again], ("update",))["update"].tolist() == [[3, 0]]
-    assert learner.trainings == 2
+    assert learner.work.trained == 2
 
 
 def test_two_updates_of_a_client_in_one_aggregation_follow_one_another():

@@ -193,10 +193,10 @@ def test_a_second_run_takes_all_trainings_from_the_store_and_other_draws_do_not(
     history = first.run()
     again = Simulation(scenario, store=tmp_path)
     assert again.run().evaluations.equals(history.evaluations)
-    assert (first.context.learner.trainings > 0, again.context.learner.trainings) == (True, 0)
+    assert (first.context.learner.work.trained > 0, again.context.learner.work.trained) == (True, 0)
     other = Simulation(scenario.replace({"selector.samples": 30}), store=tmp_path)
     other.run()
-    assert other.context.learner.trainings > 0
+    assert other.context.learner.work.trained > 0
 
 
 def test_answers_are_paid_for_once_or_each_time():
