@@ -111,4 +111,5 @@ SELECTORS: Final = Registry(
         "uniform": "fedsim.selectors.baselines:Uniform",
         "weighted": "fedsim.selectors.baselines:WeightedSampling",
     },
+    stateful="fedsim.foreign:Stateful",
 )

@@ -41,8 +41,8 @@ class WithValidation(FashionMNIST):
     def load(self, data_dir: Path | None = None) -> Dataset:
         found = super().load(data_dir)
         x, y = found.train_x, found.train_y
-        held = {"test_x": x[-HELD_OUT:], "test_y": y[-HELD_OUT:]}
-        return replace(found, train_x=x[:-HELD_OUT], train_y=y[:-HELD_OUT], **held)
+        held_x, held_y = x[-HELD_OUT:], y[-HELD_OUT:]
+        return replace(found, train_x=x[:-HELD_OUT], train_y=y[:-HELD_OUT], test_x=held_x, test_y=held_y)
 
 
 def main() -> None:
@@ -51,8 +51,8 @@ def main() -> None:
         experiment=["fig3", "fig5"],
         scale=1.0,
         seeds=1,
-        methods=tuple(RATES),
-        executor="stacked",
+        methods=dict.fromkeys(RATES, True),
+        executor="auto",
         data_dir=None,
         store=None,
         out=Path("runs/fedsampling_rates"),
@@ -62,9 +62,9 @@ def main() -> None:
         path, rates = RATES[method]
         base = scaled(scenario_of(asked.experiment, method, "all", 0), asked.scale)
         found = []
-        for part, data in (("validation", {"learning.data": WithValidation()}), ("test", {})):
+        for part in ("validation", "test"):
             study = sweep(
-                base.replace(data),
+                base.replace({"learning.data": WithValidation()}) if part == "validation" else base,
                 {path: list(rates)},
                 seeds=asked.seeds,
                 out=asked.out / f"{asked.experiment}-{method}-{part}",

@@ -176,7 +176,6 @@ def report(name: str, asked: argparse.Namespace) -> list[str]:
 
 def main() -> None:
     parser = options(__doc__, "runs/fedsampling", LABELS)
-    parser.set_defaults(executor="stacked")  # most clients do one step, on one sample
     parser.add_argument("experiments", nargs="+", choices=EXPERIMENTS, metavar="EXPERIMENT")
     parser.add_argument("--data", choices=DATA, default="here", help="other data than those of the experiment's file")
     parser.add_argument("--thin", action="store_true", help="remove the tables of runs when their numbers are known")

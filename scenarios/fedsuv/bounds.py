@@ -10,6 +10,7 @@ It takes about two minutes of a processor.
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -85,8 +86,8 @@ class Measured(NamedTuple):
 
 def measure(crowd: Crowd, rounds: int, seed: int, delta: float, rho: float) -> Measured:
     """Play FedSUV and hold (13) against its set X in every round in which it eliminates."""
-    unfitted = {"scaling": "none", "noise": NOISE, "length_scale": LENGTH_SCALE, "fit": "none"}
-    selector = FedSuv(COHORT, delta=delta, rho=rho, utility_scale=1.0, **unfitted)
+    unfitted = partial(FedSuv, scaling="none", noise=NOISE, length_scale=LENGTH_SCALE, fit="none")
+    selector = unfitted(COHORT, delta=delta, rho=rho, utility_scale=1.0)
     alpha, gram, response = 1.0 + math.sqrt(math.log(4.0 / delta) / 2.0), np.eye(2), np.zeros(2)
     before, width, regret = np.arange(crowd.validity.size), np.zeros(rounds), np.zeros(rounds)
     best, named, eliminated = area(crowd.validity, crowd.utility), 0, 0

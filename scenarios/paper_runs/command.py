@@ -35,7 +35,7 @@ def count(text: str) -> int:
 
 
 def sizes(about: str | None, **defaults: Any) -> argparse.Namespace:
-    """Return the options of a study without runs: sizes by default, one word of a list, several names of a tuple."""
+    """Return the options of a study without runs: sizes, one word of a list, or names that are chosen where true."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in defaults.items():
         more: dict[str, Any] = {"type": Path if value is None else type(value), "default": value}
@@ -43,8 +43,9 @@ def sizes(about: str | None, **defaults: Any) -> argparse.Namespace:
             more["type"] = count
         elif isinstance(value, list):
             more = {"choices": value, "default": value[0]}
-        elif isinstance(value, tuple):
-            more = {"nargs": "+", "choices": value, "default": value, "metavar": "NAME", "help": ", ".join(value)}
+        elif isinstance(value, dict):
+            usual = [one for one, chosen in value.items() if chosen]
+            more = {"nargs": "+", "choices": list(value), "default": usual, "metavar": "NAME", "help": ", ".join(value)}
         parser.add_argument(f"--{name.replace('_', '-')}", **more)
     return parser.parse_args()
 

@@ -15,7 +15,7 @@ Tables 1 and 2 take the terms (UCB, g, p) that a run of exact PAUSE on the two-s
 All of it takes some minutes of a processor.
 """
 
-import argparse
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,8 +24,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from annealing_chain import Chain, chain_of
-from array_rounds import TAU_MIN_S, Crowd, FloatArray, IntArray, play, two_speed
+from array_rounds import TAU_MIN_S, Crowd, play, two_speed
+from paper_runs.command import in_words, sizes
+from paper_runs.tables import markdown
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors import Pause
 from fedsim.selectors.pause.annealing import Annealing, TailoredAnnealing, energy_range, starting_set
 from fedsim.selectors.pause.energy import PauseBandit, Terms
@@ -34,6 +37,8 @@ from fedsim.selectors.pause.sa_pause import SaPause
 
 Weights = tuple[float, float, float, float]
 
+CROWDS = ((30, 5, 1000), (300, 15, 3000))
+"""Clients, cohort and iterations of figures 2 and 6."""
 STARTS: tuple[Literal["random", "last"], ...] = ("random", "last")
 KAPPAS = (1.0, 10.0, 30.0, 70.0)
 OMEGA = SaPause.omega
@@ -84,17 +89,18 @@ def study_best_set(walks: int, iterations: int) -> None:
     """Print the chances of the best set."""
     marks = sorted({round(10**power) for power in np.arange(0, np.log10(iterations) + 0.01, 0.25)})
     shown = [marks.index(10**power) for power in range(5) if 10**power in marks]
-    print(f"Chance of the best of 220 sets, K = 12, m = 3, {walks} walks: exact (walks; seen by then)")
-    print(f"{'':<44}" + "".join(f"{f'j = {marks[i]}':>22}" for i in shown) + "   equilibrium 1/2 at j")
+    rows = []
     for state in states(two_speed(12), 3, WEIGHTS[30], [100, 300]):
         chain = chain_of(state.terms, np.random.default_rng(0).permutation(12))
         for kappa in KAPPAS:
             heat = energy_range(state.terms, OMEGA) / kappa
             exact = chain.chances(heat, marks)
             on, seen = walks_to_best(chain, state.terms, heat, marks, walks)
-            cells = "".join(f"{f'{exact[i]:.3f} ({on[i]:.3f}; {seen[i]:.3f})':>22}" for i in shown)
-            even = f"10^{chain.iterations_until_even(heat):.0f}"
-            print(f"{f'after {state.after} rounds of PAUSE, kappa {kappa:g}':<44}{cells}{even:>16}")
+            cells = (f"{exact[i]:.3f} ({on[i]:.3f}; {seen[i]:.3f})" for i in shown)
+            rows.append([f"{state.after}, {kappa:g}", *cells, f"10^{chain.iterations_until_even(heat):.0f}"])
+    print(f"Chance of the best of 220 sets, K = 12, m = 3, {walks} walks: exact (walks; seen by then)\n")
+    heads = ("rounds of PAUSE, kappa", *(f"j = {marks[i]}" for i in shown), "equilibrium 1/2 at j")
+    print(markdown(heads, rows))
 
 
 @dataclass(frozen=True)
@@ -133,24 +139,19 @@ def best_and_scale(terms: Terms) -> tuple[float, float]:
 
 def study_own_run(rounds: int) -> None:
     """Print what SA-PAUSE's own sets lose in its own run, from the round on in which all clients have taken part."""
-    print(f"\nEnergy gap of SA-PAUSE's sets in its own run of {rounds} rounds, in % of a random set's")
-    for clients, m, iterations in ((30, 5, 1000), (300, 15, 3000)):
-        for kappa in (30.0, 70.0):
-            for start in STARTS:
-                make = partial(SaPause, m, TAU_MIN_S, *WEIGHTS[clients], iterations=iterations, kappa=kappa)
-                selector, gaps, missed = make(start=start), list[float](), 0
-                for played in play(selector, two_speed(clients), rounds, 0):
-                    terms = selector.terms(played.view)
-                    if terms.untried:
-                        continue
-                    exact, scale = best_and_scale(terms)
-                    lost = exact - terms.energy(played.members)
-                    gaps.append(100.0 * lost / scale)
-                    missed += lost > 1e-9
-                found = (
-                    f"{np.mean(gaps):.0f} +- {np.std(gaps):.0f}, misses the best set in {missed} of {len(gaps)} rounds"
-                )
-                print(f"K = {clients}, m = {m}, kappa {kappa:g}, start {start:<8}{found}")
+    rows = []
+    for (clients, m, iterations), kappa, start in itertools.product(CROWDS, (30.0, 70.0), STARTS):
+        options = (m, TAU_MIN_S, *WEIGHTS[clients])
+        selector, gaps = SaPause(*options, iterations=iterations, kappa=kappa, start=start), list[float]()
+        for played in play(selector, two_speed(clients), rounds, 0):
+            terms = selector.terms(played.view)
+            if not terms.untried:
+                exact, scale = best_and_scale(terms)
+                gaps.append(100.0 * (exact - terms.energy(played.members)) / scale)
+        missed = f"{np.count_nonzero(np.array(gaps) > 1e-7)} of {len(gaps)}"
+        rows.append([str(clients), str(m), f"{kappa:g}", start, f"{np.mean(gaps):.0f} +- {np.std(gaps):.0f}", missed])
+    print(f"Energy gap of SA-PAUSE's sets in its own run of {rounds} rounds, in % of a random set's\n")
+    print(markdown(("K", "m", "kappa", "start", "gap %", "rounds without the best set"), rows))
 
 
 class Quality(NamedTuple):
@@ -198,24 +199,21 @@ def study_gap(rounds: int, iterations: int, seeds: int = 5) -> None:
         last = max(rounds, covered + 10)
         after = [covered + round(part * (last - covered)) for part in (0.1, 0.4, 0.7, 1.0)]
         met = list(states(two_speed(clients), m, WEIGHTS[300], after))
-        print(
-            f"\nEnergy gap in % of a random set's (best found in %; ms), K = {clients}, m = {m}, after {after} rounds"
-        )
-        print(f"{'':<22}" + "".join(f"{f'{mark} iterations':>24}" for mark in marks))
+        rows = []
         for search in SEARCHES:
             found = quality(search, met, marks, seeds)
-            cells = [
-                f"{100 * g:.2f} ({100 * h:.0f}; {ms:.1f})"
-                for g, h, ms in zip(found.gap, found.hit, found.took_ms, strict=True)
-            ]
-            print(f"{search.name:<22}" + "".join(f"{cell:>24}" for cell in cells))
-        print(f"{'exact arg max':<22}{f'0 (100; {exact_ms(met):.2f})':>24}")
+            columns = zip(found.gap, found.hit, found.took_ms, strict=True)
+            rows.append([search.name, *(f"{100 * g:.2f} ({100 * h:.0f}; {ms:.1f})" for g, h, ms in columns)])
+        rows.append(["exact arg max", f"0 (100; {exact_ms(met):.2f})", *[""] * (len(marks) - 1)])
+        crowd = f"K = {clients}, m = {m}, after {after} rounds"
+        print(f"Energy gap in % of a random set's (best found in %; ms), {crowd}\n")
+        print(markdown(("search", *(f"{mark} iterations" for mark in marks)), rows))
 
 
 def study_rounds(rounds: int, seeds: int = 3) -> None:
     """Print what annealing costs in simulated seconds and in time to select."""
-    print(f"\nMean round time in s over {rounds} rounds (ms per selection), mean of {seeds} seeds")
-    for clients, m, iterations in ((30, 5, 1000), (300, 15, 3000)):
+    rows = []
+    for clients, m, iterations in CROWDS:
         options = (m, TAU_MIN_S, *WEIGHTS[clients])
         annealed = partial(SaPause, *options, iterations=iterations)
         methods: dict[str, Callable[[], PauseBandit]] = {
@@ -224,7 +222,6 @@ def study_rounds(rounds: int, seeds: int = 3) -> None:
             "kappa 70": partial(annealed, kappa=70.0),
             "kappa 70, warm start": partial(annealed, kappa=70.0, start="last"),
         }
-        print(f"K = {clients}, m = {m}, {iterations} iterations; published logs: {LOGGED_S[clients]}")
         for name, make in methods.items():
             began = time.process_time()
             slowest = [
@@ -233,22 +230,18 @@ def study_rounds(rounds: int, seeds: int = 3) -> None:
                 for played in play(make(), two_speed(clients), rounds, seed)
             ]
             took_ms = 1e3 * (time.process_time() - began) / len(slowest)
-            print(f"  {name:<22}{np.mean(slowest):.3f} ({took_ms:.2f})")
+            rows.append([str(clients), name, f"{np.mean(slowest):.3f}", f"{took_ms:.2f}", LOGGED_S[clients]])
+    print(f"Mean round time over {rounds} rounds, mean of {seeds} seeds\n")
+    print(markdown(("K", "search", "mean round s", "ms a selection", "the authors' logs, s"), rows))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--walks", type=int, default=400)
-    parser.add_argument("--iterations", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=300)
-    arguments = parser.parse_args()
-    began = time.perf_counter()
-    study_best_set(arguments.walks, arguments.iterations)
-    study_gap(arguments.rounds, arguments.iterations)
-    study_own_run(arguments.rounds)
-    study_rounds(arguments.rounds)
-    print(f"\nafter {time.perf_counter() - began:.0f} s")
+    asked = sizes(__doc__, walks=400, iterations=10_000, rounds=300)
+    study_best_set(asked.walks, asked.iterations)
+    study_gap(asked.rounds, asked.iterations)
+    study_own_run(asked.rounds)
+    study_rounds(asked.rounds)
 
 
 if __name__ == "__main__":
-    main()
+    in_words(main)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from array_rounds import FloatArray, IntArray
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.pause.energy import Terms
 
 

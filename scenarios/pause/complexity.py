@@ -9,7 +9,6 @@ both walks, which draw one neighbour and never list all of them, the exact arg m
 there are few sets. It takes some seconds.
 """
 
-import argparse
 import math
 import time
 from collections.abc import Callable
@@ -17,8 +16,11 @@ from functools import partial
 
 import numpy as np
 from annealing import WEIGHTS, Search, State, states
-from array_rounds import TAU_MIN_S, FloatArray, IntArray, two_speed
+from array_rounds import TAU_MIN_S, two_speed
+from paper_runs.command import in_words, sizes
+from paper_runs.tables import markdown
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.pause.energy import Terms
 from fedsim.selectors.pause.enumeration import PauseEnumeration
 from fedsim.selectors.pause.pause import best_cohort
@@ -96,17 +98,13 @@ def row(clients: int, sets: int) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="PAUSE, Table I: counted and timed. Some seconds.")
-    parser.add_argument("--sets", type=int, default=200, help="random sets whose neighbours are counted")
-    asked = parser.parse_args()
+    asked = sizes(__doc__, sets=200)
     rows = [row(clients, asked.sets) for clients in CROWDS]
-    print("| " + " | ".join(HEADS) + " |\n" + "|---" * len(HEADS) + "|")
-    for values in rows:
-        print("| " + " | ".join("-" if math.isnan(value) else f"{value:.4g}" for value in values) + " |")
+    print(markdown(HEADS, [["-" if math.isnan(value) else f"{value:.4g}" for value in values] for values in rows]))
     large = np.log(np.array(rows)[3:])
     powers = {column: np.polyfit(large[:, 0], large[:, column], 1)[0] for column in (3, 4, 5, 7, 8, 9)}
-    print("\nfrom K = 100 on, powers of K: " + ", ".join(f"{HEADS[at]} {power:.2f}" for at, power in powers.items()))
+    print("from K = 100 on, powers of K: " + ", ".join(f"{HEADS[at]} {power:.2f}" for at, power in powers.items()))
 
 
 if __name__ == "__main__":
-    main()
+    in_words(main)

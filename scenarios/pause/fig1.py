@@ -6,15 +6,16 @@ K = 30 users with equal data, of whom m = 5 are selected. The values are those o
 took part in each number of 1,000 rounds.
 """
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from array_rounds import FloatArray, view_of
+from array_rounds import view_of
 from matplotlib.figure import Figure
+from paper_runs.command import in_words, sizes
+from paper_runs.curves import written
 
-from fedsim.history import save
+from fedsim.arrays import FloatArray
 from fedsim.selectors import Pause
 
 CLIENTS, COHORT, ROUNDS = 30, 5, 1000
@@ -34,9 +35,7 @@ def curve(beta: float) -> tuple[FloatArray, FloatArray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="PAUSE, Fig. 1: the generalisation reward. A second.")
-    parser.add_argument("--out", type=Path, default=Path("runs/pause"))
-    folder = parser.parse_args().out
+    asked = sizes(__doc__, out=Path("runs/pause"))
     figure = Figure(figsize=(5.5, 4.0), dpi=150, layout="constrained")
     axes = figure.subplots()
     for beta in BETAS:
@@ -44,9 +43,8 @@ def main() -> None:
     axes.axvline(COHORT / CLIENTS, color="grey", linestyle=":", linewidth=1.0, label="m / K, reward 0")
     axes.set(xlabel="share of rounds in which the user took part", ylabel="generalisation reward g")
     axes.legend()
-    save(figure, folder / "fig1.png")
-    print("PAUSE, Fig. 1:", folder / "fig1.png")
+    written(figure, asked.out / "fig1.png")
 
 
 if __name__ == "__main__":
-    main()
+    in_words(main)

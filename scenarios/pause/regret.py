@@ -17,7 +17,6 @@ SA-PAUSE is Algorithm 2 with kappa = 1. PAUSE takes 25 s of a processor for 100,
 all of ``margin`` and ``paper`` with five seeds over 10,000 rounds took 110 minutes of two busy processors.
 """
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -27,11 +26,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from array_rounds import TAU_MIN_S, Crowd, FloatArray, IntArray, play, two_speed
+from array_rounds import TAU_MIN_S, Crowd, play, two_speed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from paper_runs.command import in_words, sizes
+from paper_runs.curves import written
+from paper_runs.tables import markdown
 
-from fedsim.history import save
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors import Pause, Selector, Uniform
 from fedsim.selectors.pause.genie import PauseGenie, least_difference, regret_bound
 from fedsim.selectors.pause.sa_pause import SaPause
@@ -136,33 +138,33 @@ def fit(n: FloatArray, curve: FloatArray, shape: Shape) -> tuple[FloatArray, flo
     return fitted, float(np.var(curve[late] - fitted[late]) / np.var(curve[late]))
 
 
-def print_table(name: str, runs: Mapping[str, Sequence[Run]]) -> None:
-    """Print regret at some numbers of rounds, the bound, and which fits leave how much of the variance."""
+GROUPS: dict[str, Callable[[Run], FloatArray]] = {
+    "regret (15)": lambda run: run.regret,
+    "by the Genie's measure": lambda run: run.by_measure,
+    "reward (9) short of the best set's": lambda run: run.short,
+    "the same of the Genie's set": lambda run: run.short - run.regret,
+}
+
+
+def tables_of(name: str, runs: Mapping[str, Sequence[Run]]) -> str:
+    """Return regret at some numbers of rounds beside the bound, and which fits leave how much of the variance."""
     setting = settings()[name]
     n = np.arange(1.0, next(iter(runs.values()))[0].regret.size + 1)
-    at = np.array([mark for mark in MARKS if mark <= n.size]) - 1
-    print(f"\n{name}: alpha {setting.alpha:g}, beta {setting.beta:g}, gamma {setting.gamma:g}")
-    print(f"{'':<38}" + "".join(f"{f'n = {mark + 1}':>18}" for mark in at))
-    groups: dict[str, Callable[[Run], FloatArray]] = {
-        "regret (15)": lambda run: run.regret,
-        "regret by the Genie's measure": lambda run: run.by_measure,
-        "reward (9) short of the best set's": lambda run: run.short,
-        "the same of the Genie's set": lambda run: run.short - run.regret,
-    }
-    for title, quantity in groups.items():
-        print(title)
+    marks = [mark for mark in MARKS if mark <= n.size]
+    at, sums, fits = np.array(marks) - 1, [], []
+    for title, quantity in GROUPS.items():
         for policy, own in runs.items():
             mean, error = mean_and_error([quantity(run) for run in own])
-            print(f"  {policy:<36}" + "".join(f"{f'{mean[i]:.2f} ± {error[i]:.2f}':>18}" for i in at))
-    for bound, values in setting.bounds(n).items():
-        print(f"{bound:<38}" + "".join(f"{values[i]:>18.3g}" for i in at))
-    print(f"{'variance left by a fit to the last 9/10':<48}" + "".join(f"{s:>9}" for s in SHAPES) + f"{'as Genie':>10}")
-    for policy, own in runs.items():
-        agreed = np.mean([run.agreed[-1] for run in own]) / n[-1]
-        for kind, title in (("regret", "(15)"), ("by_measure", "Genie's measure")):
-            mean, _ = mean_and_error([getattr(run, kind) for run in own])
-            left = "".join(f"{fit(n, mean, shape)[1]:>9.2%}" for shape in SHAPES.values())
-            print(f"  {f'{policy}, {title}':<46}{left}{agreed:>10.1%}")
+            sums.append([title, policy, *(f"{mean[i]:.2f} +- {error[i]:.2f}" for i in at)])
+            if title in list(GROUPS)[:2]:
+                agreed = np.mean([run.agreed[-1] for run in own]) / n[-1]
+                left = (f"{fit(n, mean, shape)[1]:.2%}" for shape in SHAPES.values())
+                fits.append([title, policy, *left, f"{agreed:.1%}"])
+    sums += [["bound", bound, *(f"{values[i]:.3g}" for i in at)] for bound, values in setting.bounds(n).items()]
+    told = f"{name}: alpha {setting.alpha:g}, beta {setting.beta:g}, gamma {setting.gamma:g}"
+    last = "Share of the variance that a fit to the last nine tenths leaves, and of rounds with the Genie's set"
+    heads = ("", "policy", *(f"n = {mark}" for mark in marks)), ("", "policy", *SHAPES, "as the Genie")
+    return f"\n{told}\n\n{markdown(heads[0], sums)}\n{last}\n\n{markdown(heads[1], fits)}"
 
 
 def draw(name: str, runs: Mapping[str, Sequence[Run]]) -> Figure:
@@ -202,14 +204,15 @@ def _curve(axes: Axes, own: Sequence[Run], kind: str, name: str, shape: Shape | 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--settings", nargs="+", choices=settings(), default=["margin", "paper"], metavar="NAME")
-    parser.add_argument("--policies", nargs="+", choices=COLOURS, default=list(COLOURS), metavar="NAME")
-    parser.add_argument("--rounds", type=int, default=10_000)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path("runs/regret"))
-    asked = parser.parse_args()
+    asked = sizes(
+        __doc__,
+        settings={"margin": True, "paper": True, "margin-paper": False, "paper-margin": False},
+        policies=dict.fromkeys(COLOURS, True),
+        rounds=10_000,
+        seeds=5,
+        workers=2,
+        out=Path("runs/regret"),
+    )
     with ProcessPoolExecutor(asked.workers) as pool:
         for name in asked.settings:
             jobs = {
@@ -217,11 +220,10 @@ def main() -> None:
                 for policy in asked.policies
             }
             runs = {policy: [job.result() for job in own] for policy, own in jobs.items()}
-            print_table(name, runs)
-            file = asked.out / ("regret.png" if name == "margin" else f"regret_{name}.png")
-            save(draw(name, runs), file)
-            print(file, flush=True)
+            print(tables_of(name, runs))
+            file = "regret.png" if name == "margin" else f"regret_{name}.png"
+            written(draw(name, runs), asked.out / file)
 
 
 if __name__ == "__main__":
-    main()
+    in_words(main)

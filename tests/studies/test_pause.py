@@ -32,7 +32,8 @@ def modules(monkeypatch):
 @pytest.mark.parametrize("name", sorted(STUDIES))
 def test_study_runs_and_draws(name, tmp_path):
     options, figures = STUDIES[name]
-    assert "PAUSE" in printed(f"pause/{name}", tmp_path, *options, "--out", tmp_path / "out")
+    told = printed(f"pause/{name}", tmp_path, *options, "--out", tmp_path / "out")
+    assert all(str(tmp_path / "out" / figure) in told for figure in figures)
     assert {path.name for path in (tmp_path / "out").iterdir()} == figures
 
 
