@@ -56,8 +56,6 @@ _HALVINGS: Final = 56
 _HIGHEST_DB: Final = 120.0
 _MOST_LEVELS: Final = 4096
 _ROWS: Final = 64
-_STEP: Final = 1 / 16
-_REACH: Final = 3.2
 _BEYOND_REACH: Final = 300.0
 """A ceiling that no signal reaches: it stands for an SNR of 900 dB."""
 
@@ -114,7 +112,7 @@ def _mean(snr: FloatArray, ceiling: float, reached: float, fading: Fading) -> Fl
         middle = (low + high) / 2
         below = snr * fading.gain_quantile(np.clip(middle, _TAIL, 1.0 - _TAIL)) < reached
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-    node, weight = _nodes()
+    node, weight = double_exponential(1 / 16, 3.2)
     mean = np.empty(snr.size)
     for first in range(0, snr.size, _ROWS):
         part = slice(first, first + _ROWS)
@@ -124,11 +122,14 @@ def _mean(snr: FloatArray, ceiling: float, reached: float, fading: Fading) -> Fl
     return mean
 
 
-def _nodes() -> tuple[FloatArray, FloatArray]:
-    """Return nodes and weights of the double exponential rule of Takahasi and Mori on (0, 1)."""
-    t = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
+def double_exponential(step: float, reach: float) -> tuple[FloatArray, FloatArray]:
+    """Return nodes in (0, 1) and weights for integrals whose integrand may be singular at the ends.
+
+    The double exponential rule of Takahasi and Mori (Publ. RIMS 9, 1974).
+    """
+    t = np.arange(-reach, reach + step / 2, step)
     u = 1.0 / (1.0 + np.exp(-np.pi * np.sinh(t)))
-    return u, np.pi * np.cosh(t) * u * (1.0 - u) * _STEP
+    return u, np.pi * np.cosh(t) * u * (1.0 - u) * step
 
 
 def monotone_cubic(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:

@@ -262,7 +262,8 @@ def _ends_s(
     block = passed + last
     ends_s: FloatArray = np.maximum(first_s + (block - 1) * coherence_s, 0.0)
     ends_s += (bits - total[row, last]) / rate[row, last]
-    return np.minimum(ends_s, first_s + block * coherence_s, out=ends_s)
+    np.minimum(ends_s, first_s + block * coherence_s, out=ends_s)
+    return ends_s
 
 
 def _blocks_to_draw(expected_blocks: ArrayLike) -> FloatArray:

@@ -10,28 +10,17 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fedsim.arrays import FloatArray, numbers_of
+from fedsim.network.radio.capacity import double_exponential
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.spectral_efficiency import RateLaw
 from fedsim.units import db_to_linear, linear_to_db
 
-_STEP: Final = 1 / 128
-_REACH: Final = 3.0
 _EXACT_USERS: Final = 8
 _USERS_PER_STEP: Final = 1.2
 _LEVELS: Final = 32
 _PLACES: Final = 100  # up to 1e8 clients
 _NO_LIMIT: Final = 1e12
 """Density of a client's power beyond which the smallest share of a band has all of it."""
-
-
-def _nodes() -> tuple[FloatArray, FloatArray]:
-    """Return nodes in (0, 1) and weights for integrals whose integrand may be singular at the ends.
-
-    The double exponential rule of Takahasi and Mori (Publ. RIMS 9, 1974).
-    """
-    t = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
-    u = 1.0 / (1.0 + np.exp(-math.pi * np.sinh(t)))
-    return u, math.pi * np.cosh(t) * u * (1.0 - u) * _STEP
 
 
 def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: int) -> FloatArray:
@@ -41,7 +30,7 @@ def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: in
     It errs by less than 2e-5 bit/s/Hz below a ceiling of 7.4, whose edge falls between the nodes, and by less than 0.2
     % of the highest efficiency for a table of schemes, whose steps do.
     """
-    u, weight = _nodes()
+    u, weight = double_exponential(1 / 128, 3.0)
     best = fading.gain_quantile(np.minimum(u ** (1.0 / users), 1.0 - 2.0**-53))
     level = np.asarray(snr)[:, None]
     # Few levels at a time stay in a core's cache, which is four times as fast.
