@@ -48,7 +48,7 @@ class Objective:
     def of_samples(self, seen: Sequence[Seen]) -> Tensor:
         """Return the loss of each sample of some batches, shape (n,)."""
         parts = [torch.cat(one) for one in zip(*seen, strict=True)]
-        return functional.nll_loss(*parts, reduction="none") if self.is_softmax else parts[0]
+        return functional.nll_loss(parts[0], parts[1], reduction="none") if self.is_softmax else parts[0]
 
     def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
         found: Tensor = self._task.losses(scores, targets)

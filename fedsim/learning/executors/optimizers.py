@@ -34,7 +34,7 @@ class Optimizer:
         self._state = {name: self._zeros() for name in _STATE[kind]}
         self._steps = torch.zeros(len(parameters), device=parameters.device)
         self._each = [list(one.unbind()) for one in (parameters, *self._state.values(), self._steps)]
-        self._start, self._scratch = (self._zeros(), self._zeros()) if self._pull else (None, None)
+        self._start = self._zeros() if self._pull else None
         self._offset = self._zeros() if setup.algorithm.corrects else None
         # On a GPU a recorded step reads the rate from the device, where Adam's kernel takes float32.
         self._is_recorded = parameters.is_cuda
@@ -55,8 +55,9 @@ class Optimizer:
             self._start[rows] = self._parameters[rows]
         if self._offset is None and any(offset is not None for offset in offsets):
             self._offset = self._zeros()
-        for row, offset in zip(rows, offsets, strict=True) if self._offset is not None else ():
-            self._offset[row] = 0.0 if offset is None else torch.from_numpy(offset.copy())
+        if self._offset is not None:
+            for row, offset in zip(rows, offsets, strict=True):
+                self._offset[row] = 0.0 if offset is None else torch.from_numpy(offset.copy())
 
     def set_rate(self, rate: float) -> None:
         self._rate = rate
@@ -83,8 +84,7 @@ class Optimizer:
     def _change(self, gradient: Tensor, rates: FloatArray | None) -> None:
         local, parameters = self._local, self._parameters
         if self._start is not None:
-            torch.sub(parameters, self._start, out=self._scratch)
-            gradient.add_(self._scratch, alpha=self._pull)
+            gradient.add_(parameters - self._start, alpha=self._pull)
         if self._offset is not None:
             gradient.add_(self._offset)
         if local.clip_norm is not None:
@@ -118,7 +118,8 @@ class Optimizer:
             )  # fmt: skip
 
     def _zeros(self) -> Tensor:
-        return rows_of(*self._parameters.shape, self._parameters.device)
+        rows, count = self._parameters.shape
+        return rows_of(rows, count, self._parameters.device)
 
 
 def in_order(state: Mapping[str, Vector], count: int, order: Callable[[Vector], Vector]) -> dict[str, Vector]:

@@ -25,6 +25,9 @@ NO_MODEL: Final = np.empty(0, dtype=np.float32)
 class SpreadingExecutor(ABC):
     """Trains and evaluates by workers."""
 
+    fingerprint: str
+    max_batch: int
+
     def __init__(self, setup: TrainingSetup) -> None:
         self._run = setup
 
