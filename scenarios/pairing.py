@@ -8,11 +8,12 @@ means of five evaluations, as in runs with noise on updates (``--base private.to
 """
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
-from study_scripts import HERE, sizes, table
+from study_scripts import HERE, sizes, table, whole
 
-from fedsim import History, Scenario, Study, sweep
+from fedsim import History, Scenario, Study
 
 COMPARED = {"deadline 0.8 s / 1 s": ("0.8 s", "1 s"), "selector uniform / PAUSE": ("uniform", "1 s")}
 SMOOTHED = 5  # evaluations of a mean
@@ -28,7 +29,7 @@ def main() -> None:
     given = sizes(__file__, __doc__, base="quickstart.toml", seeds=12)
     study = Study.load(HERE / "pairing.toml")
     study = replace(study, base=Scenario.load(HERE / given.base), seeds=study.seeds[: given.seeds])
-    result = sweep(study, out=given.out / given.base, quiet=True)
+    result = whole(study, given.out / Path(given.base).stem)
     found = {name: {key: one.value for key, one in result.values(name).items()} for name in study.metrics}
     found[f"time_to_80%, means of {SMOOTHED}"] = {key: smoothed_s(result[key]) for key in result}
     rows = []

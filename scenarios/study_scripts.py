@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedsim import History, Study, sweep
+from fedsim import History, Study, StudyResult, sweep
 from fedsim.history import save
 from fedsim.studies.metrics import metric
 
@@ -45,11 +45,17 @@ def study_of(script: str, seeds: int | None = None, **values: Any) -> Study:
     return replace(study, base=base, seeds=study.seeds[:seeds], metrics=("mean_round_s",), horizon={})
 
 
-def run(study: Study, out: Path, **options: Any) -> Runs:
-    """Run what a folder lacks of a study, and return all runs; end with the first failure."""
+def whole(study: Study, out: Path, **options: Any) -> StudyResult:
+    """Run what a folder lacks of a study; end with the first failure."""
     result = sweep(study, out=out, quiet=True, **options)
     for (variant, seed), why in result.failures.items():
         sys.exit(f"{variant}, seed {seed}: {why}")
+    return result
+
+
+def run(study: Study, out: Path, **options: Any) -> Runs:
+    """Return all runs of a study, running what its folder lacks."""
+    result = whole(study, out, **options)
     return {variant: [result[variant, seed] for seed in study.seeds] for variant in study.arms}
 
 
