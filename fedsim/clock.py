@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Generator
-from heapq import heappush
+from heapq import heappop, heappush
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event
+from simpy.core import StopSimulation
 from simpy.events import NORMAL, URGENT
 
 __all__ = [
@@ -26,12 +27,14 @@ __all__ = [
     "instants",
     "process_now",
     "rest_of_instant",
+    "run_until",
     "silence",
     "tie_s",
     "wait_until",
 ]
 
 Waiting = Generator[Event, Any, None]
+_new: Final = Event.__new__
 
 
 class Clock(Environment):
@@ -41,6 +44,22 @@ class Clock(Environment):
 
 
 Clock.now = vars(Clock)["_now"]  # type: ignore[method-assign]
+
+
+def run_until(env: Environment, last: Event) -> None:
+    """Run a clock up to an event, as SimPy's `Environment.run`, but without a call of a function for each event."""
+    queue = env._queue
+    call_when(last, StopSimulation.callback)
+    try:
+        while True:
+            env._now, _, _, event = heappop(queue)
+            callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]  # as SimPy does
+            for callback in callbacks:
+                callback(event)
+            if not event._ok and not hasattr(event, "_defused"):
+                raise event._value  # type: ignore[misc]  # what a failed event carries is an error
+    except StopSimulation:
+        return
 
 
 def call_when(event: Event, callback: Callable[[Event], None]) -> None:
@@ -53,8 +72,11 @@ def call_after(env: Environment, delay_s: float, callback: Callable[[Event], Non
     """Call a function after a delay, as one event of its own, which is returned."""
     if delay_s < 0:
         raise ValueError(f"a delay of {delay_s} s is not allowed; it must be at least 0")
-    event = Event.__new__(Event)
-    event.env, event.callbacks, event._value, event._ok = env, [callback], value, True
+    event = _new(Event)
+    event.env = env
+    event.callbacks = [callback]
+    event._value = value
+    event._ok = True
     # As SimPy's `Timeout` and `Environment.schedule`, in one call.
     heappush(env._queue, (env._now + delay_s, NORMAL, next(env._eid), event))
     return event

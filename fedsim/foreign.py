@@ -1,8 +1,10 @@
 """Parts that are no `fedsim.Component`: classes and functions that a file names, and objects handed over in Python.
 
 A registry that takes them has a child of `Foreign`, which makes the part that a scenario asks for of what it was given.
+Objects of some keep state, as selectors do: each run has a new one.
 """
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +14,9 @@ from pydantic import PrivateAttr
 
 from fedsim.answers import asked
 from fedsim.code_digest import Code
-from fedsim.registry import Component
+from fedsim.inputs.quantities import plain
+from fedsim.registry import Component, is_plain, options_table, stated
+from fedsim.registry import parameters_of as options_of
 
 _SHOWN: Final = 100
 
@@ -91,6 +95,61 @@ class Foreign(Component):
         more = {name: value for name, value in known.items() if name in names and name not in options}
         call = functools.partial(self.found, **options, **more)
         return asked(f"{noun} {self.place}", "__init__" if inspect.isclass(self.found) else "__call__", call)
+
+
+class Same(Held):
+    """What parts are compared by themselves."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and bool(self.found == other.found)
+
+    def __hash__(self) -> int:
+        return hash(Same)
+
+
+class Stateful(Foreign):
+    """How to make an object that keeps state: of a class and its options, or as a copy of an object.
+
+    Attributes
+    ----------
+    place : kind of the class
+    options : of the class; none where an object is copied
+    content : why an object is copied; empty where it is made of options
+    """
+
+    @classmethod
+    def of_class(cls, kind: str, factory: Callable[..., Any], options: Mapping[str, Any], made: object) -> Self:
+        """Return what makes objects of a class; where options have no text, copies of one that was made with them."""
+        if not all(map(is_plain, options.values())):
+            return cls._copying(kind, made)
+        part = cls(place=kind, options=dict(options))
+        part._held = Same(factory)
+        return part
+
+    @classmethod
+    def of_one(cls, kind: str, value: Any) -> Self:
+        """Return what makes an object anew, of the arguments that are among its attributes, or else as a copy."""
+        options = {name: plain(getattr(value, name, ...)) for name in options_of(type(value))}
+        return cls.of_class(kind, type(value), options, copy.deepcopy(value))
+
+    @classmethod
+    def _copying(cls, kind: str, made: object) -> Self:
+        part = cls(place=kind, content="its constructor arguments are not among its attributes")
+        part._held = Same(made)
+        return part
+
+    @property
+    def kind(self) -> str:
+        return self.place
+
+    def build(self) -> Any:
+        """Return a new object in its initial state."""
+        return copy.deepcopy(self.found) if self.content else self.found(**self.options)
+
+    def described(self) -> dict[str, Any]:
+        if self.content:
+            return super().described()
+        return {"kind": self.place, **stated(self.options, options_table(self.place, self.found)[1].model_fields)}
 
 
 def code_of(found: Any) -> object:

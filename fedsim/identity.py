@@ -6,15 +6,13 @@ from pydantic import BaseModel
 
 from fedsim.answers import unchecked
 from fedsim.code_digest import Code, CodeDigest, code_digest, is_builtin
-from fedsim.registry import BUILTIN_KINDS, Component, Recipe
+from fedsim.registry import BUILTIN_KINDS, Component
 
 
 def nested(value: object) -> Iterator[tuple[str, object]]:
-    """Yield name and value of each entry of a part, recipe, table, or list of parts or tables; nothing for a value."""
+    """Yield name and value of each entry of a part, table, or list of parts or tables; nothing for a value."""
     if isinstance(value, BaseModel):
         yield from ((name, getattr(value, name)) for name in type(value).model_fields)
-    elif isinstance(value, Recipe):
-        yield from value.options.items()
     elif isinstance(value, Mapping):
         yield from ((str(name), inner) for name, inner in value.items())
     elif isinstance(value, list | tuple) and any(isinstance(inner, BaseModel | Mapping) for inner in value):
@@ -33,10 +31,10 @@ def parts_of(value: object, path: str = "") -> Iterator[tuple[str, Component]]:
 def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
     """Return the code of each part in a value, the value included, that is not fedsim's own."""
     found: dict[str, CodeDigest] = {}
-    owner: object = value.factory if isinstance(value, Recipe) else type(value)
+    owner: object = type(value)
     if isinstance(value, Component) and value.stands_for is not None:
         owner = value.stands_for
-    if isinstance(value, BaseModel | Recipe) and isinstance(owner, Code) and not is_builtin(owner):
+    if isinstance(value, BaseModel) and isinstance(owner, Code) and not is_builtin(owner):
         found[path] = code_digest(owner)
     for name, inner in nested(value):
         found.update(user_code(inner, f"{path}.{name}" if path else name))

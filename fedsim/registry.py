@@ -7,17 +7,16 @@ A scenario has slots (a network, a fading law, a selector ...). A slot is filled
   entry point in the registry's group, or
 * an object, when the scenario is written in Python.
 
-Most parts are frozen values with behaviour and derive from `Component`. Selectors keep state and are ordinary
-classes; a scenario holds a `Recipe` for them and builds a fresh one for each run.
+Parts are frozen values with behaviour and derive from `Component`. Selectors keep state and are ordinary classes: the
+part that a scenario holds builds a fresh one for each run (`fedsim.foreign.Stateful`).
 """
 
-import copy
 import functools
 import importlib
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -214,20 +213,6 @@ BUILTIN_KINDS: Final[dict[str, str]] = {}
 """Registry and kind of fedsim's own parts, by the places of their classes."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How to build a fresh object that keeps state: its kind with options, or an object to start from."""
-
-    kind: str
-    factory: Callable[..., Any]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    prototype: Any = None
-
-    def build(self) -> Any:
-        """Return a new object in its initial state."""
-        return self.factory(**self.options) if self.prototype is None else copy.deepcopy(self.prototype)
-
-
 class Registry:
     """The kinds that may fill a slot."""
 
@@ -240,8 +225,9 @@ class Registry:
         default: str | None = None,
         attributes: tuple[str, ...] = (),
         foreign: str = "",
+        stateful: str = "",
     ) -> None:
-        self.foreign = foreign
+        self.foreign, self.stateful = foreign, stateful
         self.noun, self.group, self.methods, self.attributes = noun, group, methods, attributes
         self.builtin, self.default = dict(builtin), default
         BUILTIN_KINDS.update({place: f"{group} {kind}" for kind, place in builtin.items()})
@@ -287,17 +273,19 @@ class Registry:
 
     def make(self, value: Any) -> Any:
         """Return the part that a scenario's value describes: a kind, a table with one, or the part itself."""
+        if self.stateful:
+            return self._made(value)
         if isinstance(value, str | Mapping):
             kind, options = self.split(value)
             found = self.load(kind)
             if _is_component(found):
                 value = found.model_validate(_without_none(options, found.model_fields))
             elif self.foreign:
-                value = self._foreign().of_place(kind, found, options)
+                value = _named(self.foreign).of_place(kind, found, options)
             else:
                 raise refusal("no_part", "{kind} must derive from fedsim.Component", kind=repr(kind))
         elif self.foreign and not isinstance(value, Component):
-            value = self._foreign().of_object(value)
+            value = _named(self.foreign).of_object(value)
         if not isinstance(value, Component):
             raise refusal("no_part", "{found} must derive from fedsim.Component", found=repr(value))
         self._check_methods(value)
@@ -308,45 +296,32 @@ class Registry:
             )
         return value
 
-    def make_recipe(self, value: Any) -> Recipe:
-        """Return how to build the stateful part that a scenario's value describes."""
-        if isinstance(value, Recipe):
+    def _made(self, value: Any) -> Any:
+        """Return how to make the object with state that a scenario's value describes."""
+        stateful = _named(self.stateful)
+        if isinstance(value, stateful):
             return value
         if not isinstance(value, str | Mapping):
-            return self._recipe_of(value)
+            self._check_methods(value)
+            return stateful.of_one(self.kind_of(value), value)
         kind, options = self.split(value)
         factory = self.load(kind)
-        own, model = self._table_of(factory)
+        own, model = options_table(self.noun, factory)
         check_names(self.noun, options, model.model_fields)
         checked = model.model_validate(numbers_of(self.noun, model, _without_none(options, model.model_fields)))
         chosen = {name: getattr(checked, name) for name in model.model_fields}
         check_bounds(self.noun, model, chosen, own=own)
         try:
-            made = factory(**chosen)
+            return stateful.of_class(kind, factory, chosen, factory(**chosen))
         except (TypeError, ValueError) as error:
             raise refusal("refused", "{error}", error=error) from error
-        if not all(_is_plain(option) for option in chosen.values()):
-            return Recipe(kind, factory, {}, made)
-        return Recipe(kind, factory, chosen)
 
     def describe(self, value: Any) -> dict[str, Any]:
-        """Return the table that `make` or `make_recipe` turns into this part again."""
-        if isinstance(value, Recipe):
-            if value.prototype is not None:
-                return {"kind": value.kind, "object": "its constructor arguments are not among its attributes"}
-            fields = self._table_of(value.factory)[1].model_fields
-            there = {name: one for name, one in value.options.items() if one is not None}
-            nothing = (name for name, one in value.options.items() if one is None and _may_be_none(fields[name]))
-            return {"kind": value.kind, **there, **dict.fromkeys(nothing, _NONE)}
+        """Return the table that `make` turns into this part again."""
         if isinstance(value, Component) and (told := value.described()) is not None:
             return told
         options = value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else {}
         return {"kind": self.kind_of(value), **options, **_chosen_none(value)}
-
-    def _table_of(self, factory: Callable[..., Any]) -> tuple[bool, type[BaseModel]]:
-        """Return whether a constructor is fedsim's own, and the table of its options, which is then made once."""
-        own = is_builtin(factory) if inspect.isclass(factory) else False
-        return own, _own_table_of(self.noun, factory) if own else table_of(self.noun, factory)
 
     def split(self, value: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return kind and options of a slot's value."""
@@ -369,17 +344,6 @@ class Registry:
         if inspect.isclass(found) and issubclass(found, BaseModel):
             return list(found.model_fields)
         return list(parameters_of(found))
-
-    def _recipe_of(self, value: Any) -> Recipe:
-        self._check_methods(value)
-        options = {name: plain(getattr(value, name, inspect.Parameter.empty)) for name in parameters_of(type(value))}
-        if all(_is_plain(option) for option in options.values()):
-            return Recipe(self.kind_of(value), type(value), options)
-        return Recipe(self.kind_of(value), type(value), {}, copy.deepcopy(value))
-
-    def _foreign(self) -> Any:
-        module, _, name = self.foreign.partition(":")
-        return getattr(importlib.import_module(module), name)
 
     def missing_methods(self, found: object) -> list[str]:
         """Return the methods that a class or a part lacks to be of these kinds."""
@@ -423,17 +387,27 @@ def table_of(title: str, constructor: Callable[..., Any]) -> type[BaseModel]:
 _own_table_of: Final[Callable[[str, Any], type[BaseModel]]] = functools.cache(table_of)
 
 
+def options_table(title: str, factory: Callable[..., Any]) -> tuple[bool, type[BaseModel]]:
+    """Return whether a constructor is fedsim's own, and the table of its options, which is then made once."""
+    own = is_builtin(factory) if inspect.isclass(factory) else False
+    return own, _own_table_of(title, factory) if own else table_of(title, factory)
+
+
+def _named(place: str) -> Any:
+    """Return a class of a room above by its place."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
 @dataclass(frozen=True)
 class Slot:
     """Annotation of a field that a registry fills: ``fading: Annotated[Fading, Slot(FADINGS)]``."""
 
     registry: Registry
-    recipe: bool = False
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
-        make = self.registry.make_recipe if self.recipe else self.registry.make
         return core_schema.no_info_plain_validator_function(
-            make, serialization=core_schema.plain_serializer_function_ser_schema(self.registry.describe)
+            self.registry.make, serialization=core_schema.plain_serializer_function_ser_schema(self.registry.describe)
         )
 
     @classmethod
@@ -451,6 +425,13 @@ def _may_be_none(option: FieldInfo) -> bool:
     kinds = typing.get_args(option.annotation)
     optional = type(None) in kinds and str not in kinds and not option.is_required()
     return optional and (option.default is not None or option.default_factory is not None)
+
+
+def stated(options: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:
+    """Return options as a file states them: ``"none"`` for nothing where something else is the default."""
+    there = {name: one for name, one in options.items() if one is not None}
+    nothing = (name for name, one in options.items() if one is None and _may_be_none(fields[name]))
+    return {**there, **dict.fromkeys(nothing, _NONE)}
 
 
 def _without_none(options: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> dict[str, Any]:
@@ -475,8 +456,8 @@ def _states(part: object, name: str) -> bool:
     return hasattr(part, name) and (found is None or found is not inspect.getattr_static(Component, name, None))
 
 
-def _is_plain(value: object) -> bool:
+def is_plain(value: object) -> bool:
     """Return whether a value can stand in a TOML file as it is."""
     if isinstance(value, list | tuple):
-        return all(_is_plain(item) for item in value)
+        return all(is_plain(item) for item in value)
     return value is None or isinstance(value, bool | int | float | str)

@@ -130,7 +130,7 @@ class Streams:
             words = asked if asked.dtype == _SIGNED_WORD else asked.astype(_WORD)
             numbers = self._of_few(name, words.tobytes(), asked.size, block)
             return numbers if asked.ndim == 1 else numbers.reshape(asked.shape)
-        asked, counted = np.asarray(client, dtype=np.uint64), np.asarray(block, dtype=np.uint64)
+        counted = np.asarray(block)
         both = np.empty((2, *np.broadcast(asked, counted).shape), dtype=np.uint64)
         both[0], both[1] = asked, counted
         clients, blocks = both

@@ -28,14 +28,17 @@ def jain(of: np.ndarray) -> float:
     return float(of.sum()) ** 2 / (of.size * float((of.astype(float) ** 2).sum())) if of.any() else np.nan
 
 
+def lorenz_curve(of: np.ndarray) -> list[float]:
+    return [0.0, *np.cumsum(np.sort(of)) / max(1, of.sum())]
+
+
 def main() -> None:
     given = sizes(__file__, __doc__, rounds=1000)
     study = study_of(__file__, rounds__count=given.rounds)
     crowd, streams = study.base.crowd, Streams(study.base.seed)
     distance_m = np.hypot(*crowd.placement.positions(crowd.clients, streams).T)
-    found = {
-        name.replace("_s=", " ") + " s": counts(one, crowd.clients) for name, (one,) in run(study, given.out).items()
-    }
+    runs = run(study, given.out).items()
+    found = {name.replace("_s=", " ") + " s": counts(one, crowd.clients) for name, (one,) in runs}
     rings = np.array_split(np.argsort(distance_m), RINGS)
     groups = {f"{distance_m[ring[0]]:.0f} to {distance_m[ring[-1]]:.0f}": ring for ring in rings}
     groups["everybody"] = np.arange(crowd.clients)
@@ -45,35 +48,20 @@ def main() -> None:
     rows += [["never delivered", *never], ["Jain, deliveries", *indices[0]], ["Jain, selections", *indices[1]]]
     table(["distance (m)", *found], rows)
 
-    places, (axes,) = panels(
-        1, (6.8, 4.4), xlabel="distance to the site (m)", ylabel="delivered share of participations"
-    )
-    lorenz, (equal,) = panels(1, (5.2, 4.6), xlabel="share of the crowd, those with the fewest first", xlim=(0, 1))
+    places, (axes,) = panels(size=(6.8, 4.4), xlabel="distance to the site (m)", ylabel="delivered share")
+    lorenz, (equal,) = panels(size=(5.2, 4.6), xlabel="share of the crowd, those with the fewest first", xlim=(0, 1))
+    middles_m, ranks = [np.median(distance_m[ring]) for ring in rings], np.linspace(0, 1, crowd.clients + 1)
     for (name, (selected, delivered)), style in zip(found.items(), ("o-", "^--"), strict=True):
-        asked, label = selected > 0, f"{name}: Jain index {jain(delivered):.2f}"
         shares = [delivered[ring].sum() / selected[ring].sum() for ring in rings]
-        (line,) = axes.plot([np.median(distance_m[ring]) for ring in rings], shares, style, label=label)
-        axes.plot(
-            distance_m[asked],
-            (delivered / np.maximum(selected, 1))[asked],
-            style[0],
-            ms=3,
-            alpha=0.35,
-            color=line.get_color(),
-        )
-        together = [0.0, *np.cumsum(np.sort(delivered)) / max(1, delivered.sum())]
-        equal.plot(np.linspace(0, 1, len(together)), together, style[1:], label=f"deliveries, {name}")
-    equal.plot(
-        np.linspace(0, 1, len(together)), [0.0, *np.cumsum(np.sort(selected)) / selected.sum()], ":", label="selections"
-    )
-    axes.axvline(
-        study.base.describe()["network"]["sites"]["inter_site_distance_m"] / 2,
-        color="grey",
-        ls=":",
-        label="edge towards a neighbour",
-    )
+        (line,) = axes.plot(middles_m, shares, style, label=f"{name}: Jain index {jain(delivered):.2f}")
+        own = np.divide(delivered, selected, out=np.full(crowd.clients, np.nan), where=selected > 0)
+        axes.plot(distance_m, own, style[0], ms=3, alpha=0.35, color=line.get_color())
+        equal.plot(ranks, lorenz_curve(delivered), style[1:], label=f"deliveries, {name}")
+    equal.plot(ranks, lorenz_curve(selected), ":", label="selections")
     equal.plot([0, 1], [0, 1], color="grey", linewidth=0.8, label="all equal")
     equal.set(ylim=(0, 1), ylabel="their share of all deliveries or selections")
+    edge_m = study.base.describe()["network"]["sites"]["inter_site_distance_m"] / 2
+    axes.axvline(edge_m, color="grey", ls=":", label="edge towards a neighbour")
     for one in (axes, equal):
         one.legend(frameon=False, fontsize=8)
     written({"delivered_by_distance.png": places, "deliveries.png": lorenz}, given.out)

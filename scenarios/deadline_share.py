@@ -10,7 +10,7 @@ cohorts and, as their rounds start earlier, other fading. A client whose link is
 from typing import Any
 
 import numpy as np
-from study_scripts import panels, run, sizes, study_of, table, written
+from study_scripts import number, panels, run, sizes, study_of, table, told, written
 
 from fedsim import History
 from fedsim.simulation import Simulation
@@ -32,33 +32,25 @@ def main() -> None:
     study = study_of(__file__, rounds__count=given.rounds)
     long_s, *deadlines_s = dict.fromkeys(one.values["rounds.policy.deadline_s"] for one in study.variants)
     runs, each = [one for (one,) in run(study, given.out).values()], 1 + len(deadlines_s)
-    figure, (axes,) = panels(1, (7.0, 4.4), xscale="log", xlabel="deadline (s)", ylabel="updates of 1 Mbit delivered")
+    figure, (axes,) = panels(size=(7.0, 4.4), xscale="log", xlabel="deadline (s)", ylabel="updates of 1 Mbit delivered")
     rows = []
     for i, (marker, size) in zip(range(0, len(runs), each), MARKERS.items(), strict=True):
         preset = study.variants[i].values["network"]
         links = Simulation(study.points[i].scenario).context.clients.links
         without = float(np.isinf(links.expected_downlink_s(BITS) + links.expected_uplink_s(BITS)).mean())
         seconds = took_s(runs[i])
-        shares = [float(np.isfinite(took_s(one)).mean()) for one in runs[i + 1 : i + each]]
+        reached_s = seconds[np.isfinite(seconds)]
+        shares = [number("delivered_share", one) for one in runs[i + 1 : i + each]]
         needed_s = [float(np.quantile(seconds, share, method="inverted_cdf")) for share in TARGETS]
-        needed = [f"{at:.3g}" if np.isfinite(at) else f"> {long_s:g}" for at in needed_s]
+        needed = [told(at) if np.isfinite(at) else f"> {long_s:g}" for at in needed_s]
         rows.append([preset, *(f"{share:.1%}" for share in shares), *needed, f"{without:.1%}"])
-        reached = np.arange(1, seconds.size + 1)[np.isfinite(seconds)] / seconds.size
-        x, y = (
-            [deadlines_s[0] / 2, *seconds[np.isfinite(seconds)], long_s],
-            [0.0, *reached, reached[-1] if reached.size else 0.0],
-        )
-        (line,) = axes.step(x, y, where="post", linewidth=1.5)
+        steps = np.append(np.arange(reached_s.size + 1), reached_s.size) / seconds.size
+        (line,) = axes.step([deadlines_s[0] / 2, *reached_s, long_s], steps, where="post", linewidth=1.5)
         drawn: dict[str, Any] = {"color": line.get_color(), "markersize": size, "markerfacecolor": "none"}
         axes.plot(deadlines_s, shares, marker, **drawn)
         axes.plot([], [], f"{marker}-", label=preset + (f" ({without:.1%} have no link)" if without else ""), **drawn)
-    heads = [
-        "delivered by",
-        *(f"{one:g} s" for one in deadlines_s),
-        *(f"s to {share:.0%}" for share in TARGETS),
-        "no link",
-    ]
-    table(heads, rows)
+    by, to = [f"{one:g} s" for one in deadlines_s], [f"s to {share:.0%}" for share in TARGETS]
+    table(["delivered by", *by, *to, "no link"], rows)
     axes.set(xlim=(deadlines_s[0] / 2, long_s), ylim=(-0.03, 1.03))
     figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8)
     written({"delivered.png": figure}, given.out)

@@ -2,11 +2,12 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simpy import Environment, Interrupt
 
-from fedsim.clock import Clock, call_after, call_next, delay_until, happen_after, silence
+from fedsim.clock import Clock, call_after, call_next, delay_until, happen_after, run_until, silence
 
 
 def test_what_is_called_next_comes_before_all_other_events_of_the_instant():
@@ -22,6 +23,24 @@ def test_what_is_called_next_comes_before_all_other_events_of_the_instant():
     call_after(env, 2.0, lambda _: said.append("other"))
     env.run()
     assert said == ["now", "still now", "next at 2.0", "other", "after"]
+
+
+def test_a_clock_runs_until_an_event_or_an_error_that_nobody_takes():
+    env, said = Clock(), []
+
+    def fails(after_s):
+        yield env.timeout(after_s)
+        raise ValueError("out of range")
+
+    env.process(fails(3.0))
+    call_after(env, 1.0, lambda _: said.append(env.now))
+    run_until(env, call_after(env, 2.0, lambda _: said.append(env.now)))
+    assert said == [1.0, 2.0]
+    with pytest.raises(ValueError, match="out of range"):
+        run_until(env, env.timeout(9.0))
+    assert env.now == 3.0
+    with pytest.raises(ValueError, match="out of range"):
+        run_until(env, env.process(fails(1.0)))
 
 
 def test_an_event_that_happens_after_a_delay_is_triggered_then_and_not_before():

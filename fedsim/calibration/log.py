@@ -23,6 +23,8 @@ _FEWEST: Final = 10
 """Participations without which no law is fitted."""
 _NUMBERS: Final = (*DURATIONS, "round", "start_s", "end_s", "queue_s", "work", "samples")
 _KNOWN: Final = ("client", "class", *_NUMBERS)
+_LABELS: Final = (("outcome", Outcome.labels(), int(Outcome.DELIVERED)), ("cut_in", PHASES, NOT_CUT))
+"""Columns of labels, with the code of an empty cell, and of all rows where the column is missing."""
 _LEAST_WORK: Final = 1e-9
 
 
@@ -101,10 +103,13 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
     found: dict[str, NDArray[Any]] = {}
     for name in _NUMBERS:
         if table.find(name) is not None:
-            found[name] = table.numbers(name, SECONDS if name.endswith("_s") else NUMBER)
-    for name in ("class", "outcome", "cut_in"):
+            least = 0.0 if name in (*DURATIONS, "queue_s") else -np.inf
+            found[name] = table.numbers(name, SECONDS if name.endswith("_s") else NUMBER, least=least)
+    for name, known, absent in _LABELS:
         if table.find(name) is not None:
-            found[name] = table.texts(name)
+            found[name] = table.codes(name, known, absent)
+    if table.find("class") is not None:
+        found["class"] = table.texts("class")
     if (client := table.find(*IDS)) is not None:
         ids, labels = identified(table, client)
         found["client"] = ids if labels is None else np.array(labels)[ids]
@@ -125,8 +130,7 @@ def _log(
     numbers = {name: columns[name] for name in _NUMBERS if name in columns}
     names, client = _numbered(columns["client"])
     groups, group = _numbered(columns["class"]) if "class" in columns else (("all",), np.zeros(size, dtype=np.int64))
-    outcome = _codes(columns, "outcome", Outcome.labels(), where, int(Outcome.DELIVERED))
-    cut_in = _codes(columns, "cut_in", PHASES, where, NOT_CUT)
+    outcome, cut_in = (columns.get(name, np.full(size, absent)) for name, _, absent in _LABELS)
     spent_s = _spent(numbers, size, where, notes)
     if not numbers.keys() & set(DURATIONS):
         cut_in[cut_in != NOT_CUT] = UPLINK
@@ -170,8 +174,6 @@ def _spent(numbers: Mapping[str, FloatArray], size: int, where: str, notes: list
             spent_s[phase] = numbers[name]
     if "queue_s" in numbers:
         spent_s[UPLINK] += numbers["queue_s"]
-    if np.nanmin(spent_s, initial=0.0) < 0:
-        raise DataError(f"{where}: a time of {np.nanmin(spent_s):g} s is not allowed; times are at least 0")
     took_s = None
     if {"start_s", "end_s"} <= numbers.keys():
         took_s = between_s(numbers["start_s"], numbers["end_s"], where)
@@ -218,19 +220,6 @@ def _samples(
     known = dict(zip(clients["client"].astype(str).tolist(), clients["samples"].tolist(), strict=True))
     told = np.array([known.get(name) or 0 for name in names], dtype=np.float64)
     return told.astype(np.int64) if np.nan_to_num(told).min() >= 1 else None
-
-
-def _codes(
-    columns: Mapping[str, NDArray[Any]], name: str, labels: tuple[str, ...], where: str, absent: int
-) -> IntArray:
-    """Return the codes of a column of labels, shape (n,); of no column, and of an empty cell, that for absence."""
-    if name not in columns:
-        return np.full(columns["client"].size, absent, dtype=np.int64)
-    known = {**{label: code for code, label in enumerate(labels)}, "": absent, "None": absent, "nan": absent}
-    texts = columns[name].astype(str).tolist()
-    if wrong := sorted(set(texts) - known.keys()):
-        raise DataError(f"{where}: {name}: {wrong[0]!r} is not allowed; allowed: {', '.join(labels)}")
-    return np.array([known[text] for text in texts], dtype=np.int64)
 
 
 def _cut(outcome: IntArray, cut_in: IntArray, spent_s: FloatArray, where: str, *, known: bool) -> list[str]:

@@ -192,8 +192,9 @@ def _print(comparison: "Comparison", title: str, to: Path | None = None) -> None
         comparison.write(to)
     typer.echo(title)
     for name in dict.fromkeys(line.metric for line in comparison.lines):
-        lines = [line.cells()[1:] for line in comparison.lines if line.metric == name]
-        print_table(name, lines, COLUMNS[1:])
+        rows = [line.cells() for line in comparison.lines if line.metric == name]
+        known = [i for i in range(1, len(COLUMNS)) if any(row[i] != "-" for row in rows)]
+        print_table(rows[0][0], [tuple(row[i] for i in known) for row in rows], tuple(COLUMNS[i] for i in known))
     print_lines(str(comparison).splitlines())
 
 

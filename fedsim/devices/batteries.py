@@ -1,7 +1,7 @@
 """The batteries of one run: their charge, and the energy that a cohort takes from them."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -59,7 +59,8 @@ class EnergyDemand:
 
     def of(self, part: IntArray) -> "EnergyDemand":
         columns = vars(self).items()
-        return EnergyDemand(**{name: None if column is None else column[..., part] for name, column in columns})
+        of_part: dict[str, Any] = {name: None if of is None else of[..., part] for name, of in columns}
+        return EnergyDemand(**of_part)
 
     def radio_j(self, phase: int, members: IntArray, on_air_s: FloatArray, spent_s: FloatArray) -> FloatArray:
         if self.power_w is None or self.base_w is None:

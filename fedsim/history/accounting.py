@@ -8,10 +8,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray
-from fedsim.history.column import numbers_of
 from fedsim.history.columns import SECONDS, codes_of
 from fedsim.history.outcomes import Fate
 from fedsim.history.tables import Tables
+from fedsim.inputs.arrow import numbers_of
 
 PROBE: Final = "probe"
 SECURE: Final = "secure-aggregation"

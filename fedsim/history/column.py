@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import IntArray
 from fedsim.errors import PartError, RunError
 from fedsim.history.outcomes import NO_VALUE, Coded
+from fedsim.inputs.arrow import numbers_of, texts_of
 
 Labels = type[Coded]
 Piece = NDArray[Any] | float
@@ -93,34 +94,6 @@ class Column:
         if self.labels is not None:
             return np.dtype(np.int8)
         return np.dtype(np.float64 if pa.types.is_floating(self.type) else np.int64)
-
-
-def texts_of(values: Sequence[str]) -> pa.Array:
-    """Return an Arrow array of strings, without pandas as in `Column._array`."""
-    encoded = [value.encode() for value in values]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
-
-
-def numbers_of(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
-    """Return an Arrow array of numbers, NaN for null; not by `pyarrow.Array.to_numpy`, which imports pandas."""
-    if isinstance(array, pa.ChunkedArray):
-        none = np.empty(0, dtype=array.type.to_pandas_dtype())
-        return np.concatenate([none, *map(numbers_of, array.chunks)])
-    _, content = array.buffers()
-    numbers = np.frombuffer(content or b"", dtype=array.type.to_pandas_dtype())
-    numbers = numbers[array.offset : array.offset + len(array)]
-    return np.where(known_of(array), numbers, np.nan) if array.null_count else numbers
-
-
-def known_of(array: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
-    """Return which values of an Arrow array are not null, without pandas as above."""
-    if isinstance(array, pa.ChunkedArray):
-        return np.concatenate([np.ones(0, dtype=bool), *map(known_of, array.chunks)])
-    if not array.null_count:
-        return np.ones(len(array), dtype=bool)
-    bits = np.unpackbits(np.frombuffer(array.buffers()[0], dtype=np.uint8), bitorder="little")
-    return bits[array.offset : array.offset + len(array)].astype(bool)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
-from fedsim.history.column import numbers_of, texts_of
 from fedsim.history.outcomes import Coded, RoundEnd
 from fedsim.history.tables import TableName, Tables
+from fedsim.inputs.arrow import numbers_of, texts_of
 
 SECONDS: Final = ("downlink_s", "compute_s", "queue_s", "uplink_s")
 NO_EDGE: Final = -1

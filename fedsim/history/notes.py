@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from fedsim.history.column import numbers_of
 from fedsim.history.tables import Tables
+from fedsim.inputs.arrow import numbers_of
 
 LEAST_DELIVERED: Final = 0.05
 """Share of delivered participations below which nearly nothing is delivered."""

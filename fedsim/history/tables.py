@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import RunError
-from fedsim.history.column import known_of, numbers_of
+from fedsim.inputs.arrow import known_of, numbers_of
 
 X = Literal["time", "round"]
 Y = Literal["accuracy", "loss", "leakage", "mean_leakage", "duration", "energy"]

@@ -234,7 +234,7 @@ class RunFolder:
     def _look(self) -> None:
         """Read what the folder holds, and refuse one that may not be used."""
         # The digest of an object without a description knows its class only, so the run may be another one.
-        digest = self._digest if self.scenario.selector.prototype is None else None
+        digest = None if self.scenario.selector.content else self._digest
         self._held = look(self.path, digest, self._files, replace=self._thrown)
         refuse_outside(self.path, self.state, self._cohorts)
 

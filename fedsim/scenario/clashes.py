@@ -131,7 +131,7 @@ def _excluders(tables: ScenarioTables) -> Iterator[tuple[str, str]]:
         yield _POLICY, repr(POLICIES.kind_of(rounds.policy))
     if isinstance(rounds.policy, Safa):
         yield _SAFA, "safa"
-    if draws_samples(selector.factory if selector.prototype is None else type(selector.prototype)):
+    if draws_samples(selector.stands_for):
         yield _DRAWS, f"clients of the selector {selector.kind!r}"
     if privacy is not None and privacy.where == "server":
         yield _NOISE, "privacy"

@@ -10,6 +10,7 @@ from typing import Final
 
 from fedsim import capabilities as names
 from fedsim.errors import suggest
+from fedsim.foreign import Stateful
 from fedsim.identity import parts_of
 from fedsim.learning import (
     AGGREGATIONS,
@@ -24,7 +25,7 @@ from fedsim.learning import (
 )
 from fedsim.learning.data.partitions.contracts import WITHOUT_LABELS
 from fedsim.network import NETWORKS, Network
-from fedsim.registry import Component, Recipe
+from fedsim.registry import Component
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
 from fedsim.scenario.clashes import clashes
 from fedsim.scenario.private_parts import Problem, private_problems
@@ -168,7 +169,7 @@ def _about_task(tables: ScenarioTables) -> Iterator[Problem]:
     selector = tables.selector
     if names.LABELS in task.provides and "accuracy" in known:
         return
-    asks = SelectorInfo.of(selector.factory)
+    asks = SelectorInfo.of(selector.stands_for)
     if asks.uses_labels and names.LABELS not in task.provides:
         message = "it needs samples with labels; allowed: the task 'classification', or another selector"
         yield ("selector",), selector.kind, message
@@ -200,7 +201,7 @@ def _kind(path: str, parts: Mapping[str, names.Capable]) -> str | None:
     return _CATALOGUES[path].kind_of(part) if path in _CATALOGUES else type(part).__name__
 
 
-def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Problem]:
+def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Stateful) -> Iterator[Problem]:
     """Yield numbers of clients that can never be reached."""
     cohort = cohort_of(selector)
     if isinstance(cohort, int) and cohort > crowd.clients:
@@ -210,7 +211,7 @@ def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Pro
             f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {crowd.clients}",
         )
     # Each edge server numbers its clients from 0; how many it has is known when the run is built.
-    of_clients = numbers_of_clients(selector.factory) if rounds.edges is None else ()
+    of_clients = numbers_of_clients(selector.stands_for) if rounds.edges is None else ()
     for name in of_clients:
         given = selector.options.get(name)
         if given is not None and len(given) != crowd.clients:

@@ -21,7 +21,7 @@ def side_information_of(scenario: Scenario) -> Literal["none", "private", "exact
 def remarks_of(scenario: Scenario) -> tuple[str, ...]:
     """Return sentences on what a scenario leaves without privacy, or without an account; none if there is nothing."""
     recipe, privacy = scenario.selector, scenario.privacy
-    if privacy is None and not SelectorInfo.of(recipe.prototype or recipe.factory).asks_sizes:
+    if privacy is None and not SelectorInfo.of(recipe.found).asks_sizes:
         return ()
     selector = SelectorPort.of(recipe.build())
     if privacy is None:

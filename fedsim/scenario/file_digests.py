@@ -11,11 +11,11 @@ from typing import Any
 
 from fedsim.code_digest import Code, is_builtin
 from fedsim.errors import DataError, ScenarioError
-from fedsim.foreign import Foreign, parameters_of
+from fedsim.foreign import Foreign, Stateful, parameters_of
 from fedsim.identity import nested
 from fedsim.inputs.files import MAX_BYTES, read_bytes
 from fedsim.inputs.paths import is_file
-from fedsim.registry import Component, Recipe
+from fedsim.registry import Component
 
 
 def contents(value: object) -> dict[str, str]:
@@ -45,10 +45,10 @@ def without_folders(described: Any, value: object) -> Any:
 
 def files_of(value: object, way: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
     """Yield the dotted path and the value of each field that names a file."""
-    owner: object = value.factory if isinstance(value, Recipe) else type(value)
-    own = isinstance(value, Component | Recipe) and isinstance(owner, Code) and not is_builtin(owner)
-    entries = nested(value)
-    if isinstance(value, Foreign):
+    owner: object = value.stands_for if isinstance(value, Stateful) else type(value)
+    own = isinstance(value, Component) and isinstance(owner, Code) and not is_builtin(owner)
+    entries = nested(value.options if isinstance(value, Stateful) else value)
+    if isinstance(value, Foreign) and not isinstance(value, Stateful):
         defaults = {name: one.default for name, one in parameters_of(value.found).items()}
         own, entries = True, iter({**defaults, **value.options}.items())
     for name, inner in entries:

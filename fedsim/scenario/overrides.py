@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from fedsim.errors import ScenarioError
 from fedsim.foreign import Foreign
 from fedsim.identity import nested
-from fedsim.registry import Component, Recipe, Registry, Slot
+from fedsim.registry import Component, Registry, Slot
 from fedsim.scenario.toml import DEEPEST, NoTomlError, parse_toml
 
 
@@ -78,8 +78,6 @@ def _opened(value: Any, slot: Slot | None) -> dict[str, Any] | None:
         return {} if value is None else {"kind": "none"}
     if isinstance(value, str) and slot is not None:
         return {"kind": value}
-    if isinstance(value, Recipe) and value.prototype is None:
-        return {"kind": value.kind, **value.options}
     if isinstance(value, Foreign):
         return {"kind": value.place, **value.options}
     if isinstance(value, BaseModel):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from fedsim.foreign import Stateful
 from fedsim.privacy import (
     COMPOSITIONS,
     MECHANISMS,
@@ -11,7 +12,6 @@ from fedsim.privacy import (
     PrivacyLoss,
     Renyi,
 )
-from fedsim.registry import Recipe
 from fedsim.rounds import LATE, POLICIES, AsynchronousPolicy
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS
 from fedsim.scenario.sections import ScenarioTables
@@ -143,11 +143,11 @@ def _about_sampling(tables: ScenarioTables, privacy: Privacy) -> Iterator[Proble
         )
 
 
-def _rate(selector: Recipe) -> float | None:
+def _rate(selector: Stateful) -> float | None:
     """Return the rate of the selector ``poisson``; None for any other."""
     rate = selector.options.get("rate") if selector.kind == "poisson" else None
     return None if rate is None else float(rate)
 
 
-def _info(selector: Recipe) -> SelectorInfo:
+def _info(selector: Stateful) -> SelectorInfo:
     return SelectorPort.of(selector.build())

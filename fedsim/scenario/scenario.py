@@ -171,7 +171,7 @@ class Scenario(ScenarioTables):
             If the selector is an object that a class and its options do not describe, or a part is an object that was
             handed over.
         """
-        if self.selector.prototype is not None:
+        if self.selector.content:
             raise ScenarioError(
                 f"selector: {self.selector.kind} cannot be written as TOML, because its constructor arguments are "
                 "not among its attributes; allowed: a class that keeps each argument under its own name"

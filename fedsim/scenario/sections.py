@@ -7,11 +7,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fedsim.arrays import Whole
 from fedsim.devices import Devices
+from fedsim.foreign import Stateful
 from fedsim.history.tables import Goal
 from fedsim.learning import LEARNERS, Evaluation, LearnerSettings
 from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
 from fedsim.privacy import Privacy
-from fedsim.registry import Recipe, Settings, Slot, refusal
+from fedsim.registry import Settings, Slot, refusal
 from fedsim.rounds import EFFECTS, LATE, POLICIES, Edges, EffectSettings, Faults, LateRule, RoundPolicy
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS, BySamples, Weighting
 from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS, SecureAggregation
@@ -212,5 +213,5 @@ class ScenarioTables(Settings):
     network: Annotated[Network, Slot(NETWORKS)]
     devices: Devices = Field(default_factory=Devices)
     rounds: Rounds
-    selector: Annotated[Recipe, Slot(SELECTORS, recipe=True)]
+    selector: Annotated[Stateful, Slot(SELECTORS)]
     results: Results = Field(default_factory=Results)

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fedsim.foreign import Stateful
 from fedsim.identity import parts_of
 from fedsim.learning import AGGREGATIONS, Aggregator
 from fedsim.learning.aggregation.contracts import AGGREGATION
-from fedsim.registry import Recipe
 from fedsim.rounds import POLICIES
 from fedsim.rounds.aggregation.weightings import NO_WEIGHT, Given
 from fedsim.rounds.policies.count_based import KFastest
@@ -53,11 +53,9 @@ def update_problems(tables: ScenarioTables) -> Iterator[Problem]:
         yield ("rounds", "minimum_updates"), rounds.minimum_updates, f"{why}; allowed: 1 to {most}"
 
 
-def cohort_of(selector: Recipe) -> object:
+def cohort_of(selector: Stateful) -> object:
     """Return how many clients a selector chooses; None, or anything else, where that is not said."""
-    if selector.prototype is None:
-        return selector.options.get("cohort")
-    return SelectorPort.of(selector.prototype).cohort
+    return SelectorPort.of(selector.found).cohort if selector.content else selector.options.get("cohort")
 
 
 def _most_updates(tables: ScenarioTables) -> tuple[tuple[str, ...], int]:
@@ -68,8 +66,7 @@ def _most_updates(tables: ScenarioTables) -> tuple[tuple[str, ...], int]:
     limits: dict[tuple[str, ...], int] = {("crowd", "clients"): tables.crowd.clients}
     if rounds.late.cancels and not traits.overlaps_rounds:
         cohort = cohort_of(selector)
-        kind = selector.factory if selector.prototype is None else type(selector.prototype)
-        if isinstance(cohort, int) and traits.cohort_size is None and not cohort_is_mean(kind):
+        if isinstance(cohort, int) and traits.cohort_size is None and not cohort_is_mean(selector.stands_for):
             limits["selector", "cohort"] = cohort
         if isinstance(rounds.policy, KFastest):
             limits["rounds", "policy", "k"] = rounds.policy.k

@@ -59,7 +59,7 @@ SELECTORS: Final = Registry(
     ("select", "observe"),
     {
         "active": "fedsim.selectors.adaptive.active:ActiveLearning",
-        "adapow-d": "fedsim.selectors.adaptive.adapow_d:AdaPowD",
+        "adapow-d": "fedsim.selectors.power_of_choice:AdaPowD",
         "age-based": "fedsim.selectors.channel.age:AgeBased",
         "all": "fedsim.selectors.baselines:All",
         "all-compute": "fedsim.selectors.adaptive.all_compute:AllCompute",
@@ -111,4 +111,5 @@ SELECTORS: Final = Registry(
         "uniform": "fedsim.selectors.baselines:Uniform",
         "weighted": "fedsim.selectors.baselines:WeightedSampling",
     },
+    stateful="fedsim.foreign:Stateful",
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
 
 import numpy as np
@@ -16,23 +16,6 @@ from fedsim.selectors.candidates import ask
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
 from fedsim.selectors.sampling import CohortSelector
 from fedsim.selectors.validation import as_cohort, as_probe
-
-_DEFAULTS: Final = {
-    "needs": (),
-    "oracle": False,
-    "uses_features": False,
-    "uses_labels": False,
-    "asks_losses": False,
-    "asks_norms": False,
-    "draws_samples": False,
-    "asks_sizes": False,
-    "sizes_cost": 0.0,
-    "sizes_paid_once": False,
-    "sizes_unlinked": False,
-    "paper": "",
-    "communication": "",
-    "may_stall": "",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +83,10 @@ class SelectorInfo:
         if probe is not None and not callable(probe):
             raise SelectorError(f"{name}.probe: {probe!r} is not allowed; it must be a method, or be left out")
         return SelectorInfo(**{**stated, "name": name, "needs": tuple(needs), "probes": probe is not None})
+
+
+_DEFAULTS: Final = {each.name: each.default for each in fields(SelectorInfo) if each.name not in ("name", "probes")}
+"""What a selector may state, and what holds where it does not."""
 
 
 def _stated(selector: object, attribute: str, default: object) -> Any:

@@ -14,7 +14,7 @@ from fedsim.network.distributions import Constant
 from fedsim.network.latency import LatencyNetwork
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.participations import Participations
-from fedsim.rounds.effects.contract import Effect, Effects, Limit
+from fedsim.rounds.effects.contract import Effect, Effects, Limit, Never
 from fedsim.rounds.effects.kinds import EffectSettings
 from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.run import Run
@@ -38,7 +38,8 @@ def check_effect(settings: EffectSettings, *, clients: int = 8, seed: int = 0) -
     * say of one member what it says of the same member among others,
     * say the same of the same cohort in a second run with the same seed,
     * state with `free_s` an instant for each client, or None, and follow it with `tracker`,
-    * show columns with a number for each client,
+    * show columns, and state joules, with a number for each client,
+    * say with a `Never`, or with None, why no client is free again,
     * end no participation unless ``may_end`` says that it may.
 
     Parameters
@@ -106,6 +107,11 @@ class _Trial(Examination):
             values = np.asarray(self.ask("shows", column, client, now_s))
             fault = f"shows: {name} has the shape {values.shape}; allowed: ({client.size},), a number for each client"
             self.law(values.shape == client.shape, fault)
+        costs_j = np.asarray(self.ask("participation_j", effect.participation_j, client, *_seconds(client.size)))
+        paid = costs_j.shape == client.shape and bool(np.all(costs_j >= 0))
+        self.law(paid, f"participation_j returned {costs_j!r}; allowed: joules >= 0 for each of {client.size} clients")
+        never = self.ask("never", effect.never, now_s)
+        self.law(never is None or isinstance(never, Never), f"never returned {never!r}; allowed: a Never, or None")
         free_s = self.ask("free_s", effect.free_s, client, now_s)
         if free_s is None:
             return client
@@ -140,6 +146,11 @@ class _Trial(Examination):
         sizes = [np.asarray(bits, dtype=np.float64) for bits in plan.bits]
         fit = all(bool(np.all((bits >= 0) & np.isfinite(bits))) for bits in (*sizes, plan.compute_s))
         self.law(fit, "plan or due made a size or a duration that is negative or not finite")
+
+
+def _seconds(clients: int) -> tuple[FloatArray, FloatArray]:
+    """Return seconds of the phases, shape (3, n), and those on the air, shape (2, n)."""
+    return np.tile([[_DOWN_S], [2.0], [_UP_S]], clients), np.tile([[_DOWN_S], [_UP_S]], clients)
 
 
 class _Examined(Effect):

@@ -56,7 +56,7 @@ def methods() -> dict[str, Method]:
     base = crowd("open", 0)
     for kind in sorted(set(SELECTORS.builtin) - ELSEWHERE):
         if own := [table for table in TABLES if table not in ALONE.get(kind, ())]:
-            port = SelectorPort.of(SELECTORS.make_recipe(Method(kind).values(base)["selector"]).build())
+            port = SelectorPort.of(SELECTORS.make(Method(kind).values(base)["selector"]).build())
             plain[f"{kind} (oracle)" if port.oracle else kind] = Method(kind, tables=own)
             if port.numbers:
                 exact[f"{kind}, exact numbers"] = Method(kind, changes=["exact"], tables=("privacy",))

@@ -109,7 +109,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 def play(kind: str, clients: int, cohort: int, rounds: int) -> list[float]:
     """Return milliseconds of each round after everybody has been heard from once."""
     options = {name: value for name, value in {"cohort": cohort}.items() if name in SELECTORS.option_names(kind)}
-    selector: Any = SELECTORS.make_recipe({"kind": kind, **options, **OPTIONS.get(kind, {})}).build()
+    selector: Any = SELECTORS.make({"kind": kind, **options, **OPTIONS.get(kind, {})}).build()
     needs, crowd, took_ms = SelectorPort.of(selector).needs, Crowd(clients), []
     # Some keep what they see of a view: they must have seen one before they hear of it.
     everybody = crowd.look(1, selector)

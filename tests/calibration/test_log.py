@@ -105,8 +105,8 @@ def test_queues_classes_samples_and_rounds(tmp_path):
         ({"client": None}, "there is no column client; known columns: client, class, downlink_s"),
         ({"downlink_s": ["soon"] * ROWS}, "downlink_s, row 1: 'soon' is not allowed; allowed: numbers"),
         ({"uplink_s": ["nan"] * ROWS}, "uplink_s, row 1: nothing is not allowed; allowed: numbers"),
-        ({"compute_s": [-1.0] * ROWS}, "a time of -1 s is not allowed"),
-        ({"outcome": ["lost"] * ROWS}, "outcome: 'lost' is not allowed; allowed: delivered, late, dropped"),
+        ({"compute_s": [-1.0] * ROWS}, "compute_s, row 1: '-1.0' is not allowed; allowed: numbers of at least 0"),
+        ({"outcome": ["lost"] * ROWS}, "outcome, row 1: 'lost' is not allowed; allowed: delivered, late, dropped"),
         (
             {"uplink_s": whole()["uplink_s"] * 1000},
             "row 1: .* are 1002 s together, and end_s - start_s is 3 s; in",

@@ -52,6 +52,6 @@ def test_what_was_mended():
     """FedSUV without observations of undelivered clients says why it stalls, and by default it need not."""
     assert "optimistic utility" in FedSuv(5, undelivered="nothing").may_stall
     for kind in ("fedsuv", "rpow-d", "importance", "loss-proportional", "tifl", "oort"):
-        make = SELECTORS.make_recipe({"kind": kind, "cohort": 5}).build
+        make = SELECTORS.make({"kind": kind, "cohort": 5}).build
         assert make().may_stall == ""
         refuse_stalling(make, clients=40, rounds=60, seed=3)

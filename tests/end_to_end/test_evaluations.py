@@ -29,6 +29,12 @@ SCENARIO = Scenario(
     selector={"kind": "uniform", "cohort": 3},
     results={"audit": True},
 )
+REGRESSION = {
+    "task": {"kind": "regression", "metrics": ["mean-absolute-error"]},
+    "data": TinyTargets(of="numbers"),
+    "split": "equal",
+    "model": {"kind": "mlp", "hidden": [4]},
+}
 SERVERS = {
     "flat": {},
     "asynchronous": {"rounds.policy": {"kind": "fedbuff", "concurrency": 4, "buffer": 2}},
@@ -132,13 +138,7 @@ def test_the_run_folder_has_the_table_its_figure_and_the_spread(tmp_path, monkey
 
 
 def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it(tmp_path):
-    learning = {
-        "task": {"kind": "regression", "metrics": ["mean-absolute-error"]},
-        "data": TinyTargets(of="numbers"),
-        "split": "equal",
-        "model": {"kind": "mlp", "hidden": [4]},
-    }
-    scenario = SCENARIO.replace({"learning": learning, "results.evaluate_clients": "last"})
+    scenario = SCENARIO.replace({"learning": REGRESSION, "results.evaluate_clients": "last"})
     history = run(scenario, tmp_path / "run", store=False)
     row = read_run(tmp_path / "run").client_evaluations.to_pylist()[0]
     assert row["accuracy"] is None
@@ -217,6 +217,18 @@ def test_the_first_model_at_a_target_is_found_between_two_evaluations(server, ev
         assert history.time_to_accuracy(target) == rows[first]["time_s"]
         assert [row["round"] for row in seen] == sorted({*looked, *between})
         assert all(row == rows[row["round"]] for row in seen)
+
+
+def test_the_first_model_below_a_target_of_another_metric_is_found_between_two_evaluations():
+    """The error falls from model to model; that of round 4 is the target, and round 6 is the first one evaluated."""
+    scenario, store, metric = SCENARIO.replace({"learning": REGRESSION}), MemoryStore(), "mean-absolute-error"
+    full = simulate(scenario.replace({"rounds.count": 6}), store=store)
+    errors = full.metric(metric)
+    assert (np.diff(errors) < 0).all()
+    goal = {"rounds.target": {"metric": metric, "at_most": float(errors[4])}, "rounds.count": 12}
+    history = simulate(scenario.replace({**goal, "results.evaluate_every": 3}), store=store)
+    assert history.evaluations.equals(full.evaluations.take([0, 3, 4, 5, 6]))
+    assert history.time_to(metric, below=float(errors[4])) == full.column("evaluations", "time_s")[4]
 
 
 def test_models_before_a_target_are_not_evaluated_where_they_are_more_than_the_evaluations_of_the_run():

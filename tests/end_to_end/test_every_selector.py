@@ -56,7 +56,7 @@ def test_what_it_asks_costs_time_and_bits(kind):
     history = run(kind)
     asked = history.probes
     assert asked is not None
-    selector = SELECTORS.make_recipe(
+    selector = SELECTORS.make(
         {"kind": kind, **({"cohort": 5} if kind != "fedcs" else {}), **SELECTOR_RUN_OPTIONS.get(kind, {})}
     )
     answered = np.array(asked.column("outcome").to_pylist()) == "delivered"

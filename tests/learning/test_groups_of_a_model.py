@@ -115,6 +115,11 @@ def test_the_trained_part_of_ones_own_class_is_an_option_beside_its_own():
     assert run(model).participations.to_pylist()[0]["uplink_bits"] == 32 * 3
 
 
+def layered(classes):
+    hidden = nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU()
+    return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(4, classes))
+
+
 @pytest.mark.parametrize(
     ("train", "said"),
     [
@@ -128,7 +133,7 @@ def test_the_trained_part_of_ones_own_class_is_an_option_beside_its_own():
 )
 @pytest.mark.parametrize("own", [False, True])
 def test_what_fits_nothing_is_refused_with_what_there_is(own, train, said):
-    kind = {"kind": "fedsim.learning.models.architectures:mlp", "numbers": 5, "hidden": [4, 4]}
+    kind = {"kind": f"{__name__}:layered"}
     with pytest.raises(FedsimError, match=said):
         run({**(kind if own else {"kind": "mlp", "hidden": [4, 4]}), "train": train})
 

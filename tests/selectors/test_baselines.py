@@ -39,12 +39,12 @@ def test_the_oracles_are_known_by_name_and_refuse_the_view_of_a_real_server():
     assert oracles == {"fastest", "pause-genie", "refl-oracle", "soonest"}
     for kind in oracles:
         with pytest.raises(SelectorError, match="oracle"):
-            SELECTORS.make_recipe({"kind": kind, "cohort": 1}).build().select(view_of(3), rng())
+            SELECTORS.make({"kind": kind, "cohort": 1}).build().select(view_of(3), rng())
 
 
 @pytest.mark.parametrize("kind", ["fedsuv", "oort-fedscale", "pause"])
 def test_the_first_cohort_is_drawn_by_the_rng(kind):
-    first = [SELECTORS.make_recipe({"kind": kind, "cohort": 3}).build() for _ in range(8)]
+    first = [SELECTORS.make({"kind": kind, "cohort": 3}).build() for _ in range(8)]
     cohorts = {tuple(one.select(view_of(20), rng(seed)).client.tolist()) for seed, one in enumerate(first)}
     assert len(cohorts) > 4
 
@@ -65,8 +65,8 @@ def test_the_catalogue_builds_each_from_a_table_and_back(kind):
         "poisson": {"rate": 0.5},
     }
     table = {"kind": kind, **options.get(kind, {"cohort": 7})}
-    recipe = SELECTORS.make_recipe(table)
-    described = SELECTORS.describe(SELECTORS.make_recipe(recipe.build()))
+    recipe = SELECTORS.make(table)
+    described = SELECTORS.describe(SELECTORS.make(recipe.build()))
     assert {name: described[name] for name in table} == table
     assert recipe.build() is not recipe.build()
 

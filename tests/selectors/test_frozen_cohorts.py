@@ -66,7 +66,7 @@ def check(case, found):
 def test_a_selector_chooses_as_written(case):
     found = []
     for server, trial, rounds in TRIALS:
-        answers = list(server(trial, 5, SELECTORS.make_recipe(CASES[case]).build()).run(rounds))
+        answers = list(server(trial, 5, SELECTORS.make(CASES[case]).build()).run(rounds))
         found.append([[{} if part is None else vars(part) for part in (one.probe, one.cohort)] for one in answers])
         assert answers
     check(case, found)

@@ -175,7 +175,7 @@ LEARNING = ("bsfl", "cs-ucb", "cs-ucb-q", "pause", "pause-enumeration", "pause-v
     ],
 )
 def test_the_server_may_ask_for_fewer_or_more(kind, wanted, taken):
-    selector = SELECTORS.make_recipe({"kind": kind, "cohort": 3}).build()
+    selector = SELECTORS.make({"kind": kind, "cohort": 3}).build()
     for number in (1, 2):
         cohort = selector.select(view_of(12, round=number, wanted=wanted), rng(number))
         assert len(set(cohort.client.tolist())) == cohort.client.size

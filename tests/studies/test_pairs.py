@@ -88,6 +88,12 @@ def test_holm_by_hand():
     assert holm([0.03, 0.01, math.nan, 0.02])[3] == pytest.approx(0.06)
 
 
+def test_cells_have_as_many_places_as_the_half_width():
+    """Of -5, -4.5, -5: the mean is -29/6, the error 1/6, and t of 2 degrees 4.302653; times: the root of 1/18."""
+    line = Line("time_to_80%", "b", "a", paired(sample([9, 8, 7], [4, 3.5, 2])), 0.012)
+    assert line.cells() == ("time_to_80% (s)", "b", "3", "8", "3.17", "-4.83 +- 0.72", "0.382", "0.012", "-")
+
+
 @pytest.mark.parametrize(
     ("found", "holm_p", "words"),
     [

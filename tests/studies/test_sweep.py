@@ -90,7 +90,7 @@ def test_comparisons_are_one_family(study):
     rows = json.loads(both.to_json())["comparisons"]
     assert [row["metric"] for row in rows] == ["time_to_9updates", "mean_round_s"]
     assert both.to_csv().count("\n") == 3
-    assert r"mean\_round\_s & cohort=3 & 2" in both.to_latex()
+    assert r"mean\_round\_s (s) & cohort=3 & 2" in both.to_latex()
 
 
 def test_a_run_that_fails_stops_no_other(tmp_path):

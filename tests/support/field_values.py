@@ -65,7 +65,7 @@ TABLES: Final[Tables] = {
     "devices": {},
     "rounds": {"count": 5, "policy": {"kind": "deadline", "deadline_s": 1.0}, "late": "cancel"},
     # Made once: reading the constructor of a selector is a third of the time of a scenario.
-    "selector": SELECTORS.make_recipe({"kind": "uniform", "cohort": 3}),
+    "selector": SELECTORS.make({"kind": "uniform", "cohort": 3}),
     "results": {},
 }
 """The scenario to which each field belongs or is added."""

@@ -8,11 +8,11 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.clock import TIE_ULPS
 from fedsim.errors import RunError
-from fedsim.history.column import numbers_of
 from fedsim.history.columns import RoundColumns, codes_of
 from fedsim.history.figures.writing import COLOURS, add_legend, as_it_is, new_figure, save
 from fedsim.history.outcomes import Outcome, RoundEnd
 from fedsim.history.tables import Tables
+from fedsim.inputs.arrow import numbers_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

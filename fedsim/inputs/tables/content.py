@@ -160,20 +160,23 @@ def as_numbers(values: "NDArray[Any] | pa.ChunkedArray") -> "NDArray[Any] | pa.S
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from fedsim.inputs.arrow import known_of, numbers_of, texts_of
+
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise DataError(f"it has the shape {values.shape}; allowed: one value a row")
         if values.dtype.kind in "iufb":
             return values.astype(np.float64)
-        values = pa.chunked_array([pa.array(values.astype(str).tolist(), pa.string())])
+        values = pa.chunked_array([texts_of(values.astype(str).tolist())])
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_timestamp(values.type):
-        return np.asarray(values.cast(pa.timestamp("us"), safe=False).to_numpy(), dtype="datetime64[us]")
+        since = numbers_of(values.cast(pa.timestamp("us"), safe=False).cast(pa.int64()))
+        known = known_of(values)
+        return np.where(known, np.where(known, since, 0).astype("datetime64[us]"), np.datetime64("NaT", "us"))
     if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)
     if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+        return np.asarray(numbers_of(values.cast(pa.float64(), safe=False)), dtype=np.float64)
     texts = pc.utf8_trim_whitespace(values.cast(pa.string())).combine_chunks()
-    # Not by `is_in`, whose set of values imports pandas where that is installed.
-    return pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.scalar(None, pa.string()), texts)
+    return pc.if_else(pc.match_substring_regex(texts, _MISSING), pa.nulls(1, pa.string())[0], texts)

@@ -207,5 +207,7 @@ def of_pickle(found: object) -> dict[str, NDArray[Any]]:
 def as_columns(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> "dict[str, pa.ChunkedArray]":
     import pyarrow as pa
 
+    from fedsim.inputs.arrow import texts_of
+
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    return {name: pa.chunked_array([list(cells)], pa.string()) for name, cells in zip(names, columns, strict=True)}
+    return {name: pa.chunked_array([texts_of(cells)]) for name, cells in zip(names, columns, strict=True)}

@@ -49,13 +49,15 @@ def of_csv(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.C
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from fedsim.inputs.arrow import texts_of
+
     if not CAR_COLUMNS.keys() <= columns.keys():
         return of_states(columns, where)
     times = columns["timestep_time"]
-    there = pc.greater(pc.utf8_length(columns["vehicle_id"]), 0)
+    there = pc.match_substring_regex(columns["vehicle_id"], "^.")
     cars = {CAR_COLUMNS.get(name, name): values.filter(there) for name, values in columns.items()}
     last = times[len(times) - 1].as_py() if len(times) else ""
-    return {**cars, LAST_STEP: pa.chunked_array([pa.repeat(last, len(cars["client"]))])}
+    return {**cars, LAST_STEP: pa.chunked_array([texts_of([last] * len(cars["client"]))])}
 
 
 def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray]":

@@ -1,6 +1,6 @@
 """A table of a run: its columns by the names that are asked for, and refusals that say where a cell stands."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Never, Self
 
@@ -150,21 +150,31 @@ class Table:
 
     def labels(self, name: str) -> tuple[IntArray, list[str | None]]:
         """Return the place of each row's text among the different texts of a column, and these by their first rows."""
-        import pyarrow as pa
+        from fedsim.inputs.arrow import numbers_of, texts_of
 
         values = self.values(name)
-        encoded = (pa.array(self.texts(name).tolist()) if isinstance(values, np.ndarray) else values).dictionary_encode(
-            null_encoding="encode"
-        )
-        return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
+        texts = texts_of(self.texts(name).tolist()) if isinstance(values, np.ndarray) else values
+        encoded = texts.dictionary_encode(null_encoding="encode")
+        return numbers_of(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
+
+    def codes(self, name: str, labels: Sequence[str], absent: int) -> IntArray:
+        """Return the place of each row's text among some labels, and a number where there is nothing."""
+        place, there = self.labels(name)
+        known: dict[str | None, int] = {None: absent, **{label: code for code, label in enumerate(labels)}}
+        for number, label in enumerate(there):
+            if label not in known:
+                self.refuse_cell(name, int(np.flatnonzero(place == number)[0]), ", ".join(labels))
+        return np.array([known[label] for label in there], dtype=np.int64)[place]
 
     def texts(self, name: str) -> NDArray[Any]:
         """Return a column as texts, whatever it holds, with None where there is nothing."""
         values = self.values(name)
         if isinstance(values, np.ndarray):
             whole = values.dtype.kind == "f" and bool(np.all(values == np.rint(values)))
-            return np.array((values.astype(np.int64) if whole else values).astype(str).tolist(), dtype=object)
-        return np.asarray(values.to_numpy(zero_copy_only=False))
+            words = np.array((values.astype(np.int64) if whole else values).astype(str).tolist(), dtype=object)
+            words[np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)] = None
+            return words
+        return np.array(values.to_pylist(), dtype=object)
 
     def is_numeric(self, name: str) -> bool:
         values = self.values(name)
@@ -179,24 +189,24 @@ class Table:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        from fedsim.inputs.arrow import flags_of, numbers_of
+
         try:
-            return _to_numpy(pc.cast(values, pa.float64()))
+            return numbers_of(pc.cast(values, pa.float64()))
         except pa.ArrowInvalid:
             wrong = ~self._looks_like(values)
-            commas = np.asarray(pc.match_substring_regex(values, _DECIMAL_COMMA).fill_null(True))
+            commas = flags_of(pc.match_substring_regex(values, _DECIMAL_COMMA), True)
             if not (commas[wrong].all() and self._decimal_comma):
                 self.refuse_cell(name, int(np.flatnonzero(wrong)[0]), "numbers")
-            return _to_numpy(pc.cast(pc.replace_substring(values, ",", "."), pa.float64()))
+            return numbers_of(pc.cast(pc.replace_substring(values, ",", "."), pa.float64()))
 
     def _looks_like(self, values: "pa.StringArray") -> BoolArray:
         import pyarrow.compute as pc
 
-        return np.asarray(pc.match_substring_regex(values, _NUMBER).fill_null(True).to_numpy(zero_copy_only=False))
+        from fedsim.inputs.arrow import flags_of
+
+        return flags_of(pc.match_substring_regex(values, _NUMBER), True)
 
 
 def _length(values: "NDArray[Any] | pa.ChunkedArray") -> int:
     return len(values) if not isinstance(values, np.ndarray) or values.ndim else 1
-
-
-def _to_numpy(values: "pa.DoubleArray") -> FloatArray:
-    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)

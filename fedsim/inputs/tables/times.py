@@ -138,10 +138,12 @@ def _of_dates(values: "NDArray[Any] | pa.StringArray") -> tuple[FloatArray, Kind
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from fedsim.inputs.arrow import numbers_of
+
     for zoned in (False, True):
         kind = pa.timestamp("us", "UTC") if zoned else pa.timestamp("us")
         try:
-            found = pc.cast(pc.cast(values, kind), pa.int64()).to_numpy(zero_copy_only=False)
+            found = numbers_of(pc.cast(pc.cast(values, kind), pa.int64()))
         except pa.ArrowInvalid:
             continue
         return np.asarray(found, np.float64), "date", zoned

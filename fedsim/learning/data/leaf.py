@@ -60,7 +60,7 @@ class FEMNIST(InFiles):
             )
         x, y = map(np.concatenate, zip(*writers.values(), strict=True))
         user = np.repeat(np.arange(len(writers)), [labels.size for _, labels in writers.values()])
-        tests = _samples_of(test, None, None if self.users is None else writers)
+        tests = _samples_of(test, None, None if self.users is None else {name for _, name in writers})
         test_x, test_y = map(np.concatenate, zip(*tests.values(), strict=True))
         return Dataset(x, y, test_x, test_y, classes=_CLASSES, pixel_max=255, train_users=user)
 
@@ -69,8 +69,7 @@ def _samples_of(
     paths: Sequence[Path], most: int | None, only: Collection[str] | None = None
 ) -> dict[tuple[Path, str], tuple[Images, IntArray]]:
     """Return images and labels of each writer, of at most some of them, or of those with some names."""
-    names = None if only is None else {name for _, name in only}
-    found = dict(itertools.islice((one for path in paths for one in _writers(path, names)), most))
+    found = dict(itertools.islice((one for path in paths for one in _writers(path, only)), most))
     if not found:
         whose = "has samples" if only is None else f"of the first {len(only)} for training has samples here"
         raise DataError(

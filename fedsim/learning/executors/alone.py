@@ -29,6 +29,18 @@ def standard_jobs(trainer: Trainer) -> list[TrainingJob]:
     return [TrainingJob(layout.initial, one, work, np.random.default_rng(place)) for place, one in enumerate(every)]
 
 
+def unlike_eager(trainer: Trainer, found: Sequence[TrainingResult], tolerance: float = 0.0) -> str:
+    """Return how far results of the standard jobs are from the trainer's, in words; empty within the tolerance."""
+    with trainer.turn():
+        wanted = [trainer.train(job) for job in standard_jobs(trainer)]
+    for one, right in zip(found, wanted, strict=True):
+        apart, most = (float(np.abs(array).max()) for array in (one.difference - right.difference, right.difference))
+        same = one.difference.tobytes() == right.difference.tobytes()
+        if not (same or (tolerance and apart <= tolerance * (most + 1e-6))):
+            return f"{apart:.1e} where a training changes numbers by up to {most:.1e}"
+    return ""
+
+
 def checked_print(trainer: Trainer) -> str:
     """Return a digest of what standard jobs give; refuse what gives other numbers in another order of clients.
 

@@ -6,16 +6,15 @@ The kernels are those of an eager step, so that results have its bits, whatever 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import checked_print, standard_jobs
+from fedsim.learning.executors.alone import standard_jobs, unlike_eager
 from fedsim.learning.executors.batches import Batches, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
@@ -110,7 +109,6 @@ class GraphsExecutor:
 
     def _check(self) -> None:
         """Refuse a module whose recorded step has other bits than the eager one, by standard jobs."""
-        checked_print(self._eager.trainer)
         try:
             found = self._train(standard_jobs(self._eager.trainer))
         except RuntimeError as error:
@@ -118,14 +116,11 @@ class GraphsExecutor:
                 f"learning.model: CUDA cannot record a step of this module ({error}); allowed with the executor "
                 "'graphs': modules whose steps are the same operations each time; any with 'sequential'"
             ) from error
-        wanted = [self._eager.trainer.train(job) for job in standard_jobs(self._eager.trainer)]
-        for one, right in zip(found, wanted, strict=True):
-            if one.difference.tobytes() != right.difference.tobytes():
-                apart = np.abs(one.difference - right.difference).max()
-                raise FedsimError(
-                    f"learning.model: its recorded step differs from the eager one by {apart:.1e}; allowed with the "
-                    "executor 'graphs': modules without a state beside their numbers; any with 'sequential'"
-                )
+        if apart := unlike_eager(self._eager.trainer, found):
+            raise FedsimError(
+                f"learning.model: its recorded step differs from the eager one by {apart}; allowed with the executor "
+                "'graphs': modules without a state beside their numbers; any with 'sequential'"
+            )
 
 
 @dataclass
@@ -138,20 +133,15 @@ class _Recorded:
     kept: Seen
 
 
-@dataclass
 class _Slot:
     """A module on the device with recorded steps."""
 
-    setup: TrainingSetup
-    samples: Samples
-    device: torch.device
-    draws: bool = False
-    _steps: dict[int, _Recorded] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._trainer = Trainer(self.setup, str(self.device))
-        self._stream: Any = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
+    def __init__(self, setup: TrainingSetup, samples: Samples, device: torch.device) -> None:
+        self._trainer, self._samples, self._device = Trainer(setup, str(device)), samples, device
+        self._stream: Any = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self._pool: Any = None
+        self._steps: dict[int, _Recorded] = {}
+        self.draws = False
 
     def record(self, sizes: Sequence[int]) -> None:
         """Record steps on batches of these sizes, the largest first, which share memory."""
@@ -164,9 +154,9 @@ class _Slot:
         self._job, self._first_pass, self._place = job, batches.first_pass, 0
         self._losses, self._seen = list[tuple[Tensor, int]](), list[Seen]()
         with self._own_stream():
-            self._rows = torch.from_numpy(batches.rows).to(self.device)
+            self._rows = torch.from_numpy(batches.rows).to(self._device)
             self._trainer.start(job)
-            _generator(self.device).manual_seed(batches.seed)
+            _generator(self._device).manual_seed(batches.seed)
 
     def step(self, size: int) -> None:
         """Do the next step of the client, on a batch of this size."""
@@ -189,15 +179,15 @@ class _Slot:
             return self._trainer.result(self._job, counted, self._seen)
 
     def _recorded(self, size: int) -> _Recorded:
-        rows = torch.zeros(size, dtype=torch.int64, device=self.device)
+        rows = torch.zeros(size, dtype=torch.int64, device=self._device)
         found: list[Any] = []
         self._trainer.flat.module.train()
 
         def step() -> None:
-            found[:] = self._trainer.step(*self.samples.batch(rows))
+            found[:] = self._trainer.step(*self._samples.batch(rows))
 
-        generator = _generator(self.device)
-        if self.device.type != "cuda":
+        generator = _generator(self._device)
+        if self._device.type != "cuda":
             with torch_generator(0):
                 before = generator.get_state()
                 step()
@@ -212,11 +202,11 @@ class _Slot:
             return recorded
         with torch_generator(0):
             offset = generator.get_offset()
-            torch.cuda.synchronize(self.device)
+            torch.cuda.synchronize(self._device)
             with self._own_stream():
                 for _ in range(_WARM_UPS):
                     step()
-            torch.cuda.synchronize(self.device)
+            torch.cuda.synchronize(self._device)
             self.draws = self.draws or generator.get_offset() != offset
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, self._pool, self._stream, capture_error_mode="thread_local"):
@@ -229,7 +219,7 @@ class _Slot:
         if self._stream is None:
             yield
             return
-        with torch.cuda.device(self.device), torch.cuda.stream(self._stream):
+        with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
             yield
 
 

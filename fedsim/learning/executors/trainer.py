@@ -109,13 +109,12 @@ class Trainer:
     def draws(self) -> bool:
         """Return whether a pass through torch's own layers draws random numbers."""
         inputs = self._inputs.of(torch.from_numpy(self._data.train_x[:2].copy()).to(self.device))
-        module = self.flat.module
-        numbers = {name: value.clone() for name, value in module.train().state_dict().items()}
         with torch_generator(0), torch.no_grad():
             before = torch.default_generator.get_state()
+            self.flat.module.train()
             self.forward(inputs)
             drawn = not torch.equal(torch.default_generator.get_state(), before)
-        module.load_state_dict(numbers)
+        self.flat.load(self.flat.layout.initial)
         return drawn
 
     def _sums(self, chunk: Chunk) -> FloatArray:
@@ -177,11 +176,7 @@ class Trainer:
             inputs = self._inputs.of(torch.from_numpy(self._data.train_x[rows]).to(self.device))
             labels = torch.from_numpy(self._data.train_y[rows]).to(self.device)
             batches = zip(torch.split(inputs, own), torch.split(labels, own), strict=True)
-            yield from (self._made(*batch) for batch in batches) if self._makes_batches else batches
-
-    def _made(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        found: tuple[Tensor, Tensor] = self._task.batch(inputs, targets, self._draws)
-        return found
+            yield from (self._task.batch(*batch, self._draws) for batch in batches) if self._makes_batches else batches
 
     def _samples(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         data = self._data

@@ -55,9 +55,9 @@ class Downlink(CellLink):
     (True, Directions(down=True, up=False))
     """
 
-    sharing: Annotated[
-        Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast", "multicast-rateless"))
-    ] = "dedicated"
+    sharing: Annotated[Sharing, SharingSlot(SHARINGS, words=("dedicated", "multicast", "multicast-rateless"))] = (
+        "dedicated"
+    )
     fading_in_shares: FadingInShares = "drawn"
     bandwidth_hz: BandwidthHz = 1e6
     transmit_power_dbm: PowerDbm = 36.0
@@ -85,7 +85,7 @@ class Uplink(ClientLink):
     Directions(down=False, up=True)
     """
 
-    sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
+    sharing: Annotated[Sharing, SharingSlot(SHARINGS)] = "dedicated"
     fading_in_shares: FadingInShares = "drawn"
     bandwidth_hz: BandwidthHz = 1e6
     transmit_power_dbm: PowerDbm = 23.0

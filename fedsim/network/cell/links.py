@@ -41,6 +41,9 @@ class CellLinks(Links):
         self.downlink, self.uplink, self.delay_s, self.serving = downlink, uplink, delay_s, serving
         self.sharing, self.fading = sharing, fading
         self.access = AccessDelays() if access is None else access
+        # Seconds besides those on the air.
+        self._down_s = delay_s + self.access.before_downlink_s
+        self._up_s = delay_s + (self.access.before_uplink_s + self.access.after_uplink_s)
         self.shared = Directions(*(rule != "dedicated" for rule in sharing))
         self.broadcast = sharing[0] in ("multicast", "multicast-rateless")
         self.allocates = not self.shared.up
@@ -106,12 +109,13 @@ class CellLinks(Links):
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         before_s = self.access.before_downlink_s
-        return self.downlink.transfer_s(client, start_s + before_s, bits) + (self.delay_s[client] + before_s)
+        on_air_s = self.downlink.transfer_s(client, start_s + before_s if before_s else start_s, bits)
+        return on_air_s + self._down_s[client]
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        before_s, after_s = self.access.before_uplink_s, self.access.after_uplink_s
-        air_s = self._uplink_transfers.transfer_s(client, start_s + before_s, bits)
-        return air_s + (self.delay_s[client] + (before_s + after_s))
+        before_s = self.access.before_uplink_s
+        on_air_s = self._uplink_transfers.transfer_s(client, start_s + before_s if before_s else start_s, bits)
+        return on_air_s + self._up_s[client]
 
     def carried_bits(
         self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
@@ -135,11 +139,10 @@ class CellLinks(Links):
         return (self.uplink if up else self.downlink).expected_s(bits)
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        return self.downlink.expected_s(bits) + (self.delay_s + self.access.before_downlink_s)
+        return self.downlink.expected_s(bits) + self._down_s
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        access_s = self.access.before_uplink_s + self.access.after_uplink_s
-        return self.uplink.expected_s(bits) + (self.delay_s + access_s)
+        return self.uplink.expected_s(bits) + self._up_s
 
 
 class AllocatedChannel:

@@ -24,6 +24,7 @@ from pydantic_core import core_schema
 from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray, numbers_of
+from fedsim.foreign import Stateful
 from fedsim.network.medium.delayed import Delay, DelayedReception
 from fedsim.network.medium.disciplines import DISCIPLINE, Discipline, MakespanWithPower
 from fedsim.network.medium.drawn import DrawnSpectrum
@@ -42,7 +43,7 @@ from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumTransfer
 from fedsim.network.radio.channel import Channel
 from fedsim.network.transfers import SharedMedium, SpectrumBook, Transfer, Wait
-from fedsim.registry import Recipe, Registry, Slot, refusal
+from fedsim.registry import Registry, Slot, refusal
 
 SHARINGS: Final = Registry(
     "sharing rule",
@@ -58,9 +59,10 @@ SHARINGS: Final = Registry(
         "dcf": "fedsim.network.medium.wifi:Dcf",
     },
     attributes=("asked_at_each_join",),
+    stateful="fedsim.foreign:Stateful",
 )
 
-Sharing = str | Recipe
+Sharing = str | Stateful
 """The name of a rule, or how to build a discipline that has options or was handed over as an object."""
 
 
@@ -90,9 +92,9 @@ class SharingSlot(Slot):
                 raise refusal(
                     "unknown_kind", "input should be {names} or 'module:Class'", names=", ".join(map(repr, names))
                 )
-        recipe = self.registry.make_recipe(value)
-        plain = recipe.prototype is None and all(option is None for option in recipe.options.values())
-        return recipe.kind if plain else recipe
+        rule: Stateful = self.registry.make(value)
+        plain = not rule.content and all(option is None for option in rule.options.values())
+        return rule.kind if plain else rule
 
     def _describe(self, value: Sharing) -> Any:
         return value if isinstance(value, str) else self.registry.describe(value)
@@ -203,7 +205,7 @@ def _drawn_rule(rule: Sharing) -> Callable[[Channel], BandRule | TimeRule] | Non
     """Return what makes a rule over drawn fading; None for a user's own, and for those of Wi-Fi."""
     kind = rule if isinstance(rule, str) else rule.kind
     if kind == "proportional-fair":
-        fair: ProportionalFair = SHARINGS.make_recipe(rule).build()
+        fair: ProportionalFair = SHARINGS.make(rule).build()
         return lambda channel: FairTime(channel, fair.window_s)
     return _DRAWN.get(kind)
 
@@ -213,7 +215,7 @@ def _discipline(channel: Channel, rule: Sharing) -> Discipline:
     if isinstance(rule, str) and rule in _POWERED and channel.share_gain is not None:
         found: Discipline = _POWERED[rule]()
     else:
-        found = DISCIPLINE.checked(SHARINGS.make_recipe(rule).build())
+        found = DISCIPLINE.checked(SHARINGS.make(rule).build())
     found.prepare(channel)
     return found
 

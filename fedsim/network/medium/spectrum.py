@@ -23,7 +23,7 @@ class SpectrumTransfer(QueuedTransfer["SharedSpectrum"]):
     work: float
 
     def sent_bits(self) -> float:
-        if self.done.triggered:
+        if self.done.callbacks is None:
             return self.bits
         work_done = self._medium.work_done(self)
         return self.bits if work_done >= self.work else self.bits * max(0.0, work_done / self.work)

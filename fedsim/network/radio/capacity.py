@@ -1,8 +1,9 @@
 """Shannon's formula, and its mean over fading, also under a ceiling: ``E[min(log2(1 + snr G), c)]``."""
 
 import math
+from collections.abc import Hashable
 from functools import lru_cache
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,7 +74,7 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
     if ceiling > _BEYOND_REACH:
         return fading.mean_spectral_efficiency(snr)
     try:
-        grid_db, mean = _shared_table(ceiling, fading)
+        grid_db, mean = _shared_table(ceiling, cast(Hashable, fading))
     except TypeError:  # a law with lists among its options has no hash
         grid_db, mean = _table(ceiling, fading)
     if not grid_db.size:

@@ -260,9 +260,9 @@ def _ends_s(
     """Return the durations of transfers that end within a chunk of blocks, shape (n,)."""
     row, last = positions(len(rate)), (total[:, 1:] >= bits).argmax(axis=1)
     block = passed + last
-    begins_s = np.maximum(first_s + (block - 1) * coherence_s, 0.0)
-    begins_s += (bits - total[row, last]) / rate[row, last]
-    return np.minimum(begins_s, first_s + block * coherence_s, out=begins_s)
+    ends_s: FloatArray = np.maximum(first_s + (block - 1) * coherence_s, 0.0)
+    ends_s += (bits - total[row, last]) / rate[row, last]
+    return np.minimum(ends_s, first_s + block * coherence_s, out=ends_s)
 
 
 def _blocks_to_draw(expected_blocks: ArrayLike) -> FloatArray:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -70,22 +70,22 @@ class TransportLinks(Links):
         self._up = lru_cache(maxsize=4)(lambda bits: self._plan(bits, links.expected_uplink_s, 0.0))
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        plan = self._down(bits)
-        begins_s = start_s + plan.before_s[client]
-
-        def alone_s(bits: float) -> FloatArray:
-            return self.links.downlink_s(client, draw, begins_s, bits)
-
-        return plan.before_s[client] + _limited(alone_s, plan.bits, self.capacities[0])
+        return self._took_s(self.links.downlink_s, self._down(bits), self.capacities[0], client, draw, start_s)
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        plan = self._up(bits)
-        begins_s = start_s + plan.before_s[client]
+        return self._took_s(self.links.uplink_s, self._up(bits), self.capacities[1], client, draw, start_s)
 
-        def alone_s(bits: float) -> FloatArray:
-            return self.links.uplink_s(client, draw, begins_s, bits)
-
-        return plan.before_s[client] + _limited(alone_s, plan.bits, self.capacities[1])
+    def _took_s(
+        self,
+        alone_s: Callable[[IntArray, int, FloatArray, float], FloatArray],
+        plan: _Plan,
+        capacity: ServerCapacity | None,
+        client: IntArray,
+        draw: int,
+        start_s: FloatArray,
+    ) -> FloatArray:
+        before_s = plan.before_s[client]
+        return before_s + _limited(partial(alone_s, client, draw, start_s + before_s), plan.bits, capacity)
 
     def carried_bits(
         self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool

@@ -280,6 +280,8 @@ def stop_of(clients: Clients, plan: Plan, phase: int, i: int) -> Stop | None:
 
 def one(value: FloatArray | float) -> float:
     """Return a value of one member, which an effect may give as a number or as an array."""
+    if type(value) is float:
+        return value
     number: float = value.item() if type(value) is np.ndarray else float(value)
     return number
 

@@ -8,14 +8,15 @@ late from dropped; only the history can.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from collections import defaultdict
+from collections.abc import Callable, MutableSequence, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from simpy import Event
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of, largest
+from fedsim.arrays import BoolArray, FloatArray, IntArray, any_of, largest, numbers_of
 from fedsim.clock import TIE_ULPS, call_after, call_next
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.network.transfers import Transfer
@@ -32,12 +33,21 @@ _SLACK_ULPS: Final = 8
 _TIE_ULPS: Final = 16 * TIE_ULPS
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
+Columns = Sequence[MutableSequence[float]]
 Left = Callable[[float, float, float], float]
 """As `Limit.left_s` of one member."""
 
 
 class Participations:
     """The participations of the n clients of a cohort; its plan says what has become of them."""
+
+    _ids: list[int]
+    _schedule: Schedule
+    # Columns of the plan, by phase, and for bits by downlink and uplink.
+    _begun_s: Columns
+    _queue_s: Columns
+    _spent_s: Columns
+    _sent_bits: Columns
 
     def __init__(self, clients: Clients, plan: Plan, on_end: OnEnd | None = None) -> None:
         self._clients, self.run, self.plan, self.env, self._on_end = clients, clients.run, plan, clients.env, on_end
@@ -65,15 +75,6 @@ class Participations:
             self._plan_ends()
         if not self._as_one:
             call_next(self.env, self._begin)
-
-    @cached_property
-    def _ids(self) -> list[int]:
-        ids: list[int] = self.plan.client.tolist()
-        return ids
-
-    @cached_property
-    def _schedule(self) -> Schedule:
-        return Schedule(self._clients, self.plan, self._stops)
 
     # What is known so far.
 
@@ -168,7 +169,12 @@ class Participations:
     def _begin(self, _event: Event) -> None:
         if self._one_wait:
             self._wait_for_each()
-        elif self.run.shared[DOWNLINK] and self._clients.asked_together:
+            return
+        plan = self.plan
+        self._ids, self._schedule = plan.client.tolist(), Schedule(self._clients, plan, self._stops)
+        columns = plan.begun_s, plan.queue_s, plan.spent_s, plan.sent_bits
+        self._begun_s, self._queue_s, self._spent_s, self._sent_bits = ([*map(numbers_of, each)] for each in columns)
+        if self.run.shared[DOWNLINK] and self._clients.asked_together:
             self._enter_together()
         else:
             for i in range(self.size):
@@ -246,7 +252,7 @@ class Participations:
         if phase >= schedule.planned[i]:
             schedule.plan_late(i, phase, self.env.now, self._ends_s)
         elif phase >= self._clients.known:
-            self.plan.begun_s[phase, i] = self.env.now
+            self._begun_s[phase][i] = self.env.now
         until = schedule.planned[i]
         if self.plan.on_upload is not None:
             if phase == UPLINK:
@@ -317,34 +323,38 @@ class Participations:
         plan, members, now_s = self.plan, self.plan.everyone, float(self.env.now)
         plan.begun_s[DOWNLINK] = now_s
         self._clients.prepare(plan, DOWNLINK, members, slice(None))
-        limits: list[list[tuple[Effect, Limit]]] = [[] for _ in range(self.size)]
+        limits: defaultdict[int, list[tuple[Effect, Limit]]] = defaultdict(list)
         for effect in self._clients.asked[DOWNLINK].limiting:
             if (limit := effect.limit(plan, DOWNLINK, members)) is not None:
                 values = [np.broadcast_to(each, members.shape).tolist() for each in limit[:-1]]
-                for of_one_member, row in zip(limits, zip(*values, strict=True), strict=True):
+                for i, row in enumerate(zip(*values, strict=True)):
                     if min(row) < NEVER or limit.left_s is not None:
-                        of_one_member.append((effect, limit._replace(**dict(zip(Limit._fields, row, strict=False)))))
-        queue_s, setup_s = plan.queue_s[DOWNLINK].tolist(), plan.setup_s[DOWNLINK].tolist()
-        for i in range(self.size):
+                        limits[i].append((effect, limit._replace(**dict(zip(Limit._fields, row, strict=False)))))
+        waits_s = zip(plan.queue_s[DOWNLINK].tolist(), plan.setup_s[DOWNLINK].tolist(), strict=True)
+        self._until = [DOWNLINK + 1] * self.size
+        for i, (queue_s, setup_s) in enumerate(waits_s):
             if math.isnan(self._ends_s[i]):
-                self._first[i], self._until[i], self._began_s[i] = DOWNLINK, DOWNLINK + 1, now_s
-                self._go_on_air(i, DOWNLINK, queue_s[i], setup_s[i], limits[i])
+                if queue_s or i in limits:
+                    self._go_on_air(i, DOWNLINK, queue_s, setup_s, limits[i])
+                else:
+                    self._send(i, DOWNLINK, setup_s)
 
     def _enter(self, i: int, phase: int) -> None:
         """Begin a phase over the shared medium, which is due now."""
-        plan, clients, limits = self.plan, self._clients, list[tuple[Effect, Limit]]()
-        plan.begun_s[phase, i] = self._began_s[i]
+        plan, clients = self.plan, self._clients
+        self._begun_s[phase][i] = self._began_s[i]
         if clients.unasked[phase]:
-            self._send(i, phase, 0.0, limits)
+            self._send(i, phase, 0.0)
             return
         queue_s, setup_s = clients.prepare_one(plan, phase, i)
+        limits = []
         for effect in clients.asked[phase].limiting:
             if (limit := effect.limit(plan, phase, i)) is not None:
                 limits.append((effect, limit))
         if queue_s or limits:
             self._go_on_air(i, phase, queue_s, setup_s, limits)
         else:
-            self._send(i, phase, setup_s, limits)
+            self._send(i, phase, setup_s)
 
     def _go_on_air(
         self, i: int, phase: int, queue_s: float, setup_s: float, limits: Sequence[tuple[Effect, Limit]]
@@ -363,7 +373,7 @@ class Participations:
         if self._awaited[i] is event:
             self._send(i, phase, setup_s, limits)
 
-    def _send(self, i: int, phase: int, setup_s: float, limits: Sequence[tuple[Effect, Limit]]) -> None:
+    def _send(self, i: int, phase: int, setup_s: float, limits: Sequence[tuple[Effect, Limit]] = ()) -> None:
         """Start a transfer over the shared medium, of as many bits as its limits allow."""
         plan, short = self.plan, None
         if phase == UPLINK and plan.on_upload is not None:
@@ -415,7 +425,7 @@ class Participations:
         if short is not None:
             self._drop(i, short)
             return
-        self._leave_air(i, phase)
+        self._note_carried(i, phase, self._on_air.pop(i))
         for effect in self._clients.asked[phase].passing:
             ends = effect.passed(self.plan, phase, i)
             if ends is not None and any_of(ends):
@@ -425,17 +435,21 @@ class Participations:
         self._go_on(i, phase + 1)
 
     def _leave_air(self, i: int, phase: int) -> None:
-        """Free the medium, however the transfer has ended, and record what was carried."""
-        transfer, plan = self._on_air.pop(i), self.plan
+        """Free the medium before all is carried."""
+        transfer = self._on_air.pop(i)
         transfer.cancel()
-        queue_s: float = plan.queue_s.item(phase, i)
+        self._note_carried(i, phase, transfer)
+
+    def _note_carried(self, i: int, phase: int, transfer: Transfer) -> None:
+        """Record how long a transfer has taken, and what was carried."""
+        plan, queue_s = self.plan, self._queue_s[phase][i]
         if queued_s := transfer.queued_s():
-            plan.queue_s[phase, i] = queue_s = queue_s + queued_s
+            self._queue_s[phase][i] = queue_s = queue_s + queued_s
         spent_s = self.env.now - self._began_s[i] - queue_s
-        plan.spent_s[phase, i] = spent_s = spent_s if spent_s > 0.0 else 0.0
+        self._spent_s[phase][i] = spent_s = spent_s if spent_s > 0.0 else 0.0
         if plan.counts_air:
             plan.on_air_s[phase // 2, i] = _on_air_s(transfer, spent_s, plan.setup_s.item(phase, i))
-        plan.sent_bits[phase // 2, i] = transfer.sent_bits()
+        self._sent_bits[phase // 2][i] = transfer.sent_bits()
 
     # Ends.
 

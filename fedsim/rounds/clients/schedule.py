@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -39,8 +38,9 @@ class KnownStarts:
 class Schedule:
     """The phases of one cohort: those from `Clients.known` on are planned when a member is due to begin one.
 
-    Attributes are, of each member, how many phases are planned, and where it ends early if it does; and the uplinks
-    that wait to be timed together, None where there are none.
+    Attributes are, of each member, how many phases are planned, where it ends early if it does, and the seconds that
+    each phase takes, waits included, inf where unknown; and the uplinks that wait to be timed together, None where
+    there are none.
     """
 
     def __init__(self, clients: Clients, plan: Plan, stops: dict[int, Stop]) -> None:
@@ -50,12 +50,7 @@ class Schedule:
         # Work between two phases on the clock takes as long as was known from the start.
         works = shared and on_clock[UPLINK] and clients.unasked[COMPUTE]
         self.planned, self.stops = [UPLINK if works else clients.known] * plan.client.size, stops
-
-    @cached_property
-    def takes_s(self) -> list[list[float]]:
-        """Seconds that each phase of each member takes, waits included, shape (3, n); inf where unknown."""
-        takes_s: list[list[float]] = (self._plan.queue_s + self._plan.spent_s).tolist()
-        return takes_s
+        self.takes_s: list[list[float]] = (plan.queue_s + plan.spent_s).tolist()
 
     def until_stop_s(self, i: int, phase: int, stop: Stop, now_s: float) -> float:
         """Return the seconds until member i, whose phase begins now, ends early."""

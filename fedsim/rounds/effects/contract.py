@@ -1,11 +1,11 @@
 """The contract of an effect, every member of which has a default that does nothing."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar, final
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from simpy import Environment, Event
+from simpy import Event
 
 from fedsim.answers import (
     AnswerError,
@@ -21,14 +21,11 @@ from fedsim.answers import (
 )
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
-from fedsim.history.recorder import Recorder
-from fedsim.learning import Learner, Model, Update
-from fedsim.per_client import Values
+from fedsim.rounds.effects.server_port import Aggregated, AskingServer, Tables
 from fedsim.rounds.effects.steps import PartOfCohort, SomeMembers, Steps
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
-from fedsim.selectors import Answers, Cohort, RoundView, SelectorPort
-from fedsim.streams import Streams
+from fedsim.selectors import Answers, Cohort, RoundView
 
 NEVER: Final = np.inf
 E = TypeVar("E", bound="Effect")
@@ -63,71 +60,6 @@ class Never(NamedTuple):
     """The reason, as a sentence without its full stop."""
     allowed: str
     """What lets a run go on."""
-
-
-class Aggregated(NamedTuple):
-    """The n updates that an aggregation has been given, and what it has made of them."""
-
-    members: Sequence[tuple[Plan, IntArray]]
-    """Cohorts, and positions in each; the arrays below follow them."""
-    client: IntArray
-    weight: FloatArray
-    """In the model, shape (n,); 0 or NaN for an update without use."""
-    updates: Sequence[Update]
-
-
-class Tables(Protocol):
-    """The tables of one server: where its rows go, and the edge server that they name, or -1."""
-
-    recorder: Recorder
-    edge: int
-
-    def add_message(self, table: str, number: int, asked: Any, **columns: Any) -> None:
-        """Add rows of messages beside participations to their table."""
-        ...
-
-
-class AskingServer(Protocol):
-    """What an effect may ask of a server, whose round has a number, a start and a newest model."""
-
-    asynchronous: bool
-    env: Environment
-    streams: Streams
-    selector: SelectorPort
-    learner: Learner
-    effects: "Effects"
-    number: int
-    start_s: float
-    model: Model
-
-    @property
-    def rows(self) -> Tables:
-        """Where its rows go."""
-        ...
-
-    def message(
-        self,
-        client: IntArray,
-        draw: int,
-        bits: tuple[Values, Values],
-        samples: FloatArray | None = None,
-        compute_s: FloatArray | None = None,
-    ) -> Plan:
-        """Return the plan of a message down, some work and a message up, which start now; see `ask`."""
-        ...
-
-    def ask(
-        self,
-        plan: Plan,
-        record: Callable[[Any], None] = ...,
-        wait_s: float | None = None,
-        in_vain: Callable[[int], str] = str,
-    ) -> Generator[Event, Any, IntArray]:
-        """Exchange one message with each client of a plan, and return the positions of those that have responded.
-
-        The server waits for ``wait_s`` or, with None, until each client has responded or is lost.
-        """
-        ...
 
 
 class Effect:

@@ -10,7 +10,8 @@ from simpy import Event
 from fedsim.arrays import IntArray
 from fedsim.history.outcomes import SecureStep
 from fedsim.per_client import Values, at, values_of
-from fedsim.rounds.effects.contract import AskingServer, Effect
+from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.server_port import AskingServer
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.secure.protocols import SECURE_AGGREGATION, SecureAggregation
 from fedsim.selectors import Cohort

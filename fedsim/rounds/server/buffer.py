@@ -14,7 +14,7 @@ from fedsim.learning import Model, Release, Update
 from fedsim.measurements import NUMBERS
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.effects.contract import Aggregated
+from fedsim.rounds.effects.server_port import Aggregated
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.refused import Refused
 

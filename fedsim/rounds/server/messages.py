@@ -1,9 +1,10 @@
 """Messages of a server beside participations: each is a plan of other sizes, and takes the same ways as a model."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt
 
 from fedsim.arrays import FloatArray, IntArray
@@ -11,6 +12,7 @@ from fedsim.clock import LastOfInstant, Waiting, first_of
 from fedsim.per_client import Values
 from fedsim.rounds.clients.clients import Clients
 from fedsim.rounds.clients.participations import Participations
+from fedsim.rounds.effects.contract import Effect
 from fedsim.rounds.plan import Look, Plan
 from fedsim.rounds.server.crowd import Crowd
 from fedsim.rounds.server.rows import Rows
@@ -28,6 +30,7 @@ class Messages:
     crowd: Crowd
     rows: Rows
     number: int
+    _sending: Sequence[Effect]
     _question: tuple[Participations, Callable[[int], str]] | None = None
 
     def message(
@@ -88,6 +91,12 @@ class Messages:
             raise
         yield from self._close_question(asked, record)
         return np.flatnonzero(asked.arrived)
+
+    def sent(self, plan: Plan, members: IntArray, numbers: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+        """Return what members send in place of numbers that they have computed, by name, each of shape (m,)."""
+        for effect in self._sending:
+            numbers = effect.sends(plan, members, numbers)
+        return numbers
 
     def _close_question(self, asked: Participations, record: Callable[[Participations], None]) -> Waiting:
         """Cancel clients that have not responded, and record what the question has cost."""

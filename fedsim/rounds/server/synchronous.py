@@ -55,7 +55,7 @@ class SynchronousServer(Messages):
         learner, policy = context.learner, context.rules.policy
         self.env, self.context, self.clients, self.rows = env, context, clients, rows
         self.selector, self.traits, self.learner = context.selector, policy.traits, learner
-        self.streams, self.effects = context.streams, context.effects
+        self.streams, self._sending = context.streams, context.effects.having("sends")
         self.model: Model = learner.initial()
         rule = policy.aggregation(learner)
         self.rule = context.rules.late.aggregation(learner) if rule is None else rule

@@ -55,7 +55,7 @@ def greatest(values: FloatArray, m: int, rng: np.random.Generator | None = None)
 def greatest_in_order(values: FloatArray, m: int, order: IntArray | None = None) -> IntArray:
     """Return the positions of the m greatest values in ascending order, in O(K)."""
     least = np.partition(values, values.size - m)[values.size - m]
-    found = (values >= least).nonzero()[0]
+    found: IntArray = (values >= least).nonzero()[0]
     surplus = found.size - m
     if not surplus:
         return found
@@ -70,4 +70,4 @@ def greatest_in_order(values: FloatArray, m: int, order: IntArray | None = None)
         dropped = equal[~np.isin(found[equal], chosen[:missing])]
     taken = np.ones(found.size, dtype=np.bool_)
     taken[dropped] = False
-    return found[taken]
+    return np.asarray(found[taken])

@@ -24,11 +24,15 @@ class Line:
         """Return the line as text, in the order of `COLUMNS`."""
         one, unit = self.paired, metric(self.metric).unit
         counts = f"{one.unreached[1]} / {one.unreached[0]}" if any(one.unreached) else "-"
+        head = (f"{self.metric} ({unit})" if unit else self.metric, self.variant, str(one.pairs))
         if one.refused:
-            return (self.metric, self.variant, str(one.pairs), "-", "-", "refused", "-", "-", counts)
-        shown = [f"{_number(number)} {unit}".strip() for number in (*one.means, one.difference)]
-        shown[2] += f" +- {one.interval.half:.2g}"
-        return (self.metric, self.variant, str(one.pairs), *shown, _number(one.ratio), _number(self.holm), counts)
+            return (*head, "-", "-", "refused", "-", "-", counts)
+        half = one.interval.half
+        # Two digits of the half width, and as many places of the difference.
+        places = 1 - math.floor(math.log10(half)) if half > 0 else -1
+        difference = f"{one.difference:.{places}f}" if places >= 0 else _number(one.difference)
+        numbers = (*map(_number, one.means), f"{difference} +- {half:.2g}", _number(one.ratio))
+        return (*head, *numbers, _number(self.holm, 2), counts)
 
     def row(self) -> dict[str, Any]:
         """Return the line as a row of a table."""
@@ -58,5 +62,5 @@ class Line:
         }
 
 
-def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3g}"
+def _number(value: float, digits: int = 3) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}g}"

@@ -15,6 +15,7 @@ from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.testing import check_executor
 from tests.support.plain_loop import Convolutions, Dropping
 from tests.support.tiny_images import Tiny
+from tests.support.two_clients import bits
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
 SIZES = (20, 7, 33, 2, 14, 9)
@@ -24,12 +25,6 @@ LOCALS = {
     "adam": LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=8, keep_optimizer_state=True),
     "all": LocalTraining(learning_rate=0.1, batch_size=8, proximal=0.3, clip_norm=0.5, weight_decay=0.1),
 }
-
-
-def bits(results):
-    results = list(results)
-    states = [{name: values.tobytes() for name, values in one.state.items()} for one in results]
-    return [(one.difference.tobytes(), one.loss, one.loss_rms, own) for one, own in zip(results, states, strict=True)]
 
 
 def jobs(base, offset=None, states=None):

@@ -23,6 +23,7 @@ from fedsim.registry import Component
 from fedsim.testing import check_executor
 from tests.support.interrupts import heard
 from tests.support.tiny_images import Tiny
+from tests.support.two_clients import bits
 
 ROOT = Path(__file__).parents[3]
 MOMENTUM = LocalTraining(learning_rate=0.1, momentum=0.5, batch_size=8, epochs=2, keep_optimizer_state=True)
@@ -49,13 +50,6 @@ def jobs(base, states=None):
     return [
         TrainingJob(bases[i], rows[i], (1.0, 0.4)[i % 2], np.random.default_rng(i), states[i] if states else {})
         for i in range(9)
-    ]
-
-
-def bits(results):
-    return [
-        (one.difference.tobytes(), one.loss, one.loss_rms, {name: a.tobytes() for name, a in one.state.items()})
-        for one in results
     ]
 
 

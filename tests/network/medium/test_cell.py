@@ -36,7 +36,7 @@ def test_a_rule_without_options_is_its_name_however_it_is_written(named):
 @pytest.mark.parametrize("written", [Slow(0.25), {"kind": NAMED, "busy": 0.25}], ids=["object", "table"])
 def test_a_rule_with_options_is_built_with_them_each_time_anew(written):
     recipe = Cell(uplink={"sharing": written}).uplink.sharing
-    built = [SHARINGS.make_recipe(recipe).build() for _ in range(2)]
+    built = [SHARINGS.make(recipe).build() for _ in range(2)]
     assert [rule.rate_hz(8.0) for rule in built] == [2.0, 2.0]
     assert built[0] is not built[1]
 

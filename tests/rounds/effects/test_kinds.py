@@ -10,7 +10,7 @@ from fedsim.devices import Dropout
 from fedsim.devices.tracking import PlainTracker
 from fedsim.errors import ContractError, FedsimError, PartError, ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
-from fedsim.rounds import Deadline, Effect, EffectSettings, Limit, WaitForAll
+from fedsim.rounds import Deadline, Effect, EffectSettings, Limit, Never, WaitForAll
 from fedsim.rounds.effects.background_traffic import BackgroundTraffic
 from fedsim.rounds.effects.duty_cycle import DutyCycle
 from fedsim.run_setup import RunSetup
@@ -217,6 +217,8 @@ class Lying(EffectSettings):
             "plan": ("plan", plan),
             "free": ("free_s", free),
             "shows": ("shows", shows),
+            "joules": ("participation_j", lambda *known: known[2]),
+            "never": ("never", lambda *_: "closed"),
             "tracker": ("tracker", tracker),
         }[self.members]
         rests = {"free_s": lambda *known: known[1] + 1e9} if name == "tracker" else {}
@@ -233,6 +235,8 @@ class Lying(EffectSettings):
         ("plan", "plan changed the clients of a cohort"),
         ("free", r"free_s returned array\(\[0\.\]\); allowed: an instant for each of 8 clients, or None"),
         ("shows", r"shows: mood has the shape \(2,\); allowed: \(8,\)"),
+        ("joules", r"participation_j returned (.|\n)*; allowed: joules >= 0 for each of 8 clients"),
+        ("never", "never returned 'closed'; allowed: a Never, or None"),
         ("tracker", "tracker says .* where free_s says"),
     ],
 )
@@ -355,6 +359,29 @@ def test_effects_of_a_part_are_a_list_of_effects(returned):
     wrong = type("Wrong", (Restful,), {"effects": lambda *_: returned, "__module__": __name__})
     with pytest.raises(PartError, match=r"effects returned"):
         simulate(scenario([], devices={"dropout": wrong()}))
+
+
+class Closed(Effect):
+    def free_s(self, client, time_s):
+        return np.full(client.size, np.inf)
+
+    def never(self, time_s):
+        return Never("rounds.effects", "the shop is closed", "opening hours")
+
+    def of_round(self, tables, number):
+        return {"largest_leakage": 10.0 * number}
+
+
+class Shop(EffectSettings):
+    def build(self, run):
+        return Closed()
+
+
+def test_an_effect_says_why_no_client_is_free_and_states_columns_of_rounds():
+    with pytest.raises(ScenarioError, match=r"^rounds\.effects: no round can start; the shop is closed; allowed: op"):
+        simulate(scenario([Shop()]))
+    history, *_ = serve(WaitForAll(), [1.0], [1.0], [1.0], effects=[Closed()], count=2)
+    assert history.column("rounds", "largest_leakage").tolist() == [10.0, 20.0]
 
 
 class Counting(Effect):

@@ -60,13 +60,13 @@ class TinyShakespeare(InFiles):
 
     def read(self, place: Path) -> Dataset:
         (path,) = self.files(place)
-        texts = [(text[: int(self.train_share * len(text))], text) for text in _speeches(path).values()]
-        known = sorted({*"".join(train for train, _ in texts)})
+        texts = [(text, int(self.train_share * len(text))) for text in _speeches(path).values()]
+        known = sorted({*"".join(text[:cut] for text, cut in texts)})
         tokens = {character: token for token, character in enumerate(known, UNKNOWN + 1)}
         windows = []
-        for train, text in texts:
+        for text, cut in texts:
             coded = np.array([tokens.get(character, UNKNOWN) for character in text], dtype=np.int64)
-            windows.append([self._windows(part) for part in np.split(coded, [len(train)])])
+            windows.append([self._windows(part) for part in np.split(coded, [cut])])
         chosen = [parts for parts in windows if len(parts[0])]
         if not chosen or not sum(len(test) for _, test in chosen):
             raise DataError(f"{path}: no role says more than {self.length} characters; allowed: a shorter length")

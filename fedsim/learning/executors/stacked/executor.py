@@ -6,13 +6,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.alone import checked_print, standard_jobs
+from fedsim.learning.executors.alone import checked_print, standard_jobs, unlike_eager
 from fedsim.learning.executors.batches import Drawing, Samples
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
@@ -158,27 +157,21 @@ class StackedExecutor:
         """Refuse a module that has other numbers mapped over clients than one by one, by standard jobs."""
         # By steps of SGD: Adam makes a whole step of what is rounding alone.
         plain = {"optimizer": "sgd", "keep_optimizer_state": False}
-        local = (
-            self._setup.local if self._setup.local.optimizer == "sgd" else self._setup.local.model_copy(update=plain)
-        )
-        setup = replace(self._setup, local=local)
-        with self._computing(), named_faults(setup):
-            with torch.enable_grad():
-                trainer = Trainer(setup)
-                checked_print(trainer)
-                with trainer.turn():
-                    wanted = [trainer.train(job) for job in standard_jobs(trainer)]
-            mapped = SlotTraining(self._module(self._few), self._samples, setup)
+        own = self._setup.local
+        setup = replace(self._setup, local=own if own.optimizer == "sgd" else own.model_copy(update=plain))
+        with one_thread(setup), named_faults(setup):
+            trainer = Trainer(setup)
+            checked_print(trainer)
             jobs = standard_jobs(trainer)
-            found = mapped.train(jobs, [self._drawing.batches(job) for job in jobs])
-        for one, right in zip(found, wanted, strict=True):
-            apart, most = np.abs(one.difference - right.difference).max(), np.abs(right.difference).max()
-            if not apart <= _TOLERANCE[self._setup.precision] * (most + 1e-6):
-                raise FedsimError(
-                    f"learning.model: mapped over clients it differs by {apart:.1e} where a training changes numbers "
-                    f"by up to {most:.1e}; allowed with the executor 'stacked': modules without a state beside their "
-                    "numbers; any with 'sequential'"
-                )
+            with torch.no_grad():
+                mapped = SlotTraining(self._module(self._few), self._samples, setup)
+                found = mapped.train(jobs, [self._drawing.batches(job) for job in jobs])
+            apart = unlike_eager(trainer, found, _TOLERANCE[setup.precision])
+        if apart:
+            raise FedsimError(
+                f"learning.model: mapped over clients it differs by {apart}; allowed with the executor 'stacked': "
+                "modules without a state beside their numbers; any with 'sequential'"
+            )
 
     def _training(self, slots: int) -> SlotTraining:
         if slots not in self._trainings:

@@ -3,6 +3,7 @@
 torch's own tracer imports its compiler, which takes longer than many runs.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
@@ -43,7 +44,7 @@ class _Recorder(TorchDispatchMode):
         found = func(*args, **(kwargs or {}))
         node = self.graph.call_function(func, *tree_map(self.node_of, (args, kwargs or {})))
         for i, one in enumerate(found) if isinstance(found, tuple | list) else ():
-            self._note(one, self.graph.call_function(_item, (node, i)))
+            self._note(one, self.graph.call_function(operator.getitem, (node, i)))
         if isinstance(found, Tensor):
             self._note(found, node)
         return found
@@ -68,10 +69,6 @@ class _Recorder(TorchDispatchMode):
             self._nodes[id(one)] = node
             self._alive.append(one)  # so that no other tensor gets its id
             node.meta[_LAYOUT] = tuple(one.shape), one.stride()
-
-
-def _item(found: Sequence[Tensor], place: int) -> Tensor:
-    return found[place]
 
 
 def recorded(compute: Callable[..., Sequence[Tensor]], example: Sequence[Tensor]) -> fx.GraphModule:

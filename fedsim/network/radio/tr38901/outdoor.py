@@ -127,8 +127,7 @@ class OutdoorScenario(Scenario38901):
     ) -> tuple[FloatArray, BoolArray]:
         """Return the path loss in dB without that of buildings, and whether there is a line of sight."""
         los = self._has_line_of_sight(self.los_probability(distance_m - inside_m), client, site, streams)
-        seen, hidden = (draw(distance_m, client, site, streams) for draw in (self._drawn_los_db, self._drawn_nlos_db))
-        return np.where(los, seen, hidden), los
+        return np.where(los, *self._drawn_db(distance_m, client, site, streams)), los
 
     def _deep_m(self, client: IntArray, site: int | IntArray, streams: Streams) -> FloatArray:
         """Return d_2D-in of clients in buildings, in metres."""
@@ -146,15 +145,11 @@ class OutdoorScenario(Scenario38901):
         rest = sigma * normal_quantile(streams.uniform("penetration", client))
         return wall + indoor_loss_db(inside_m) + rest
 
-    def _drawn_los_db(
+    def _drawn_db(
         self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
-    ) -> FloatArray:
-        return self.los_loss_db(distance_m)
-
-    def _drawn_nlos_db(
-        self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
-    ) -> FloatArray:
-        return self.nlos_loss_db(distance_m)
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the path losses in dB with and without a line of sight."""
+        return self.los_loss_db(distance_m), self.nlos_loss_db(distance_m)
 
 
 def floor_height_m(client: IntArray, streams: Streams) -> FloatArray:
@@ -306,22 +301,13 @@ class UrbanMacro(UrbanScenario):
         """C' of table 7.4.2-1, which is also the factor of C in note 1 of table 7.4.1-1."""
         return float(max(0.0, (self.client_height_m - 13.0) / 10.0) ** 1.5)
 
-    def _drawn_los_db(
+    def _drawn_db(
         self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
-    ) -> FloatArray:
-        return self.los_loss_db(distance_m, self._drawn_height_m(distance_m, client, site, streams))
-
-    def _drawn_nlos_db(
-        self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
-    ) -> FloatArray:
-        return self.nlos_loss_db(distance_m, self._drawn_height_m(distance_m, client, site, streams))
-
-    def _drawn_height_m(
-        self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
-    ) -> ArrayLike:
-        if not self._height_factor:
-            return 1.0
-        return self.environment_height_m(distance_m, streams.uniform("environment-height", client, site))
+    ) -> tuple[FloatArray, FloatArray]:
+        height_m: ArrayLike = 1.0
+        if self._height_factor:
+            height_m = self.environment_height_m(distance_m, streams.uniform("environment-height", client, site))
+        return self.los_loss_db(distance_m, height_m), self.nlos_loss_db(distance_m, height_m)
 
 
 def _street_probability(distance_m: ArrayLike, scale_m: float) -> FloatArray:

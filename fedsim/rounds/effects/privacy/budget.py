@@ -14,7 +14,8 @@ from fedsim.errors import ScenarioError, SelectorError
 from fedsim.learning import Release
 from fedsim.measurements import NUMBERS
 from fedsim.privacy import Privacy, PrivacyAccountant
-from fedsim.rounds.effects.contract import NEVER, Effect, Effects, Never, Tables
+from fedsim.rounds.effects.contract import NEVER, Effect, Effects, Never
+from fedsim.rounds.effects.server_port import Tables
 from fedsim.rounds.plan import Plan
 from fedsim.selectors import Probe, SelectorInfo
 

@@ -12,7 +12,8 @@ from fedsim.history.outcomes import NO_VALUE
 from fedsim.learning import Learner
 from fedsim.privacy import ReleaseFacts
 from fedsim.privacy.central import ServerNoise, largest_weight
-from fedsim.rounds.effects.contract import Aggregated, Effect, Tables
+from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.server_port import Aggregated, Tables
 from fedsim.rounds.plan import Plan
 
 

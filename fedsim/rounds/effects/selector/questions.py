@@ -12,7 +12,8 @@ from simpy import Event
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import SelectorError
 from fedsim.learning import Learner, Model
-from fedsim.rounds.effects.contract import AskingServer, Effect
+from fedsim.rounds.effects.contract import Effect
+from fedsim.rounds.effects.server_port import AskingServer
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.run import Run
 from fedsim.selectors import Answers, Probe, RandomizedResponse, RoundView
@@ -103,9 +104,8 @@ class Questions(Effect):
         learner, workload, client = server.learner, self._run.workload, plan.client[arrived]
         found: dict[str, Any] = {name: np.full(arrived.size, np.nan) for name in ("loss", "compute_s", "uplink_s")}
         if probe.asks == "loss":
-            found["loss"] = learner.probe_losses(model, client, probe.samples, plan.number)
-            for effect in server.effects.having("sends"):
-                found["loss"] = effect.sends(plan, arrived, {"loss": found["loss"]})["loss"]
+            loss = learner.probe_losses(model, client, probe.samples, plan.number)
+            found |= server.sent(plan, arrived, {"loss": loss})
         elif probe.asks == "update_norm":
             # The cohort's updates are these: nothing is computed twice.
             measured = learner.measure(learner.updates(model, client), ("update_norm",))

@@ -4,20 +4,20 @@ import functools
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
 from fedsim import Component
 from fedsim.errors import FedsimError
-from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import MLP, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.testing import check_executor
 from tests.support.plain_loop import Centred, Convolutions, Dropping, trained
 from tests.support.tiny_images import Tiny
+from tests.support.two_clients import bits
 
 SIZES = (5, 9, 4, 1, 13, 8)
 SGD = LocalTraining(learning_rate=0.1, batch_size=4, epochs=2)
@@ -48,14 +48,6 @@ def jobs_of(setup, sizes=SIZES, work=1.0, after=()):
         TrainingJob(base, np.arange(ends[i], ends[i + 1]), work, np.random.default_rng([7, i]), states[i])
         for i in range(len(sizes))
     ]
-
-
-def same_bits(one, other):
-    states = one.state.keys() == other.state.keys() and all(
-        np.array_equal(one.state[name], other.state[name]) for name in one.state
-    )
-    numbers = (one.loss, one.loss_rms) == (other.loss, other.loss_rms)
-    return states and numbers and np.array_equal(one.difference, other.difference)
 
 
 def compare(setup, jobs, found):
@@ -112,7 +104,7 @@ def test_norms_see_real_samples_only_and_draws_are_those_of_the_client(model, lo
     together = executor.train(jobs_of(setup, sizes))
     compare(setup, jobs_of(setup, sizes), together)
     for job, one in list(zip(jobs_of(setup, sizes), together, strict=True))[1:3]:
-        assert same_bits(executor.train([job])[0], one)
+        assert bits(executor.train([job])) == bits([one])
 
 
 SMALL_SETUP = TrainingSetup(MLP(hidden=(3,)), Tiny(samples=480).load(), MOMENTUM, 0)
@@ -130,7 +122,7 @@ def test_a_client_gets_the_same_bits_alone_and_in_any_cohort(data):
     chosen = data.draw(st.lists(st.integers(0, len(sizes) - 1), min_size=1, max_size=3, unique=True))
     together = small().train(jobs_of(SMALL_SETUP, sizes))
     alone = [small().train([jobs_of(SMALL_SETUP, sizes)[one]])[0] for one in chosen]
-    assert all(same_bits(found, together[one]) for one, found in zip(chosen, alone, strict=True))
+    assert bits(alone) == bits(together[one] for one in chosen)
     reference = SequentialExecutor(SMALL_SETUP).train([jobs_of(SMALL_SETUP, sizes)[one] for one in chosen])
     for found, wanted in zip(alone, reference, strict=True):
         np.testing.assert_allclose(found.difference, wanted.difference, rtol=1e-4, atol=1e-6)
@@ -145,28 +137,6 @@ def test_more_clients_than_slots_are_trained_one_after_the_other():
         np.testing.assert_allclose(one.difference, other.difference, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        pytest.param(MLP(hidden=(5,)), id="perceptron"),
-        pytest.param(Convolutions(), id="norms", marks=pytest.mark.slow),
-    ],
-)
-def test_evaluations_are_those_of_the_sequential_executor_alone_and_together(model):
-    setup = setup_of(model)
-    base = build_flat(model, setup.data.shape, setup.data.classes, 0).layout.initial
-    models = [base, base * np.float32(0.5), base * np.float32(2.0)]
-    rows = [None, np.arange(3), np.arange(40, 90), np.array([95])]
-    jobs = [EvaluationJob(models[i % 3], rows[i % 4]) for i in range(50)]
-    executor = StackedExecutor(setup)
-    found = executor.evaluate(jobs)
-    for one, other in zip(found, SequentialExecutor(setup).evaluate(jobs), strict=True):
-        assert one.accuracy == pytest.approx(other.accuracy, abs=1e-12)
-        assert one.loss == pytest.approx(other.loss, rel=1e-5)
-    assert [executor.evaluate([job])[0] for job in jobs[:5]] == found[:5]
-    assert executor.evaluate([]) == []
-
-
 def test_bfloat16_is_near_float32_and_says_so():
     exact, short = setup_of(), setup_of(precision="bfloat16")
     wanted, executor = StackedExecutor(exact), StackedExecutor(short)
@@ -175,13 +145,6 @@ def test_bfloat16_is_near_float32_and_says_so():
         assert not np.array_equal(one.difference, other.difference)
         # bfloat16 has 8 bits: a rounding is 0.4 %, and a gradient is a sum of some roundings.
         assert np.abs(one.difference - other.difference).max() < 0.1 * np.abs(other.difference).max()
-
-
-def test_draws_of_torch_are_left_alone():
-    before = torch.get_rng_state()
-    setup = setup_of(Dropping())
-    StackedExecutor(setup).train(jobs_of(setup))
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 # Slots have room for 32 MiB each, and a number of a sample takes 4 bytes: 233,016 samples of 6 x 6.

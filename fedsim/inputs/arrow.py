@@ -1,0 +1,48 @@
+"""Arrays of NumPy and of Arrow as one another, by their buffers: conversions of Arrow import pandas if it is there.
+
+Importing pandas takes longer than a short run.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+def texts_of(values: Sequence[str | None]) -> pa.StringArray:
+    """Return an Arrow array of strings; None is null."""
+    encoded = [b"" if value is None else value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    there = np.packbits(np.array([value is not None for value in values], dtype=bool), bitorder="little")
+    buffers = [pa.py_buffer(there), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
+
+
+def numbers_of(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """Return an Arrow array of numbers, NaN for null."""
+    if isinstance(array, pa.ChunkedArray):
+        none = np.empty(0, dtype=array.type.to_pandas_dtype())
+        return np.concatenate([none, *map(numbers_of, array.chunks)])
+    _, content = array.buffers()
+    numbers = np.frombuffer(content or b"", dtype=array.type.to_pandas_dtype())
+    numbers = numbers[array.offset : array.offset + len(array)]
+    return np.where(known_of(array), numbers, np.nan) if array.null_count else numbers
+
+
+def flags_of(array: pa.BooleanArray, none: bool) -> NDArray[np.bool_]:
+    """Return an Arrow array of truth values, with one for null."""
+    return np.where(known_of(array), _bits_of(array, 1), none)
+
+
+def known_of(array: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Return which values of an Arrow array are not null."""
+    if isinstance(array, pa.ChunkedArray):
+        return np.concatenate([np.ones(0, dtype=bool), *map(known_of, array.chunks)])
+    return _bits_of(array, 0) if array.null_count else np.ones(len(array), dtype=bool)
+
+
+def _bits_of(array: pa.Array, buffer: int) -> NDArray[np.bool_]:
+    bits = np.unpackbits(np.frombuffer(array.buffers()[buffer] or b"", dtype=np.uint8), bitorder="little")
+    return bits[array.offset : array.offset + len(array)].astype(bool)
