@@ -167,6 +167,7 @@ def report(name: str, asked: argparse.Namespace) -> list[str]:
         }
         figure = figure_of(experiment, accuracy)
     stand_in = experiment.stand_in if asked.data.startswith("here") else asked.data
+    stand_in += ", Transformer" if asked.data == "here-attention" else ""
     figure.suptitle(f"FedSampling, {experiment.title} ({stand_in})", fontsize=9)
     written(figure, asked.out / f"{name}-{asked.data}.png")
     paper = PAPER.get(asked.data.replace("here", "mind"), {}) if name == "table1" else {}

@@ -10,12 +10,10 @@ there are few sets. It takes some seconds.
 """
 
 import math
-import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from annealing import WEIGHTS, Search, State, states
+from annealing import WEIGHTS, Search, State, milliseconds, states
 from array_rounds import TAU_MIN_S, two_speed
 from paper_runs.command import in_words, sizes
 from paper_runs.tables import markdown
@@ -51,12 +49,6 @@ def neighbours(lists: list[FloatArray], members: IntArray) -> int:
         least = np.where(own == low[0], low[1] if low.size > 1 else rank.size, low[0])
         joined |= rank[others][None] < least[:, None]
     return int(np.count_nonzero(joined))
-
-
-def milliseconds(work: Callable[[], object]) -> float:
-    began = time.process_time()
-    work()
-    return 1e3 * (time.process_time() - began)
 
 
 def enumeration_ms(state: State, m: int, clients: int) -> float:
