@@ -45,10 +45,9 @@ from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.asynchronous import server_of
-from fedsim.rounds.server.context import Protection, RoundRules
+from fedsim.rounds.server.context import Protection, Refused, RoundRules
 from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
 from fedsim.rounds.server.outside import Decisions, stepped_server_of
-from fedsim.rounds.server.refused import Refused
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.run_setup import RunSetup

@@ -12,7 +12,7 @@ ROOMS = {"effects", "hierarchy", "secure"}
 # Files about one feature or several, which the list of effects is to take over; the aim is none.
 ABOUT_FEATURES = {
     "workload.py",
-    *(f"server/{name}.py" for name in ("charges", "context", "declared", "loads", "nobody", "oracle", "questions")),
+    *(f"server/{name}.py" for name in ("charges", "context", "declared", "loads", "oracle", "questions")),
 }
 
 

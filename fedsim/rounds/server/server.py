@@ -25,7 +25,6 @@ from fedsim.learning import Evaluation, Model, PendingEvaluation
 from fedsim.rounds.effects.faults.settings import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.evaluations import EvaluationPlan, Evaluations
-from fedsim.rounds.server.nobody import refusal_to_start, why_nobody
 
 FINISHED: Final = "the run is finished"
 """Cause of the interrupt that ends a run before its last round: from outside, or since no update comes any more."""
@@ -173,7 +172,7 @@ class Server:
 
     def end_for_nobody(self, process: Process) -> None:
         """End a run whose present round has no cohort, since no client can ever be selected again."""
-        self._note_end(self._number - 1, why_nobody(self.context, self.env.now))
+        self._note_end(self._number - 1, self.context.why_nobody(self.env.now))
         process.interrupt(FINISHED)
 
     def end(self, process: Process) -> None:
@@ -239,7 +238,7 @@ class Server:
             self.env.process(restart.interrupt(self.env, process, self.context.streams))
         start_s = self._runner.next_start_s(1)
         if self._past(start_s):
-            raise refusal_to_start(self.context, start_s)
+            raise self.context.refusal_to_start(start_s)
         self._evaluations.at_start(self._runner.model)
         for number in range(1, self.stopping.count + 1):
             self._number = number
@@ -251,7 +250,7 @@ class Server:
                 start_s = self._runner.next_start_s(number + 1)
                 last = self._past(start_s)
                 if start_s == np.inf:
-                    self._note_end(number, why_nobody(self.context, self.env.now))
+                    self._note_end(number, self.context.why_nobody(self.env.now))
             evaluation = self._evaluations.after_round(self._runner.model, number, last=last)
             if self._on_round is not None:
                 weights = partial(self.context.learner.export, self._runner.model)
@@ -293,7 +292,7 @@ class Server:
                     ) from None
                 start_s = self._runner.next_start_s(number)
         if start_s == np.inf:
-            self._note_end(number - 1, why_nobody(self.context, self.env.now))
+            self._note_end(number - 1, self.context.why_nobody(self.env.now))
         return False
 
     def _note_end(self, number: int, why: str) -> None:
