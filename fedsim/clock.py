@@ -57,7 +57,7 @@ def run_until(env: Environment, last: Event) -> None:
             for callback in callbacks:
                 callback(event)
             if not event._ok and not hasattr(event, "_defused"):
-                raise event._value  # type: ignore[misc]  # what a failed event carries is an error
+                raise event._value
     except StopSimulation:
         return
 

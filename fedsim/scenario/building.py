@@ -50,9 +50,8 @@ from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.secure.exchange import SecureExchange, SecureParts
 from fedsim.rounds.server.asynchronous import server_of
-from fedsim.rounds.server.context import RoundRules
+from fedsim.rounds.server.context import Refused, RoundRules
 from fedsim.rounds.server.outside import Decisions, stepped_server_of
-from fedsim.rounds.server.refused import Refused
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.run_setup import RunSetup

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.rounds import Knowledge
-from fedsim.rounds.server.candidates import CandidateSet
+from fedsim.rounds.server.crowd import CandidateSet
 from fedsim.selectors import All, Cohort, SelectorPort, Uniform
 from fedsim.selectors.baselines import RoundRobin
 from fedsim.selectors.candidates import ask

@@ -16,7 +16,8 @@ from fedsim.rounds.server.outside import Closed
 
 _OUTCOMES: Final = np.array(Outcome.labels())
 _TYPES: Final[dict[Any, Any]] = {IntArray: np.int64, BoolArray: np.bool_, FloatArray: np.float64}
-_USED: Final = (int(Fate.USED), int(Fate.STALE_USED))
+_USED: Final = int(Fate.USED)
+_STALE_USED: Final = int(Fate.STALE_USED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +253,7 @@ class Arrival:
 
 def _columns(run: CohortRun, places: IntArray) -> dict[str, NDArray[Any]]:
     members, plan, size = run.participations, run.participations.plan, places.size
-    ended = members.ended[places]
+    ended, fate = members.ended[places], run.fate[places]
 
     def known(values: FloatArray) -> FloatArray:
         return np.where(ended, values[places], math.nan)
@@ -264,7 +265,7 @@ def _columns(run: CohortRun, places: IntArray) -> dict[str, NDArray[Any]]:
         "start_version": np.full(size, run.model.version),
         "outcome": _OUTCOMES[members.outcome[places]],
         "arrived": members.arrived[places],
-        "used": np.isin(run.fate[places], _USED),
+        "used": (fate == _USED) | (fate == _STALE_USED),
         "weight": run.used_weight[places],
         "staleness": np.where(run.served_round[places] == NO_VALUE, NO_VALUE, run.staleness[places]),
         "start_s": np.full(size, float(members.start_s)),

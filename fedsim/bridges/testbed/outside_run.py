@@ -157,10 +157,11 @@ class OutsideRun:
         """Take the weights with which the code outside has used the updates of the round just played."""
         closed = self.decisions.closed
         for run, places in [] if closed is None else closed.served:
-            for i in places.tolist():
-                run.used_weight[i] = one = weight.get(int(run.cohort.client[i]), run.used_weight[i])
+            each = run.each()
+            for i, client in zip(places.tolist(), run.cohort.client[places].tolist(), strict=True):
+                each.used_weight[i] = one = weight.get(client, each.used_weight[i])
                 if one == 0:
-                    run.fate[i], run.served_round[i], run.staleness[i] = Fate.WASTED_UNMERGED, NO_VALUE, NO_VALUE
+                    each.fate[i], each.served_round[i], each.staleness[i] = Fate.WASTED_UNMERGED, NO_VALUE, NO_VALUE
 
     def _after_round(self, progress: Progress) -> None:
         if self._recording is not None:
@@ -168,7 +169,7 @@ class OutsideRun:
         if self._on_round is not None:
             self._on_round(progress)
 
-    @property
+    @cached_property
     def concurrency(self) -> int | None:
         """How many clients an asynchronous server has in flight at most; None for a synchronous one."""
         return self.context.rules.policy.traits.concurrency

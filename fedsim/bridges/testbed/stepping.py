@@ -39,10 +39,13 @@ class Stepping:
 
     def go_on(self, until_s: float = math.inf) -> Asked | None:
         """Go on until the server asks for something, the run is over, or a time has come; return what it asks for."""
-        latest_s = until_s if until_s == math.inf else until_s + TIE_ULPS * math.ulp(until_s)
-        env = self._server.env
-        self._step(lambda: self._decisions.asked is not None or env.peek() > latest_s)
-        return self.asked
+        decisions, env = self._decisions, self._server.env
+        if until_s == math.inf:
+            self._step(lambda: decisions.asked is not None)
+        else:
+            latest_s = until_s + TIE_ULPS * math.ulp(until_s)
+            self._step(lambda: decisions.asked is not None or env.peek() > latest_s)
+        return decisions.asked
 
     def answer(self, answer: Answer) -> None:
         """Let the server go on with a decision, once the run has begun."""

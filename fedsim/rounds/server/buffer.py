@@ -15,8 +15,7 @@ from fedsim.measurements import NUMBERS
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.effects.server_port import Aggregated
-from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.refused import Refused
+from fedsim.rounds.server.context import Refused, ServerContext
 
 T = TypeVar("T", bound=np.generic)
 # Plain integers: assigned to an array several times faster than members of an enumeration.

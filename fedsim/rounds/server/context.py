@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 
@@ -15,10 +15,31 @@ from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
 from fedsim.rounds.run import Run
-from fedsim.rounds.server.refused import Refused
 from fedsim.rounds.server.view import Knowledge
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
+
+_NAMED: Final = 5
+"""Updates that a note names."""
+
+
+@dataclass
+class Refused:
+    """Clients and rounds of the updates that a run has refused since they were no numbers."""
+
+    updates: list[tuple[int, int]] = field(default_factory=list)
+
+    def note(self) -> str:
+        """Return a sentence on them; empty without any."""
+        if not self.updates:
+            return ""
+        named = ", ".join(f"client {client} in round {number}" for client, number in self.updates[:_NAMED])
+        more = len(self.updates) - _NAMED
+        return (
+            f"{len(self.updates):,} updates were no numbers and were refused (rounds.refuse_nonfinite_updates): {named}"
+            f"{f' and {more:,} others' if more > 0 else ''}. Usual causes: a too high learning.local.learning_rate, "
+            "or very large values in the data"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

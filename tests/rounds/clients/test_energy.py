@@ -241,7 +241,7 @@ def test_clients_with_too_little_charge_are_no_candidates_and_the_run_ends_when_
     assert [view.client.tolist() for view in selector.views] == [[0, 1], [0]]
     assert history.column("rounds", "candidates").tolist() == [2, 1]
     assert history.column("evaluations", "round").tolist() == [1, 2]
-    with pytest.raises(ScenarioError, match="devices.energy: no round can start; all 1 batteries are below 2 J"):
+    with pytest.raises(ScenarioError, match=r"devices\.energy: no round can start; all 1 batteries are below 2 J"):
         serve(WaitForAll(), [1], [1], [1], batteries=batteries([1.0], least=2.0))
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim import Scenario, simulate
-from fedsim.rounds.server import candidates
-from fedsim.rounds.server.candidates import CandidateSet
+from fedsim.rounds.server import crowd
+from fedsim.rounds.server.crowd import CandidateSet
 from fedsim.rounds.server.synchronous import SynchronousServer
 from fedsim.selectors import Uniform
 
@@ -33,8 +33,8 @@ POLICIES = {
 @settings(deadline=None, max_examples=40)
 def test_it_is_a_set(member, changes, block, few):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "BLOCK", block)
-        patch.setattr(candidates, "_FEW", few)
+        patch.setattr(crowd, "BLOCK", block)
+        patch.setattr(crowd, "_FEW", few)
         ids, plain = np.array(member), set()
         kept = CandidateSet(ids, whole_crowd=member == list(range(len(member))))
         for change in changes:
