@@ -167,7 +167,7 @@ class Server:
     def go_on(self, process: Process, paused: Callable[[], bool]) -> None:
         """Run the clock event by event, until a pause or the end of the run."""
         with self._placing():
-            while process.callbacks is not None and not paused():
+            while not process.processed and not paused():
                 self.env.step()
 
     def end_for_nobody(self, process: Process) -> None:
