@@ -327,10 +327,9 @@ class Participations:
         for effect in self._clients.asked[DOWNLINK].limiting:
             if (limit := effect.limit(plan, DOWNLINK, members)) is not None:
                 values = [np.broadcast_to(each, members.shape).tolist() for each in limit[:-1]]
-                for i, (after_s, active_s, bits, since_start_s) in enumerate(zip(*values, strict=True)):
-                    of_one = Limit(after_s, active_s, bits, since_start_s, limit.left_s)
-                    if of_one.left_s is not None or min(of_one[:-1]) < NEVER:
-                        limits[i].append((effect, of_one))
+                for i, (after_s, active_s, bits, since_s) in enumerate(zip(*values, strict=True)):
+                    if min(after_s, active_s, bits, since_s) < NEVER or limit.left_s is not None:
+                        limits[i].append((effect, Limit(after_s, active_s, bits, since_s, limit.left_s)))
         waits_s = zip(plan.queue_s[DOWNLINK].tolist(), plan.setup_s[DOWNLINK].tolist(), strict=True)
         self._until = [DOWNLINK + 1] * self.size
         for i, (queue_s, setup_s) in enumerate(waits_s):
