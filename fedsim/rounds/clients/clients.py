@@ -252,10 +252,10 @@ def _first(
 def stop_of(clients: Clients, plan: Plan, phase: int, i: int) -> Stop | None:
     """Return where one member ends early in a phase, as `stops_of` does for many; None if it passes."""
     asked = clients.asked[phase]
-    queue_s = float(plan.queue_s[phase, i])
-    takes_s = queue_s + float(plan.spent_s[phase, i])
+    queue_s: float = plan.queue_s.item(phase, i)
+    takes_s: float = queue_s + plan.spent_s.item(phase, i)
     first_s, bits, since_s = NEVER, NEVER, NEVER
-    gone_s = float(plan.begun_s[phase, i]) - plan.start_s
+    gone_s = plan.begun_s.item(phase, i) - plan.start_s
     cause: Effect | None = None
     tied: Effect | None = None
     for effect in asked.limiting:

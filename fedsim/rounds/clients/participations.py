@@ -361,7 +361,9 @@ class Participations:
     ) -> None:
         """Begin a transfer over the shared medium after its waits, and end it where its limits say."""
         for effect, limit in limits:
-            after_s = min(one(limit.after_s), one(limit.since_start_s) - (self._began_s[i] - self.start_s))
+            after_s = one(limit.after_s)
+            if limit.since_start_s is not NEVER:
+                after_s = min(after_s, one(limit.since_start_s) - (self._began_s[i] - self.start_s))
             if after_s < NEVER:
                 call_after(self.env, max(0.0, after_s), partial(self._drop_in, i, phase, effect))
         if queue_s > 0:
@@ -386,8 +388,8 @@ class Participations:
         transfer = self._on_air[i] = self.run.transfer(phase, self._ids[i], bits, setup_s)
         if phase == DOWNLINK and self._schedule.starts is not None:
             self._schedule.announce(i, transfer)
+        began = self.env.now, setup_s
         for effect, limit in limits:
-            began = self.env.now, setup_s
             if limit.left_s is not None:
                 left_s = partial(limit.left_s, i)
                 self._look_after(left_s(0.0, 0.0, 0.0), i, transfer, effect, began, left_s)

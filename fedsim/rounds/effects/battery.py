@@ -98,13 +98,14 @@ class Battery(Effect):
         # Whether a charge lasts whatever happens, so that nothing needs to be asked.
         lasts = demand.cost_j.sum(axis=0) < _AMPLE * demand.charge_j
         plan.notes[self, "work"] = plan.work.copy()
-        plan.notes[self, "lasts"] = lasts & (not demand.counts_air)
+        plan.notes[self, "lasts"] = lasts = lasts & (not demand.counts_air)
+        plan.notes[self, "all_last"] = all_of(lasts)
 
     def limit(self, plan: Plan, phase: int, members: Members) -> Limit | None:
         """Return for how many seconds, or bits, the charge lasts; for both together in a known duration."""
         if phase == COMPUTE and not all_of(plan.work[members] == plan.notes[self, "work"][members]):
             self._price_work(plan, np.atleast_1d(members))
-        if all_of(plan.notes[self, "lasts"][members]):
+        if plan.notes[self, "all_last"] or all_of(plan.notes[self, "lasts"][members]):
             return None
         members, demand = np.atleast_1d(members), plan.notes[EnergyDemand]
         left_j = plan.notes[self][members]
@@ -134,7 +135,7 @@ class Battery(Effect):
 
     def passed(self, plan: Plan, phase: int, members: Members) -> BoolArray | None:
         """Pay for a whole phase; who cannot, for a phase without length, ends there."""
-        if all_of(plan.notes[self, "lasts"][members]):
+        if plan.notes[self, "all_last"] or all_of(plan.notes[self, "lasts"][members]):
             return None
         members, demand = np.atleast_1d(members), plan.notes[EnergyDemand]
         left_j = plan.notes[self][members]

@@ -107,6 +107,7 @@ class Hazards(Effect):
         return Limit(after_s=plan.notes[self][members] / self._rates_per_s[phase])
 
     def passed(self, plan: Plan, phase: int, members: Members) -> None:
-        took_s = plan.queue_s[phase][members] + plan.spent_s[phase][members]
-        left = plan.notes[self][members] - self._rates_per_s[phase] * took_s
-        plan.notes[self][members] = left * (left > 0)
+        endurance = plan.notes[self]
+        took_s = plan.queue_s[phase, members] + plan.spent_s[phase, members]
+        left = endurance[members] - self._rates_per_s[phase] * took_s
+        endurance[members] = left * (left > 0)
