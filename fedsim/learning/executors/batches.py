@@ -15,6 +15,8 @@ from fedsim.learning.models.inputs import Inputs, tensor
 
 _COMPUTED_BYTES: Final = 2**26
 """Largest set of samples whose inputs stay in memory."""
+_MOST_CUTS: Final = 4096
+"""Numbers of samples and shares of work whose cut into batches stays in memory."""
 _BYTES: Final = 4
 """Of a number of an input; tokens of a text have twice as many."""
 
@@ -44,6 +46,8 @@ class Drawing:
     def _cut(self, count: int, work: float) -> tuple[int, IntArray, list[int]]:
         """Return how many batches an epoch has, the sizes of all batches, and how many samples each epoch uses."""
         if (count, work) not in self._cuts:
+            if len(self._cuts) == _MOST_CUTS:
+                self._cuts.clear()
             local, size = self._local, self._local.batch_size
             each = int(local.batches_per_epoch(count, self._smallest_batch))
             sizes = np.full(int(local.batches(count, work, self._smallest_batch)), size)
