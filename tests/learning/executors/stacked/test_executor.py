@@ -4,13 +4,14 @@ import functools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
 from fedsim import Component
 from fedsim.errors import FedsimError
-from fedsim.learning import MLP, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.learning.models.flat_module import build_flat
@@ -137,6 +138,28 @@ def test_more_clients_than_slots_are_trained_one_after_the_other():
         np.testing.assert_allclose(one.difference, other.difference, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(MLP(hidden=(5,)), id="perceptron"),
+        pytest.param(Convolutions(), id="norms", marks=pytest.mark.slow),
+    ],
+)
+def test_evaluations_are_those_of_the_sequential_executor_alone_and_together(model):
+    setup = setup_of(model)
+    base = build_flat(model, setup.data.shape, setup.data.classes, 0).layout.initial
+    models = [base, base * np.float32(0.5), base * np.float32(2.0)]
+    rows = [None, np.arange(3), np.arange(40, 90), np.array([95])]
+    jobs = [EvaluationJob(models[i % 3], rows[i % 4]) for i in range(50)]
+    executor = StackedExecutor(setup)
+    found = executor.evaluate(jobs)
+    for one, other in zip(found, SequentialExecutor(setup).evaluate(jobs), strict=True):
+        assert one.accuracy == pytest.approx(other.accuracy, abs=1e-12)
+        assert one.loss == pytest.approx(other.loss, rel=1e-5)
+    assert [executor.evaluate([job])[0] for job in jobs[:5]] == found[:5]
+    assert executor.evaluate([]) == []
+
+
 def test_bfloat16_is_near_float32_and_says_so():
     exact, short = setup_of(), setup_of(precision="bfloat16")
     wanted, executor = StackedExecutor(exact), StackedExecutor(short)
@@ -145,6 +168,13 @@ def test_bfloat16_is_near_float32_and_says_so():
         assert not np.array_equal(one.difference, other.difference)
         # bfloat16 has 8 bits: a rounding is 0.4 %, and a gradient is a sum of some roundings.
         assert np.abs(one.difference - other.difference).max() < 0.1 * np.abs(other.difference).max()
+
+
+def test_draws_of_torch_are_left_alone():
+    before = torch.get_rng_state()
+    setup = setup_of(Dropping())
+    StackedExecutor(setup).train(jobs_of(setup))
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 # Slots have room for 32 MiB each, and a number of a sample takes 4 bytes: 233,016 samples of 6 x 6.
