@@ -25,6 +25,7 @@ from fedsim.learning.store.contracts import Arrays, Record
 
 T = TypeVar("T")
 FILE: Final = "results-1.sqlite"
+_RESERVED: Final = "__metadata__"
 DEFAULT_LIMIT_BYTES: Final = 5 * 2**30
 _LARGE: Final = 2**20
 _WAIT_S: Final = 20.0
@@ -141,6 +142,8 @@ class DiskStore:
     def _put(self, sql: sqlite3.Connection, digest: str, arrays: Arrays) -> None:
         if sql.execute("UPDATE model SET used_s = ? WHERE digest = ?", (time.time(), digest)).rowcount:
             return
+        if _RESERVED in arrays:  # the library writes an array of this name, and cannot read it
+            raise SafetensorError(f"array {_RESERVED!r}: safetensors has this name for itself")
         # The library takes the memory of an array as it lies.
         content = save({name: np.asarray(one, one.dtype.newbyteorder("="), order="C") for name, one in arrays.items()})
         if large := len(content) > _LARGE:

@@ -122,10 +122,17 @@ def test_a_damaged_file_is_moved_aside_and_an_empty_one_begins(store, content):
     assert DiskStore(store.folder).records(["a"]) == {"a": {"loss": 2.0}}
 
 
-@pytest.mark.parametrize("values", [np.zeros(2, np.complex128), np.array(["text"])])
-def test_what_safetensors_does_not_know_is_not_kept(store, values):
-    with pytest.warns(StoreWarning, match=r"could not be kept \(Unknown dtype .*the run goes on without"):
-        store.put_arrays("a", {"a": values})
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("a", np.zeros(2, np.complex128), "Unknown dtype "),
+        ("a", np.array(["text"]), "Unknown dtype "),
+        ("__metadata__", np.zeros(2), "array '__metadata__': safetensors has this name for itself"),
+    ],
+)
+def test_what_safetensors_does_not_know_is_not_kept(store, name, values, said):
+    with pytest.warns(StoreWarning, match=rf"could not be kept \({said}.*the run goes on without"):
+        store.put_arrays("a", {name: values})
     assert kept(store) == ""
 
 
