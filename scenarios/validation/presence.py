@@ -120,11 +120,12 @@ def later(seen: Seen) -> dict[str, float]:
     def ends_s(user: NDArray[np.int64], time_s: FloatArray) -> FloatArray:
         """Return when the sessions end in which users are at instants; minus infinity for those that are in none."""
         last = np.searchsorted(seen.owner * apart_s + seen.start_s, user * apart_s + time_s, side="right") - 1
-        online = (last >= 0) & (seen.owner[last] == user) & (time_s < seen.end_s[last])
-        return np.where(online, seen.end_s[last], -np.inf)
+        within = (last >= 0) & (seen.owner[last] == user) & (time_s < seen.end_s[last])
+        return np.where(within, seen.end_s[last], -np.inf)
 
     end_s = ends_s(user, time_s)
-    user, time_s, end_s = (of[np.isfinite(end_s)] for of in (user, time_s, end_s))
+    online = np.isfinite(end_s)
+    user, time_s, end_s = user[online], time_s[online], end_s[online]
     found = {STILL.format(after_s): float((end_s > time_s + after_s).mean()) for after_s in _LISTED[STILL]}
     for after_s in _LISTED[AGAIN]:
         covered = time_s + after_s < seen.span_s[user]
