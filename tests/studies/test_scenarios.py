@@ -4,11 +4,13 @@ import importlib
 import re
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fedsim import Scenario, Study, simulate
+from fedsim import Scenario, Study, simulate, sweep
+from fedsim.studies.study import Variant
 from tests.support.families import by_default
 from tests.support.study_commands import SCENARIOS, printed
 
@@ -17,11 +19,7 @@ FILES = [path for path, tables in TABLES.items() if "crowd" in tables]
 STUDY_FILES = [path for path, tables in TABLES.items() if "study" in tables]
 STUDIES = {
     "cell_edge.py": ["--rounds", "3"],
-    "cohort_size.py": ["--rounds", "3"],
     "compare_selectors.py": ["--seconds", "4", "--seeds", "1", "--jobs", "1", "--methods", "uniform", "pow-d"],
-    "deadline_share.py": ["--rounds", "3"],
-    "deadline_whatif.py": ["--rounds", "3"],
-    "edge_or_cell.py": ["--rounds", "3", "--seeds", "1"],
     "half_deliver.py": ["--clients", "30", "--cohort", "3", "--rounds", "3", "--seeds", "1"],
     "messages.py": ["--rounds", "3", "--seeds", "1"],
     "study_coverage.py": ["--studies", "5"],
@@ -66,6 +64,21 @@ def test_all_studies_are_listed_here():
 def test_study_is_valid_and_says_what_it_shows(file):
     assert file.read_text().startswith("# ")
     assert Study.from_toml(Study.load(file).to_toml()).digest() == Study.load(file).digest()
+
+
+ALONE = [file for file in STUDY_FILES if file.parent == SCENARIOS and not file.with_suffix(".py").exists()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ALONE, ids=lambda path: path.stem)
+def test_study_without_a_script_runs(file, tmp_path):
+    whole = Study.load(file)
+    ends = whole.variants[0], whole.variants[-1]
+    arms = tuple(Variant(one.name, {**one.values, "rounds.count": 3}) for one in ends)
+    study = replace(whole, variants=arms, baseline=arms[0].name, seeds=whole.seeds[:1], horizon={})
+    result = sweep(study, out=tmp_path, jobs=1, quiet=True)
+    assert (len(result), result.failures) == (2, {})
+    assert result.table().num_rows == 2 * len(study.metrics)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
