@@ -5,7 +5,7 @@ This module asks (`fedsim.learning.lineage.asked`); what is not known (`known`) 
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +60,6 @@ from fedsim.learning.update_metrics import checked_fresh_weights, deviations, me
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
 
-ARITHMETIC: Final = 3
-"""Version of fedsim's arithmetic in digests: one more whenever a change of the code changes a result's bits."""
-
 
 class SupervisedLearner:
     """Supervised federated learning: global models, edge servers' models, clients' updates.
@@ -114,7 +111,7 @@ class SupervisedLearner:
         self._known = Known(self.store, keeping or Keeping())
         self._computation = Computation(executor, rows, streams, self._messages, local, self._known)
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
-        made_by = digest_of(ARITHMETIC, numerics, setup.data.digest, *other, *filter(None, (behaviour.text,)))
+        made_by = digest_of(numerics, setup.data.digest, *other, *filter(None, (behaviour.text,)))
         basis = trusted(made_by, self.store)
         trained_by = ", ".join(name_of(one) for one in (setup.model, setup.task, setup.algorithm) if is_own(one))
         self._verification = Verification(
