@@ -102,6 +102,7 @@ class Streams:
         self._keys: dict[str, tuple[int, int]] = {}
         self._prefix = _text((seed, *path))[1:]
         self._schedules: dict[str, NDArray[np.uint64]] = {}
+        self._lanes = lru_cache(maxsize=128)(self._new_lanes)
         # Streams that were asked for the numbers of the same counters one after the other are drawn together; the
         # first of them leads. What was drawn last: the counters, the stream that leads, and the others' numbers.
         self._together: dict[str, tuple[str, ...]] = {}
@@ -136,7 +137,7 @@ class Streams:
         clients, blocks = both
         if clients.size <= _FEW:
             words = clients.tobytes(), blocks.tobytes()
-            return _in_lanes(*words, _lanes((self._key(name),), clients.size)).reshape(clients.shape)
+            return _in_lanes(*words, self._lanes((name,), clients.size)).reshape(clients.shape)
         numbers = np.empty(clients.size)
         flat_clients, flat_blocks, schedule = clients.ravel(), blocks.ravel(), self._schedule(name)
         for low in range(0, numbers.size, _CHUNK):
@@ -153,14 +154,14 @@ class Streams:
             followers = self._together.get(leader, ())
             if name != leader and name not in followers:
                 self._together[leader] = (*followers, name)
-            return _in_lanes(clients, block, _lanes((self._key(name),), size))
+            return _in_lanes(clients, block, self._lanes((name,), size))
         if ready:
             # These were drawn in vain.
             self._together[leader] = tuple([other for other in self._together[leader] if other not in ready])
         names = (name, *self._together.get(name, ()))
         if size * len(names) > _FEW:
             names = (name,)
-        lanes = _lanes(tuple([self._key(each) for each in names]), size)
+        lanes = self._lanes(names, size)
         numbers: FloatArray = _in_lanes(clients * len(names), block, lanes).reshape(len(names), size)
         # By their places: to go through an array takes longer than to take its rows.
         self._ready = clients, block, name, {other: numbers[i] for i, other in enumerate(names) if i}
@@ -172,6 +173,9 @@ class Streams:
             digest = self.digest(name)
             self._keys[name] = int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
         return self._keys[name]
+
+    def _new_lanes(self, names: tuple[str, ...], size: int) -> "_Lanes":
+        return _Lanes(tuple([self._key(name) for name in names]), size)
 
     def _schedule(self, name: str) -> NDArray[np.uint64]:
         if name not in self._schedules:
@@ -240,9 +244,6 @@ class _Lanes:
         rows = [int.from_bytes(row.tobytes(), "little") for row in words.astype(_WORD).reshape(2 * _ROUNDS, self.size)]
         *first, ninth, tenth = zip(rows[0::2], rows[1::2], strict=True)
         self.keys, self.ninth, self.tenth = first, ninth[1], tenth[0]
-
-
-_lanes = lru_cache(maxsize=128)(_Lanes)
 
 
 def _in_lanes(client: bytes, block: bytes | int, lanes: _Lanes) -> FloatArray:
