@@ -63,15 +63,18 @@ def key_schedule(key: tuple[int, int]) -> Schedule:
 
 
 def philox4x32(counter: Sequence[ArrayLike], schedule: Schedule) -> list[NDArray[np.uint64]]:
-    """Return the four words, shape (n,) each, of Philox4x32-10 of many counters of four words under one key."""
-    size = np.size(counter[0])
-    rows = np.empty((3, 2 * size), dtype=_WORD)
+    """Return the four words of Philox4x32-10 of counters under one key, each of the shape of all counters together.
+
+    Of a counter's second and fourth word the lower 32 bits count.
+    """
+    words = np.empty((6, *np.broadcast(*counter).shape), dtype=_WORD)
+    words[0], words[2], words[1], words[3] = counter
+    rows, size = words.reshape(3, -1), words[0].size
     (even, _, first, third), before, product = [
         (halves[0::2], halves[1::2], row[:size], row[size:]) for row, halves in zip(rows, rows.view(_HALF), strict=True)
     ]
-    # The products lie in exchanged order, so that each upper word is beside the words that it meets.
-    first[:], before[2][:], third[:], before[3][:] = counter
     for even_key, odd_key in schedule:
+        # The products lie in exchanged order, so that each upper word is beside the words that it meets.
         _, upper, of_third, of_first = product
         np.multiply(third, _SECOND_WORD, out=of_third)
         np.multiply(first, _FIRST_WORD, out=of_first)
@@ -79,7 +82,7 @@ def philox4x32(counter: Sequence[ArrayLike], schedule: Schedule) -> list[NDArray
         first ^= even_key
         third ^= odd_key
         before, product = product, before
-    return [first, before[2] & _LOW, third, before[3] & _LOW]
+    return [word.reshape(words[0].shape) for word in (first, before[2] & _LOW, third, before[3] & _LOW)]
 
 
 class _PhiloxKey(ISeedSequence):
@@ -134,19 +137,17 @@ class Streams:
             words = asked if asked.dtype == _SIGNED_WORD else asked.astype(_WORD)
             numbers = self._of_few(name, words.tobytes(), asked.size, block)
             return numbers if asked.ndim == 1 else numbers.reshape(asked.shape)
-        counted = np.asarray(block)
-        both = np.empty((2, *np.broadcast(asked, counted).shape), dtype=np.uint64)
-        both[0], both[1] = asked, counted
-        clients, blocks = both
-        if clients.size <= _FEW:
-            words = clients.tobytes(), blocks.tobytes()
-            return _in_lanes(*words, _lanes((self._key(name),), clients.size)).reshape(clients.shape)
-        numbers = np.empty(clients.size)
-        flat_clients, flat_blocks, schedule = clients.ravel(), blocks.ravel(), self._schedule(name)
-        for low in range(0, numbers.size, _CHUNK):
-            part = slice(low, low + _CHUNK)
-            numbers[part] = _uniform(flat_clients[part], flat_blocks[part], schedule)
-        return numbers.reshape(clients.shape)
+        both = np.broadcast(asked, block)
+        if both.size <= _FEW:
+            words = np.empty((2, *both.shape), dtype=_WORD)
+            words[0], words[1] = asked, block
+            lanes = _lanes((self._key(name),), both.size)
+            return _in_lanes(words[0].tobytes(), words[1].tobytes(), lanes).reshape(both.shape)
+        if both.size <= _CHUNK:
+            return _in_arrays(asked, np.asarray(block), self._schedule(name))
+        clients, blocks = (each.ravel() for each in np.broadcast_arrays(asked, block))
+        parts = [slice(low, low + _CHUNK) for low in range(0, both.size, _CHUNK)]
+        return np.concatenate([self.uniform(name, clients[part], blocks[part]) for part in parts]).reshape(both.shape)
 
     def _of_few(self, name: str, clients: bytes, size: int, block: int) -> FloatArray:
         """Return the numbers of a few clients in one block, shape (n,), and draw those of other streams with them."""
@@ -250,7 +251,7 @@ _lanes = lru_cache(maxsize=128)(_Lanes)
 
 
 def _in_lanes(client: bytes, block: bytes | int, lanes: _Lanes) -> FloatArray:
-    """Return the numbers of a few counters, shape (n,): `_uniform` in the lanes of whole numbers.
+    """Return the numbers of a few counters, shape (n,): `_in_arrays` in the lanes of whole numbers.
 
     A product of two 32-bit words fits into a lane, so that one multiplication of whole numbers is one of all lanes.
     """
@@ -274,9 +275,9 @@ def _in_lanes(client: bytes, block: bytes | int, lanes: _Lanes) -> FloatArray:
     return _above_zero(np.frombuffer((bits ^ lanes.one).to_bytes(8 * lanes.size, "little"), dtype=_FLOAT))
 
 
-def _uniform(client: NDArray[np.uint64], block: NDArray[np.uint64], schedule: Schedule) -> FloatArray:
-    """Return the numbers of one chunk: the first 52 bits of each counter's Philox words."""
-    bits, lower, *_ = philox4x32((client, block & _LOW, block >> _UPPER, 0), schedule)
+def _in_arrays(client: NDArray[Any], block: NDArray[Any], schedule: Schedule) -> FloatArray:
+    """Return the numbers of many counters: the first 52 bits of each counter's Philox words."""
+    bits, lower, *_ = philox4x32((client, block, block >> 32, 0), schedule)
     bits <<= _TWENTY
     lower >>= _TWELVE
     bits ^= lower
