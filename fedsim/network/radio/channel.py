@@ -152,9 +152,9 @@ class Channel:
         took_s: FloatArray = self._fluid_s(bits)[client]
         coherence_s, longest_s = self.fading.coherence_s, largest(took_s)
         last_s = LAST_BLOCK * coherence_s
-        if bits > 0 and longest_s < math.inf and largest(start_s) < last_s:
-            if client.size * _blocks_to_draw(longest_s / coherence_s) <= _ELEMENTS:
-                return self._integrate(client, start_s, bits, longest_s)
+        counted_all = bits > 0 and longest_s < math.inf and largest(start_s) < last_s
+        if counted_all and client.size * _blocks_to_draw(longest_s / coherence_s) <= _ELEMENTS:
+            return self._integrate(client, start_s, bits, longest_s)
         counted = np.flatnonzero((start_s < last_s) & (took_s > 0) & (took_s < np.inf))
         # Transfers of about equally many blocks are integrated together, so that few gains are drawn in vain.
         counted = counted[np.argsort(took_s[counted])]
