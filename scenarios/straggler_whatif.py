@@ -46,7 +46,7 @@ def main() -> None:
     axes.set(xlabel="simulated time (s)", ylabel=f"test accuracy, mean over {SMOOTHED_S:g} s")
     bars.set(xlabel="share of the clients' time", xlim=(0, 1), ylim=(len(runs) - 0.5, -0.5))
     for one in (axes, bars):
-        one.legend(frameon=False, fontsize=8)
+        one.legend(fontsize=8)
     written({"stragglers.png": drawn}, given.out)
 
 
