@@ -45,8 +45,8 @@ def main() -> None:
         left += share
     axes.set(xlabel="simulated time (s)", ylabel=f"test accuracy, mean over {SMOOTHED_S:g} s")
     bars.set(xlabel="share of the clients' time", xlim=(0, 1), ylim=(len(runs) - 0.5, -0.5))
-    for one in (axes, bars):
-        one.legend(fontsize=8)
+    for panel in (axes, bars):
+        panel.legend(fontsize=8)
     written({"stragglers.png": drawn}, given.out)
 
 
