@@ -1,11 +1,13 @@
 """Tables as people and other programs write them: used as they are meant, or refused in words."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pydantic import ValidationError
 
 from fedsim.calibration import read_log
 from fedsim.devices.availability.traces import Traces
@@ -95,6 +97,21 @@ def test_another_column_of_names_is_noted_where_rows_are_taken_in_order(tmp_path
 )
 def test_dialects_are_the_same_table(content, tmp_path):
     assert read(tmp_path, content, places) == (BOTH, "")
+
+
+def test_paths_may_be_those_of_pathlib_and_begin_at_home(tmp_path, monkeypatch):
+    (tmp_path / "a b.csv").write_text(f"client,x_m,y_m\n{ROWS}")
+    (tmp_path / "link.csv").symlink_to("a b.csv")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "a b.csv", "~/a b.csv", "./x/../link.csv"):
+        assert places(path) == BOTH
+    assert FromFile(path=Path("link.csv")).path == str(tmp_path / "link.csv")
+    monkeypatch.delenv("HOME")
+    with pytest.raises(ValidationError, match="there is no such home folder"):
+        FromFile(path="~no-such-user/t.csv")
+    with pytest.raises(DataError, match="it is a folder; allowed: a file"):
+        places(tmp_path)
 
 
 def packed(**columns):
