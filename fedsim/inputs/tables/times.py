@@ -104,9 +104,9 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
     ]
     if unlike:
         # A word among seconds, before seconds among dates.
-        wrong = next((one for one in unlike if not re.match(NUMBER, labels[one] or "")), unlike[0])
+        odd = next((one for one in unlike if not re.match(NUMBER, labels[one] or "")), unlike[0])
         allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
-        table.refuse_cell(name, int(np.flatnonzero(place == wrong)[0]), allowed)
+        table.refuse_cell(name, int(np.flatnonzero(place == odd)[0]), allowed)
     kind = kinds.pop() if kinds else "seconds"
     zoned = {"local": False, "date": True}.get(kind)
     return Instants(np.array([time for time, _ in found])[place], "date" if kind == "local" else kind, zoned)
