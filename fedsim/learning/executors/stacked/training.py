@@ -66,6 +66,7 @@ class SlotTraining:
         if padded_to is None:
             models.draws.begin([one.seed for one in batches])
         rates, last = _rates(jobs), which[:, slots].argmax(0)
+        ending = {step: np.flatnonzero(last == step).tolist() for step in np.unique(last).tolist()}
         ended = dict[int, tuple[Vector, dict[str, Vector]]]()
         for steps in self._chunks(sizes):
             size, shown = int(sizes[steps.start]), which[steps]
@@ -82,8 +83,8 @@ class SlotTraining:
                 for piece, after in zip(models.buffers, buffers, strict=True):
                     piece[models.draws.active] = after[models.draws.active]
                 found.append(one)
-                if (ending := np.flatnonzero(last == step).tolist()) != []:
-                    ended.update(self._ended(ending, jobs))
+                if step in ending:
+                    ended.update(self._ended(ending[step], jobs))
             losses = torch.stack(found)
             if models.is_softmax:
                 losses = losses.gather(3, labels.unsqueeze(3)).squeeze(3).neg_()
