@@ -43,7 +43,7 @@ from fedsim.learning.lineage.behaviour import (
     name_of,
 )
 from fedsim.learning.lineage.computed import Computation
-from fedsim.learning.lineage.evaluated import Evaluations, evaluate_clients, over_clients
+from fedsim.learning.lineage.evaluated import Evaluations, over_clients
 from fedsim.learning.lineage.known import Keeping, Known
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.verification import Verification, distrust, trusted
@@ -305,9 +305,8 @@ class SupervisedLearner:
         return self._evaluations.start_evaluation(cast(asked.Model, model))
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations:
-        return evaluate_clients(
-            self._evaluations, cast(asked.Model, model), self._tests(), self._algorithm, self._updates.states
-        )
+        states = self._updates.states
+        return self._evaluations.evaluate_clients(cast(asked.Model, model), self._tests(), self._algorithm, states)
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
         """Return a model's arrays under the names in its module; the store has the model then."""
