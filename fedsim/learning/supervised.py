@@ -171,9 +171,16 @@ class SupervisedLearner:
 
     @cached_property
     def flops_per_sample(self) -> float:
-        from fedsim.learning.models.flops import training_flops
+        if self._flops_per_sample:
+            return self._flops_per_sample
+        digest = digest_of("flops", self._initial.digest)
+        if not (found := self._known.records([digest])):
+            from fedsim.learning.models.flops import training_flops
 
-        return self._flops_per_sample or training_flops(self._setup.model, self._setup.data.shape, self._setup.outputs)
+            whole = training_flops(self._setup.model, self._setup.data.shape, self._setup.outputs)
+            found = {digest: {"flops": whole}}
+            self._known.put_records(found)
+        return found[digest]["flops"]
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
         share, samples = 1.0 if work is None else work, self.samples[client] if got is None else got
