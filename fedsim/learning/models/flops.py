@@ -37,16 +37,17 @@ def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
     return float((FORWARD_AND_BACKWARD if whole else 1) * counter.total)
 
 
-class _Counter(TorchDispatchMode):
+class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Adds up torch's formulas, as its own counter does, which imports the compiler for a second."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.total = 0
+        of_shapes: Any = shape_wrapper
         self._formulas = {
             **flop_registry,
-            torch.ops.aten.mkldnn_rnn_layer: shape_wrapper(_lstm_flops),
-            torch.ops.aten.mkldnn_rnn_layer_backward: shape_wrapper(lambda *of, **more: 2 * _lstm_flops(*of, **more)),
+            torch.ops.aten.mkldnn_rnn_layer: of_shapes(_lstm_flops),
+            torch.ops.aten.mkldnn_rnn_layer_backward: of_shapes(lambda *of, **more: 2 * _lstm_flops(*of, **more)),
         }
 
     @classmethod
