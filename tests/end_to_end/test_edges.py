@@ -6,7 +6,6 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS
-from tests.golden.scenarios import RULES, WAYS, rules
 from tests.support.families import by_family
 from tests.support.options import SELECTOR_RUN_OPTIONS
 
@@ -99,29 +98,6 @@ def test_edge_rounds_between_merges_are_a_flat_servers_rounds():
     assert but_for_the_edge(one.edge_rounds).equals(flat.rounds)
     assert one.column("rounds", "end_s").tolist() == flat.column("rounds", "end_s")[1::2].tolist()
     assert one.column("rounds", "model_version").tolist() == flat.column("rounds", "model_version")[1::2].tolist()
-
-
-MANY_EDGES = [
-    (way, merging)
-    for way in ("latency-free", "latency-wire", "latency-graph", "site-graph-network")
-    for merging in ("synchronous", "asynchronous", "fedat")
-    if merging != "fedat" or way.startswith("latency")
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("way", "merging"), MANY_EDGES)
-def test_every_policy_and_late_rule_runs_at_edges_under_the_audit(way, merging):
-    """Two rounds at each of three edges; the audit, and the laws of tables, stop what is wrong."""
-    network, grouping, backhaul = WAYS[way]
-    for policy, late in RULES:
-        if policy == "safa":
-            continue
-        edges = {"grouping": grouping, "rounds": 2, "merging": merging, "backhaul": backhaul}
-        rounds = {"count": 3, **rules(f"{way} {merging} {policy} {late}", policy, late)}
-        history = simulate(scenario(edges, network=network, rounds=rounds))
-        assert history.rounds.num_rows == 3
-        assert history.column("rounds", "model_version")[-1] > 0
 
 
 @pytest.mark.parametrize(("kind", "option"), [("cs-ucb-q", "rates"), ("pause-genie", "expected_reward")])

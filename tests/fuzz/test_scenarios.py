@@ -18,7 +18,7 @@ from tests.support.seeded_draws import Seeded, distinct
 
 FEW = 120
 """Cases of the default tier."""
-MANY = int(os.environ.get("FEDSIM_FUZZ_CASES", "4000"))
+MANY = int(os.environ.get("FEDSIM_FUZZ_CASES", "2000"))
 """Cases of the slow tier."""
 FIRST = int(os.environ.get("FEDSIM_FUZZ_SEED", "1000000"))
 """Seed of the first case of the slow tier."""
