@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import RunError
 from fedsim.history import Recorder
 from fedsim.network.medium.disciplines import FirstCome
@@ -16,6 +16,7 @@ from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Drop, Stale
 from fedsim.rounds.policies.safa import Safa
+from tests.support.short_runs import timed
 from tests.support.worlds import Asking, FirstWanted, Pipe, batteries, serve
 
 SECONDS = ("downlink_s", "compute_s", "queue_s", "uplink_s")
@@ -332,17 +333,17 @@ def test_where_rounds_are_alike_the_prediction_is_what_a_run_with_that_deadline_
 
 
 def lively(**rounds):
-    return Scenario(
-        name="lively",
-        crowd={"clients": 40},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
+    return timed(
+        clients=40,
+        bits=1e6,
+        samples=100,
+        cohort=10,
         network={"kind": "cell", "uplink": {"sharing": "first-come", "bandwidth_hz": 5e6}},
         devices={
             "compute": {"kind": "rate", "samples_per_s": 100.0},
             "dropout": {"kind": "hazard", "rate_per_s": 0.05},
         },
         rounds={"count": 40, **rounds},
-        selector={"kind": "uniform", "cohort": 10},
     )
 
 
