@@ -5,7 +5,7 @@ This module asks (`fedsim.learning.lineage.asked`); what is not known (`known`) 
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, TrainingSetup
 from fedsim.learning.lineage import asked
-from fedsim.learning.lineage.asked import Combined, Messages, Recipe, Updates, digest_of
+from fedsim.learning.lineage.asked import Combined, Recipe, Updates, digest_of
 from fedsim.learning.lineage.behaviour import (
     OF_FEDSIM,
     Behaviour,
@@ -59,9 +59,6 @@ from fedsim.learning.tasks.scores import own_task
 from fedsim.learning.update_metrics import checked_fresh_weights, deviations, measure
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
-
-ARITHMETIC: Final = 3
-"""Version of fedsim's arithmetic in digests: one more whenever a change of the code changes a result's bits."""
 
 
 class SupervisedLearner:
@@ -110,11 +107,10 @@ class SupervisedLearner:
         self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
         self.steps, made_of = steps, [step.made_of for step in steps.listed]
         of_steps = "".join(behaviour_of_rule(one).text for one in made_of if is_own(one))
-        self._messages = Messages(self.steps, local.part, of_steps)
         self._known = Known(self.store, keeping or Keeping())
-        self._computation = Computation(executor, rows, streams, self._messages, local, self._known)
+        self._computation = Computation(executor, rows, streams, steps, local, self._known)
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
-        made_by = digest_of(ARITHMETIC, numerics, setup.data.digest, *other, *filter(None, (behaviour.text,)))
+        made_by = digest_of(numerics, setup.data.digest, *other, *filter(None, (behaviour.text,)))
         basis = trusted(made_by, self.store)
         trained_by = ", ".join(name_of(one) for one in (setup.model, setup.task, setup.algorithm) if is_own(one))
         self._verification = Verification(
@@ -139,7 +135,7 @@ class SupervisedLearner:
         self.model_bits: float = received if model_bits is None else model_bits * (received / whole_bits)
         self.update_bits: float = sent if model_bits is None else model_bits * (sent / whole_bits)
         self.widths: Widths | None = local.widths(1.0 if model_bits is None else model_bits / whole_bits)
-        self.remembers: bool = self._messages.remembers
+        self.remembers: bool = steps.remembers
         own = () if type(setup.algorithm) is Plain else (identity(setup.algorithm), len(rows))
         task = (identity(setup.task.model_copy(update={"metrics": ()})),) if own_task(setup.task) else ()
         self._aggregator = aggregator or Mean()
@@ -158,7 +154,7 @@ class SupervisedLearner:
         model = identity(setup.model)
         work = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
         keeps = setup.local.keep_optimizer_state or local.algorithm.remembers
-        self._updates = Updates(work, shards, self._messages, local.algorithm.ratios, keeps=keeps)
+        self._updates = Updates(work, shards, steps, of_steps, local.algorithm.ratios, keeps=keeps)
         initial = digest_of("initial", basis, model, str(setup.data.shape), setup.outputs, setup.seed)
         self._layout, self._initial = layout, asked.Model(initial, 0, vector=layout.initial)
 
@@ -332,7 +328,9 @@ class SupervisedLearner:
 
     def _sum_of(self, model: asked.Model, updates: Sequence[asked.Update], weights: FloatArray) -> Incoming:
         """Begin the sum of updates, with the server's noise if it adds any."""
-        noise, optimizer = self._messages.server_noise(updates, weights), self._server
+        optimizer, noise = self._server, None
+        if not self.steps.lossless or any(one.release is not None for one in updates):
+            noise = self.steps.server([one.sender for one in updates], weights)
         if noise is not None:
             noised = WeightedSum(optimizer, model.vector)
             noised.add_whole(noise())

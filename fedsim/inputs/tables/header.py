@@ -20,7 +20,7 @@ class Unit(NamedTuple):
         return values if self == other else values * self.times / self.over * other.over / other.times
 
 
-_BITS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+_BITS: Final = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 UNITS: Final[dict[str, Unit]] = {
     **{name: Unit("time") for name in ("s", "sec", "secs", "second", "seconds")},
     **{name: Unit("time", over=1e3) for name in ("ms", "msec", "milliseconds")},
@@ -36,8 +36,11 @@ UNITS: Final[dict[str, Unit]] = {
 }
 """Units by name; those of bits and bytes differ in their case."""
 IDS: Final = ("client", "id", "device")
-"""Columns of ids of clients."""
+"""Columns of ids of clients; ``client_id``, ``ClientID``, ``# client`` and ``cid`` are spellings of them."""
+_OWNER: Final = re.compile(r"^(client|device|id)s?(?:_?(?:ids?|no|nr|num|number|index|idx))?$")
 _SMALL: Final = {name.lower(): UNITS[name] for name in UNITS if "B" not in name}
+NUMBER: Final = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
+"""A cell that is a number."""
 _BRACKETS: Final = re.compile(r"^(.*?)[\s_]*[\[(]\s*([^\[\]()]+?)\s*[\])]$")
 
 
@@ -56,7 +59,9 @@ class Name:
         base, last = (found.group(1), found.group(2)) if found else text.strip().rpartition("_")[::2]
         # A quotient such as samples_per_s has another unit than its last word.
         whole = base and (found or "_per_" not in _plain(text))
-        unit = UNITS.get(last, _SMALL.get(last.lower())) if whole else None
+        # MB/S and KIB/S may be bits or bytes.
+        small = "" if last.upper().endswith("B/S") and "B" in last else last.lower()
+        unit = UNITS.get(last, _SMALL.get(small)) if whole else None
         return cls(_plain(text), _plain(base if unit else text), unit)
 
 
@@ -77,4 +82,6 @@ def meant(asked: str, columns: Iterable[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"[\s_-]+", "_", text.strip().lower())
+    plain = re.sub(r"[\s_-]+", "_", text.lstrip("# \t").strip().lower())
+    owner = _OWNER.match(plain)
+    return owner[1] if owner else IDS[0] if plain == "cid" else plain

@@ -9,17 +9,19 @@ each place at which a node begins, turns or stops.
 import io
 import math
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree
 
 from fedsim.errors import DataError, suggest
+from fedsim.inputs.tables.header import NUMBER
 from fedsim.inputs.tables.phones import as_columns, of_json, of_states
 from fedsim.inputs.tables.reading import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_EVENTS: Final = re.compile(rb"\A\s*[\d.eE+-]+[ \t]+CONN[ \t]")
+_EVENTS: Final = re.compile(rb"\A(\s*#[^\n]*\n)*\s*[\d.eE+-]+[ \t]+CONN[ \t]")
 _MOVES: Final = re.compile(rb"\A(\s*#[^\n]*\n|\s)*\$(node_\(|ns_\s+at)")
 _PLACE: Final = re.compile(r"\$node_\((\w+)\) set ([XYZ])_ (\S+)")
 _GO: Final = re.compile(r"\$ns_ at (\S+) \"\$node_\((\w+)\) setdest (\S+) (\S+) (\S+)\"")
@@ -63,15 +65,19 @@ def of_csv(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.C
 def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray]":
     begun: dict[tuple[str, str], str] = {}
     spans: list[tuple[str, str, str, str]] = []
+    events: list[tuple[float, list[str]]] = []
     unseen = 0
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        words = line.split()
+        words = line.partition("#")[0].split()
         if not words:
             continue
-        if len(words) != 5 or words[1] != "CONN" or words[4] not in ("up", "down"):
+        wrong = len(words) != 5 or words[1] != "CONN" or words[4].lower() not in ("up", "down")
+        if wrong or not re.match(NUMBER, words[0]):
             raise DataError(f"line {number}: {line[:60]!r} is not allowed; allowed: TIME CONN a b up, or down")
+        events.append((float(words[0]), words))
+    for _, words in sorted(events, key=itemgetter(0)):
         time_s, pair = words[0], (min(words[2:4]), max(words[2:4]))
-        if words[4] == "up":
+        if words[4].lower() == "up":
             begun.setdefault(pair, time_s)
         else:
             unseen += pair not in begun

@@ -13,7 +13,7 @@ from fedsim.identity import identity
 from fedsim.learning.data.partitions.local_tests import LocalTests
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingSetup
-from fedsim.learning.lineage.asked import Model, State, digest_of, of_clients
+from fedsim.learning.lineage.asked import Model, State, digest_of, naming
 from fedsim.learning.lineage.behaviour import behaviour_of_metrics
 from fedsim.learning.lineage.computed import Computation
 from fedsim.learning.lineage.local_work import LocalWork
@@ -263,7 +263,7 @@ def evaluate_clients(
         computation.vector(model)
         if any(client not in states for client in missing.values()):
             shared = {digest: client for digest, client in owner.items() if client not in states}
-            with of_clients(list(shared.values())):
+            with naming(clients=list(shared.values())):
                 known |= zip(shared, evaluations.together(model.vector, shared, tests.rows), strict=True)
         rest = [(digest, client) for digest, client in missing.items() if client in states]
         _remember(computation, [states[client] for _, client in rest])
@@ -272,9 +272,9 @@ def evaluate_clients(
             part = rest[first : first + most]
             own = {}
             for digest, client in part:
-                with of_clients([client]):
+                with naming(clients=[client]):
                     own[digest] = local.own_model(model.vector, states[client]), client
-            with of_clients([client for _, client in part]):
+            with naming(clients=[client for _, client in part]):
                 known |= zip(own, evaluations.start(own, tests.rows).results(), strict=True)
     found = {client: known[digest] for client, digest in digests.items()}
     names = next((list(one.metrics) for one in found.values()), [])
