@@ -31,6 +31,7 @@ def test_runs_that_have_ended_are_found_again(tmp_path):
     assert again.told() == []
 
 
+@pytest.mark.slow
 def test_absent_data_are_told_with_the_command_that_fetches_them(tmp_path):
     base = timing(learning={"kind": "supervised", "data": {"kind": "cifar-100"}})
     engine = Engine(jobs=1, data_dir=tmp_path, store=tmp_path / "s")
