@@ -14,6 +14,7 @@ from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server.oracle import OracleKnowledge
 from fedsim.selectors import OracleView
 from tests.support import lies
+from tests.support.short_runs import timed
 from tests.support.stories import rows
 from tests.support.worlds import Asking, CountingLearner, Everybody, available_in, batteries, serve
 
@@ -139,15 +140,14 @@ def test_a_wrong_question_is_refused(probe, said):
 
 def test_over_a_shared_cell_a_question_is_paid_for_on_the_air_and_the_audit_agrees():
     direction = {"sharing": "equal", "bandwidth_hz": 1e6}
-    scenario = Scenario(
-        name="asked",
-        crowd={"clients": 12},
-        learning={"kind": "none", "model_bits": 1e5, "samples_per_client": 30},
+    scenario = timed(
+        clients=12,
+        bits=1e5,
+        samples=30,
         network={"kind": "cell", "downlink": direction, "uplink": direction},
         devices={"compute": {"kind": "rate", "samples_per_s": 50.0, "jitter_sigma": 0.0}},
         rounds={"count": 2, "policy": {"kind": "deadline", "deadline_s": 30.0}},
         selector=AnsweringAll(),
-        results={"audit": True},
     )
     history = simulate(scenario)
     work_s = history.column("probes", "compute_s")
@@ -198,15 +198,8 @@ def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
             return view.client
 
     law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
-    scenario = Scenario(
-        name="oracle",
-        crowd={"clients": 5},
-        learning={"kind": "none", "samples_per_client": 30},
-        network={"kind": "latency", "downlink": law, "uplink": law},
-        rounds={"count": 1},
-        selector=Oracle(),
-    )
-    history = simulate(scenario)
+    network = {"kind": "latency", "downlink": law, "uplink": law}
+    history = simulate(timed(clients=5, samples=30, network=network, devices={}, selector=Oracle()))
     lasted_s = history.column("participations", "end_s") - history.column("participations", "start_s")
     np.testing.assert_allclose(seen["duration_s"], lasted_s, rtol=1e-12)
     assert seen["stay"].all()
@@ -214,16 +207,9 @@ def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
 
 def test_the_luck_of_a_question_is_not_that_of_the_participation_after_it():
     law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
-    history = simulate(
-        Scenario(
-            name="asked",
-            crowd={"clients": 6},
-            learning={"kind": "none", "samples_per_client": 30},
-            network={"kind": "latency", "downlink": law, "uplink": law},
-            rounds={"count": 3},
-            selector=AnsweringAll(),
-        )
-    )
+    network = {"kind": "latency", "downlink": law, "uplink": law}
+    tables = {"network": network, "devices": {}, "rounds": {"count": 3}, "selector": AnsweringAll()}
+    history = simulate(timed(samples=30, **tables))
     asked_s, took_s = (
         np.concatenate([history.column(table, name) for name in ("downlink_s", "uplink_s")])
         for table in ("probes", "participations")

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.rounds import Edges
 from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
+from tests.support.short_runs import timed
 from tests.support.worlds import Asking, available_in, serve
 
 # A question about resources takes 1 s, participations take 3.5, 4 and 3 s.
@@ -105,14 +106,14 @@ def test_every_selector_that_asks_works_asynchronously_and_questions_have_luck_o
     law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
     options = {"fedcs": {"deadline_s": 60.0}, "cpow-d": {"cohort": 3, "samples": 4}}.get(kind, {"cohort": 3})
     history = simulate(
-        Scenario(
-            name="asked",
-            crowd={"clients": 12},
-            learning={"kind": "none", "samples_per_client": 30, "model_bits": 1e5},
+        timed(
+            clients=12,
+            bits=1e5,
+            samples=30,
             network={"kind": "latency", "downlink": law, "uplink": law},
+            devices={},
             rounds={"count": 25, "policy": {"concurrency": 4, **policy}},
             selector={"kind": kind, **options},
-            results={"audit": True},
         )
     )
     assert history.rounds.num_rows == 25
