@@ -7,7 +7,7 @@ import numpy as np
 
 from fedsim.arrays import IntArray
 from fedsim.history.column import Piece
-from fedsim.history.outcomes import Fate, Outcome, RoundEnd
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK, Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.per_client import at
 from fedsim.rounds.clients.cohort import CohortRun, Members
@@ -158,18 +158,17 @@ class Rows:
 def _spent(members: Participations) -> dict[str, Piece]:
     """Return the columns of the times, bits and outcomes of participations."""
     members.count_bits()
-    plan = members.plan
-    (downlink_s, compute_s, uplink_s), (downlink_bits, uplink_bits) = plan.spent_s, plan.sent_bits
+    plan, spent_s, sent_bits = members.plan, members.plan.spent_s, members.plan.sent_bits
     return {
         "client": plan.client,
         "start_s": plan.start_s,
-        "downlink_s": downlink_s,
-        "compute_s": compute_s,
-        "uplink_s": uplink_s,
+        "downlink_s": spent_s[DOWNLINK],
+        "compute_s": spent_s[COMPUTE],
+        "uplink_s": spent_s[UPLINK],
         "queue_s": members.queued_s,
         "end_s": members.ended_s,
-        "downlink_bits": downlink_bits,
-        "uplink_bits": uplink_bits,
+        "downlink_bits": sent_bits[0],
+        "uplink_bits": sent_bits[1],
         "outcome": plan.outcome,
         "cut_in": plan.cut_in,
     }
