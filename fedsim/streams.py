@@ -170,7 +170,8 @@ class Streams:
         numbers: FloatArray = _in_lanes(clients * len(names), block, lanes).reshape(len(names), size)
         # By their places: to go through an array takes longer than to take its rows.
         self._ready = clients, block, name, {other: numbers[i] for i, other in enumerate(names) if i}
-        return cast(FloatArray, numbers[0])
+        first: FloatArray = numbers[0]
+        return first
 
     def _key(self, name: str) -> tuple[int, int]:
         """Return the two words of a stream's Philox key."""

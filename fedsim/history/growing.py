@@ -32,7 +32,8 @@ class GrowingTable:
         self.schema, self._make = schema, make
         self._spool: Spool | None = None
         self.rows = self._spill_at = 0
-        self._tail = _Tail(0, [], [])
+        self._tail = _Tail(0, [], [], [])
+        self._nothing: list[tuple[str, float]] = []  # names of columns, and what stands in those that are not given
         self._checked: frozenset[str] = frozenset()
         # The rows in memory as a table, once it is asked for, until there is another row.
         self._latest: pa.Table | None = None
@@ -57,8 +58,14 @@ class GrowingTable:
     def add_columns(self, columns: Mapping[str, Piece]) -> None:
         """Add rows as columns: arrays of shape (n,) that nobody changes, or numbers for all rows; ``client`` is one."""
         self._check(columns)
+        _, _, sizes, pieces = self._tail
+        if not pieces:
+            self._nothing = [(column.name, column.no_value) for column in self.schema.columns]
+            pieces += [[] for _ in self._nothing]
+        for (name, nothing), of_column in zip(self._nothing, pieces, strict=True):
+            of_column.append(columns.get(name, nothing))
         rows = np.asarray(columns["client"]).size
-        self._tail.pieces.append((rows, columns))
+        sizes.append(rows)
         self._added(rows)
 
     def spill(self) -> None:
@@ -70,7 +77,7 @@ class GrowingTable:
             self._spool = self._make(self.schema)
         self._latest = None
         self._spool.append(newest, self._tail.at)
-        self._tail = _Tail(self._tail.at + newest.num_rows, [], [])
+        self._tail = _Tail(self._tail.at + newest.num_rows, [], [], [])
 
     def table(self) -> pa.Table:
         if self._spool is None:
@@ -105,24 +112,26 @@ class GrowingTable:
 
     def _newest(self) -> pa.Table:
         if self._latest is None:
-            pieces = self._tail.pieces
-            if pieces:
-                self._latest = self._built({column.name: joined(column, pieces) for column in self.schema.columns})
+            _, single, sizes, pieces = self._tail
+            if sizes:
+                each = zip(self.schema.columns, pieces, strict=True)
+                self._latest = self._built({column.name: joined(column, sizes, of_it) for column, of_it in each})
             else:
-                self._latest = self.schema.from_rows([row() for row in self._tail.single])
+                self._latest = self.schema.from_rows([row() for row in single])
         return self._latest
 
     def _built(self, columns: Columns) -> pa.Table:
         """Return the rows in memory as a table; from the first row that no table can hold on, rows are dropped."""
-        rows = sum([rows for rows, _ in self._tail.pieces])
+        at, single, sizes, _ = self._tail
+        rows = sum(sizes)
         try:
             table = self.schema.from_columns(columns)
         except RunError as error:
             rows = bisect_left(range(rows), True, key=lambda at: not self._holds(_first(columns, at + 1)))
-            columns, self.rows = _first(columns, rows), self._tail.at + rows
+            columns, self.rows = _first(columns, rows), at + rows
             raise RunError(f"{error}; the {self.rows} rows of the table {self.schema.name} before are kept") from error
         finally:
-            self._tail.pieces[:] = [(rows, columns)]
+            self._tail = _Tail(at, single, [rows], [[values] for values in columns.values()])
         return table
 
     def _holds(self, columns: Columns) -> bool:
@@ -134,25 +143,27 @@ class GrowingTable:
 
 
 class _Tail(NamedTuple):
-    """The rows in memory: the number of rows before them, and those that were given one by one, or as columns."""
+    """The rows in memory: how many are before them, and those that were given one by one, or in pieces of columns.
+
+    A piece counts once its size is known, which comes last.
+    """
 
     at: int
     single: list[Callable[[], Row]]
-    pieces: list[tuple[int, Mapping[str, Piece]]]
+    sizes: list[int]
+    pieces: list[list[Piece]]
 
     @property
     def parts(self) -> int:
-        return len(self.single) + len(self.pieces)
+        return len(self.single) + len(self.sizes)
 
 
-def joined(column: Column, pieces: Sequence[tuple[int, Mapping[str, Piece]]]) -> NDArray[Any]:
-    """Return a column of pieces with some rows each, one after the other; a piece may be one number for its rows."""
-    name, nothing = column.name, column.no_value
-    values, sizes = [columns.get(name, nothing) for _, columns in pieces], [rows for rows, _ in pieces]
-    if not any(type(value) is np.ndarray for value in values):
-        return np.repeat(np.array(values, dtype=column.dtype), sizes)
+def joined(column: Column, sizes: Sequence[int], pieces: Sequence[Piece]) -> NDArray[Any]:
+    """Return a column of pieces of some sizes, one after the other; a piece may be one number for its rows."""
+    if not any(type(piece) is np.ndarray for piece in pieces):
+        return np.repeat(np.array(pieces[: len(sizes)], dtype=column.dtype), sizes)
     arrays = [
-        value if type(value) is np.ndarray else np.full(rows, value) for value, rows in zip(values, sizes, strict=True)
+        piece if type(piece) is np.ndarray else np.full(rows, piece) for rows, piece in zip(sizes, pieces, strict=False)
     ]
     return np.concatenate(arrays, dtype=column.dtype, casting="unsafe")
 

@@ -114,7 +114,8 @@ class Plan:
             self.begun_s[known:].fill(math.nan)
             self.spent_s[known:].fill(math.inf)
         self.sent_bits, self.on_air_s = amounts[12:14], amounts[14:]
-        self.outcome, self.cut_in = np.zeros(size, dtype=np.int8), np.empty(size, dtype=np.int8)
+        codes = np.zeros((2, size), dtype=np.int8)
+        self.outcome, self.cut_in = codes[0], codes[1]
         self.cut_in.fill(NOT_CUT)
 
     @property

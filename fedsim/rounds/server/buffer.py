@@ -152,8 +152,8 @@ class Buffer:
             for effect in self._noting:
                 effect.aggregated(Aggregated(cohorts, arrivals.client, aggregated.weight, arrivals.updates))
         all_used = all_of(used)
-        new = used & ~arrivals.held if self._held else used
-        self.picked = arrivals.client if all_of(new) else arrivals.client[new]
+        fresh = used & ~arrivals.held if self._held else used
+        self.picked = arrivals.client if all_used and not self._held else arrivals.client[fresh]
         for run, members in silent:
             # A message without bits adds zero to the model.
             self._decide(run, members, np.zeros(members.size), number, model.version)

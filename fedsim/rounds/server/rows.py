@@ -7,10 +7,10 @@ import numpy as np
 
 from fedsim.arrays import IntArray
 from fedsim.history.column import Piece
-from fedsim.history.outcomes import Fate, Outcome, RoundEnd
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK, Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.per_client import at
-from fedsim.rounds.clients.cohort import CohortRun, Decided, Members
+from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.plan import Plan
 from fedsim.rounds.policies.round import PastRounds, Round
@@ -20,7 +20,6 @@ from fedsim.rounds.server.view import feedback
 _OUTCOMES: Final = Outcome.labels()
 _DELIVERED: Final = int(Outcome.DELIVERED)
 _STALE_USED: Final = int(Fate.STALE_USED)
-_ALL: Final = slice(None)
 
 
 class Rows:
@@ -68,29 +67,29 @@ class Rows:
         rows = run.take_decided()
         if rows.size:
             draws: Any = 1 if run.cohort.draws is None else np.asarray(run.cohort.draws)
-            decided, work, part = run.decided, run.work, None
+            fate, weight, served_round, staleness = run.decided
+            columns = {
+                "draws": draws,
+                "weight": weight,
+                "work": run.work,
+                **_spent(run.participations),
+                "fate": fate,
+                "served_round": served_round,
+                "staleness": staleness,
+            }
             if rows.size < run.everyone.size:
-                decided, work, part = Decided(*[column[rows] for column in run.each()]), run.work[rows], rows
-                draws = 1 if run.cohort.draws is None else draws[rows]
+                columns = {name: at(column, rows) for name, column in columns.items()}
             self.recorder.add_columns(
                 "participations",
-                **{
-                    "round": run.number,
-                    "edge": self.edge,
-                    "draws": draws,
-                    "weight": decided.used_weight,
-                    "work": work,
-                    **_spent(run.participations, part),
-                    "fate": decided.fate,
-                    "start_version": run.model.version,
-                    "served_round": decided.served_round,
-                    "staleness": decided.staleness,
-                    **self._of_effects(run.plan, rows),
-                },
+                round=run.number,
+                edge=self.edge,
+                start_version=run.model.version,
+                **columns,
+                **self._of_effects(run.plan, rows),
             )
             for effect in self._recorded:
                 effect.recorded(self, run.plan, rows)
-            stale = decided.fate == _STALE_USED
+            stale = columns["fate"] == _STALE_USED
             self._stale_used += rows.size * stale if type(stale) is bool else stale.tobytes().count(1)
         return rows
 
@@ -156,21 +155,20 @@ class Rows:
         self.past.keep(self._remembered)
 
 
-def _spent(members: Participations, part: IntArray | None = None) -> dict[str, Piece]:
-    """Return the columns of the times, bits, energy and outcomes of participations, at some positions or of all."""
+def _spent(members: Participations) -> dict[str, Piece]:
+    """Return the columns of the times, bits and outcomes of participations."""
     members.count_bits()
-    plan, here = members.plan, _ALL if part is None else part
-    (downlink_s, compute_s, uplink_s), (downlink_bits, uplink_bits) = plan.spent_s, plan.sent_bits
+    plan, spent_s, sent_bits = members.plan, members.plan.spent_s, members.plan.sent_bits
     return {
-        "client": plan.client[here],
+        "client": plan.client,
         "start_s": plan.start_s,
-        "downlink_s": downlink_s[here],
-        "compute_s": compute_s[here],
-        "uplink_s": uplink_s[here],
-        "queue_s": at(members.queued_s, here),
-        "end_s": members.ended_s[here],
-        "downlink_bits": downlink_bits[here],
-        "uplink_bits": uplink_bits[here],
-        "outcome": plan.outcome[here],
-        "cut_in": plan.cut_in[here],
+        "downlink_s": spent_s[DOWNLINK],
+        "compute_s": spent_s[COMPUTE],
+        "uplink_s": spent_s[UPLINK],
+        "queue_s": members.queued_s,
+        "end_s": members.ended_s,
+        "downlink_bits": sent_bits[0],
+        "uplink_bits": sent_bits[1],
+        "outcome": plan.outcome,
+        "cut_in": plan.cut_in,
     }
