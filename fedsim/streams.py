@@ -109,6 +109,7 @@ class Streams:
         self._keys: dict[str, tuple[int, int]] = {}
         self._prefix = _text((seed, *path))[1:]
         self._schedules: dict[str, Schedule] = {}
+        self._lanes = lru_cache(maxsize=128)(self._new_lanes)
         # Streams that were asked for the numbers of the same counters one after the other are drawn together; the
         # first of them leads. What was drawn last: the counters, the stream that leads, and the others' numbers.
         self._together: dict[str, tuple[str, ...]] = {}
@@ -141,7 +142,7 @@ class Streams:
         if both.size <= _FEW:
             words = np.empty((2, *both.shape), dtype=_WORD)
             words[0], words[1] = asked, block
-            lanes = _lanes((self._key(name),), both.size)
+            lanes = self._lanes((name,), both.size)
             return _in_lanes(words[0].tobytes(), words[1].tobytes(), lanes).reshape(both.shape)
         if both.size <= _CHUNK:
             return _in_arrays(asked, np.asarray(block), self._schedule(name))
@@ -158,14 +159,14 @@ class Streams:
             followers = self._together.get(leader, ())
             if name != leader and name not in followers:
                 self._together[leader] = (*followers, name)
-            return _in_lanes(clients, block, _lanes((self._key(name),), size))
+            return _in_lanes(clients, block, self._lanes((name,), size))
         if ready:
             # These were drawn in vain.
             self._together[leader] = tuple([other for other in self._together[leader] if other not in ready])
         names = (name, *self._together.get(name, ()))
         if size * len(names) > _MOST_LANES:
             names = (name,)
-        lanes = _lanes(tuple([self._key(each) for each in names]), size)
+        lanes = self._lanes(names, size)
         numbers: FloatArray = _in_lanes(clients * len(names), block, lanes).reshape(len(names), size)
         # By their places: to go through an array takes longer than to take its rows.
         self._ready = clients, block, name, {other: numbers[i] for i, other in enumerate(names) if i}
@@ -177,6 +178,9 @@ class Streams:
             digest = self.digest(name)
             self._keys[name] = int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
         return self._keys[name]
+
+    def _new_lanes(self, names: tuple[str, ...], size: int) -> "_Lanes":
+        return _Lanes(tuple([self._key(name) for name in names]), size)
 
     def _schedule(self, name: str) -> Schedule:
         if name not in self._schedules:
@@ -245,9 +249,6 @@ class _Lanes:
         rows = [int.from_bytes(row.tobytes(), "little") for row in words]
         *first, ninth, tenth = zip(rows[0::2], rows[1::2], strict=True)
         self.keys, self.ninth, self.tenth = first, ninth[1], tenth[0]
-
-
-_lanes = lru_cache(maxsize=128)(_Lanes)
 
 
 def _in_lanes(client: bytes, block: bytes | int, lanes: _Lanes) -> FloatArray:

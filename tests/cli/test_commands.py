@@ -78,26 +78,6 @@ def test_report_compares_runs_and_names_the_command_that_shows_what_a_history_ca
     assert len(lines) <= 25
 
 
-OWN_SELECTOR = """
-class First:
-    def select(self, view, rng):
-        return view.client[:2]
-
-    def observe(self, reports):
-        pass
-"""
-
-
-@pytest.mark.parametrize("at", [".", pytest.param("elsewhere", marks=pytest.mark.slow)], ids=["beside", "current"])
-def test_parts_are_found_beside_the_scenario_and_in_the_current_folder(folder, at):
-    (folder / "elsewhere").mkdir()
-    (folder / at / "own_parts.py").write_text(OWN_SELECTOR)
-    done = fedsim(
-        "run", "../tiny.toml", "--set", "selector=own_parts:First", "--set", "learning=none", cwd=folder / "elsewhere"
-    )
-    assert "delivered" in done.stdout
-
-
 def test_quiet_says_nothing(folder, typed):
     done = typed("run", "tiny.toml", "--quiet")
     assert done.stdout == done.stderr == ""

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS
 from tests.support.families import by_family
 from tests.support.options import SELECTOR_RUN_OPTIONS
+from tests.support.short_runs import timed
 
 LAW = {"kind": "log-normal", "median_s": 0.5, "sigma": 0.6}
 LATENCY = {"kind": "latency", "downlink": LAW, "uplink": LAW}
@@ -25,19 +26,12 @@ def scenario(edges=None, **tables):
     rounds = {"count": 8, "policy": DEADLINE, **tables.pop("rounds", {})}
     if edges is not None:
         rounds["edges"] = {"grouping": {"kind": "order", "count": 1}, "backhaul": "none", **edges}
-    return Scenario(
-        **{
-            "name": "edges",
-            "crowd": {"clients": 18, "placement": {"kind": "disc", "radius_m": 60.0}},
-            "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 20},
-            "network": LATENCY,
-            "devices": {"compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.5}},
-            "rounds": rounds,
-            "selector": {"kind": "uniform", "cohort": 4},
-            "results": {"audit": True},
-            **tables,
-        }
-    )
+    usual = {
+        "crowd": {"clients": 18, "placement": {"kind": "disc", "radius_m": 60.0}},
+        "network": LATENCY,
+        "devices": {"compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.5}},
+    }
+    return timed(bits=1e5, samples=20, cohort=4, rounds=rounds, **{**usual, **tables})
 
 
 def but_for_the_edge(table):

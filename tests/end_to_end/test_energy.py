@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from fedsim import Scenario, read_run, run, simulate
+from fedsim import read_run, run, simulate
 from fedsim.errors import ScenarioError
 from fedsim.history.schema import ACCOUNTS
 from fedsim.network import NETWORKS
 from tests.support.families import by_family, module
 from tests.support.options import NETWORK_OPTIONS
+from tests.support.short_runs import timed
 
 # 0.005 J down, 0.04 J of work and 0.044 J up for each participation, of at most 0.15 J.
 BATTERY = {
@@ -29,19 +30,13 @@ BATTERY = {
 
 
 def scenario(**tables):
-    return Scenario(
-        **{
-            "name": "energy",
-            "crowd": {"clients": 16, "placement": {"kind": "disc", "radius_m": 60.0}},
-            "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 20},
-            "network": "cell",
-            "devices": {"energy": BATTERY},
-            "rounds": {"count": 6, "policy": {"kind": "deadline", "deadline_s": 20.0}},
-            "selector": {"kind": "uniform", "cohort": 6},
-            "results": {"audit": True},
-            **tables,
-        }
-    )
+    usual = {
+        "crowd": {"clients": 16, "placement": {"kind": "disc", "radius_m": 60.0}},
+        "network": "cell",
+        "devices": {"energy": BATTERY},
+        "rounds": {"count": 6, "policy": {"kind": "deadline", "deadline_s": 20.0}},
+    }
+    return timed(bits=1e5, samples=20, cohort=6, **{**usual, **tables})
 
 
 def check(history):
