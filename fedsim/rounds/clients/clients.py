@@ -98,10 +98,9 @@ class Clients:
         """
         every = members if members.size < plan.client.size else slice(None)
         plan.begun_s[phase, every] = due_s
-        if self.quiet[phase]:
+        if self.quiet[phase] or not self.prepare(plan, phase, members, every):
             plan.spent_s[phase, every] = took_s = self.run.seconds(plan, phase, every, due_s)
             return due_s + took_s
-        self.prepare(plan, phase, members, every)
         took_s = plan.setup_s[phase, every] + self.run.seconds(plan, phase, every, plan.flows_s(phase, every))
         plan.spent_s[phase, every] = took_s
         over_s: FloatArray = due_s + (plan.queue_s[phase, every] + took_s)
@@ -120,19 +119,23 @@ class Clients:
                 plan.setup_s[phase, i] = all_setup_s = all_setup_s + one(setup_s)
         return queue_s, all_setup_s
 
-    def prepare(self, plan: Plan, phase: int, members: IntArray, places: IntArray | slice) -> None:
-        """Let effects change a phase that is due, and note the waits before it, one after the other.
+    def prepare(self, plan: Plan, phase: int, members: IntArray, places: IntArray | slice) -> bool:
+        """Let effects change a phase that is due, note the waits before it, and return whether there are any.
 
         ``places`` are the members too; a slice if they are all.
         """
+        waits = False
         for effect in self.asked[phase].changing:
             effect.due(plan, phase, members)
         for effect in self.asked[phase].waiting:
             wait_s, setup_s = effect.wait_s(plan, phase, members)
             if type(wait_s) is not float or wait_s:
                 plan.queue_s[phase][places] += wait_s
+                waits = True
             if type(setup_s) is not float or setup_s:
                 plan.setup_s[phase][places] += setup_s
+                waits = True
+        return waits
 
     def phases_s(self, plan: Plan) -> FloatArray:
         """Return the seconds of each phase of a cohort that would start now, shape (3, n); means on a shared medium."""

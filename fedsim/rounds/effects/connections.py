@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, any_of
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.network.contracts import Connection
 from fedsim.rounds.effects.contract import NEVER, Effect, Members
@@ -38,12 +38,15 @@ class Connections(Effect):
             silent_s = plan.spent_s[COMPUTE, members] + plan.queue_s[UPLINK, members]
         else:
             silent_s = plan.begun_s[DOWNLINK, members] - self._silent_from_s[plan.client[members]]
-        return 0.0, connection.setup_s * (silent_s > connection.inactivity_s)
+        released = silent_s > connection.inactivity_s
+        return 0.0, connection.setup_s * released if any_of(released) else 0.0
 
     def settle(self, plan: Plan, members: IntArray) -> None:
         """Note the last message of each member: its end, or that of its downlink if it was cut in its work."""
-        ended_s, cut_in = plan.end_s[members], plan.cut_in[members]
-        last_s = np.where(cut_in == COMPUTE, ended_s - plan.spent_s[COMPUTE][members], ended_s)
+        last_s, cut_in = plan.end_s[members], plan.cut_in[members]
+        in_work = cut_in == COMPUTE
+        if any_of(in_work):
+            last_s[in_work] -= plan.spent_s[COMPUTE][members[in_work]]
         if not self._connection.by_downlink:
             last_s[(cut_in == DOWNLINK) | (cut_in == COMPUTE)] = -NEVER
         client = plan.client[members]

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, all_of
 from fedsim.selectors.contracts import RoundView
 from fedsim.selectors.pause.bandit import greatest_in_order
 from fedsim.selectors.pause.energy import PauseBandit, Terms
@@ -58,11 +58,11 @@ def best_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random.Gener
     where no later client can belong to a better set, and only the clients before that are sorted. O(K) if the pass is
     short, O(K log K) at most.
     """
-    if not np.isfinite(bonus).all():
+    if not all_of(np.isfinite(bonus)):
         raise ValueError("bonus: NaN and infinities are not allowed; values must be finite")
     order = None if rng is None else rng.permutation(ucb.size)
     untried = np.isinf(ucb)
-    count = int(np.count_nonzero(untried))
+    count = np.count_nonzero(untried)
     if count >= m:
         return greatest_in_order(bonus if count == ucb.size else np.where(untried, bonus, -np.inf), m, order)
     members = _best_set(ucb, bonus, m, np.arange(ucb.size) if order is None else order)
@@ -85,7 +85,7 @@ def _best_set(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray) -> In
 
 
 def _best_of_first(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray, passed: int) -> tuple[IntArray, float]:
-    """Return the answer of `_best_set` among the first clients by descending UCB, and a lower bound of its energy."""
+    """Return the answer of `_best_set` among the first clients by descending UCB, and its energy."""
     chosen = order
     if passed < ucb.size:
         least = np.partition(ucb, ucb.size - passed)[ucb.size - passed]
@@ -97,47 +97,22 @@ def _best_of_first(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray, 
 
 
 def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[int, float]:
-    """Return the length of the first prefix with the greatest sum of its last UCB and its m largest bonuses.
+    """Return the length of the first prefix with the greatest sum of its last UCB and its m largest bonuses, and it.
 
-    The second value is a lower bound of that sum, for the search of later prefixes.
-
-    The first pass goes by blocks: the energy of a prefix that ends in a block is at most the block's first UCB plus the
-    largest bonuses at the block's end. Only blocks that may contain the maximum are then passed client by client,
-    each from an exact sum, so that rounding errors do not accumulate over the crowd.
+    Only clients with more than the least of the m largest bonuses before their block are passed one by one. The sum of
+    these bonuses is exact at the start of each block, so that rounding errors do not accumulate over the crowd.
     """
-    size = max(_BLOCK, m)
-    top = bonus[:m]
-    best, length = float(ucb[m - 1]) + math.fsum(top.tolist()), m
-    floor = best
-    blocks: list[tuple[float, FloatArray, IntArray]] = []
+    heap, size = sorted(bonus[:m].tolist()), max(_BLOCK, m)
+    best, length = float(ucb[m - 1]) + math.fsum(heap), m
     for start in range(m, ucb.size, size):
-        stop = min(start + size, ucb.size)
-        fresh = start + (bonus[start:stop] > top.min()).nonzero()[0]
-        if fresh.size:
-            before, top = top, np.concatenate([top, bonus[fresh]])
-            top.partition(fresh.size)
-            top = top[fresh.size :]
-            total = math.fsum(top.tolist())
-            blocks.append((float(ucb[start]) + total, before, fresh))
-            floor = max(floor, float(ucb[stop - 1]) + total)
-    for ceiling, before, fresh in blocks:
-        if ceiling >= floor and ceiling > best:
-            best, length = _walk(ucb, bonus, before, fresh, best, length)
-    return length, floor
-
-
-def _walk(
-    ucb: FloatArray, bonus: FloatArray, top: FloatArray, fresh: IntArray, best: float, length: int
-) -> tuple[float, int]:
-    """Return the best energy and prefix length so far, after the clients of one block with bonuses above the least."""
-    heap = sorted(top.tolist())
-    total = math.fsum(heap)
-    for place, value, gain in zip(fresh.tolist(), ucb[fresh].tolist(), bonus[fresh].tolist(), strict=True):
-        if gain > heap[0]:
-            total += gain - heapreplace(heap, gain)
-            if value + total > best:
-                best, length = value + total, place + 1
-    return best, length
+        fresh = start + (bonus[start : start + size] > heap[0]).nonzero()[0]
+        total = math.fsum(heap)
+        for place, value, gain in zip(fresh.tolist(), ucb[fresh].tolist(), bonus[fresh].tolist(), strict=True):
+            if gain > heap[0]:
+                total += gain - heapreplace(heap, gain)
+                if value + total > best:
+                    best, length = value + total, place + 1
+    return length, best
 
 
 class Bsfl(Pause):
