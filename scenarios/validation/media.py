@@ -13,6 +13,7 @@ from fedsim.network import Rayleigh, ShiftedExponential
 from fedsim.network.medium.disciplines import Discipline, EqualSharing, FirstCome
 from fedsim.network.medium.drawn import DrawnSpectrum
 from fedsim.network.medium.drawn_rules import EqualBand
+from fedsim.network.medium.multicast import LeastRate
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.radio.channel import Channel
 from fedsim.streams import Streams
@@ -85,10 +86,10 @@ def serve(discipline: Discipline, work: FloatArray, seed: int) -> Served:
 
 
 def shares(effort: float) -> Iterator[Row]:
-    """Shares: an upload over drawn fading beside seven others that go on.
+    """Shares: an upload over drawn fading beside seven others that go on, and one message to n clients, in bit/s/Hz.
 
-    One of 50 blocks in an eighth of the band takes 50 blocks on average, and its coefficient of variation is that of
-    the rate in one block over the square root of 50.
+    An upload of 50 blocks in an eighth of the band takes 50 blocks on average, and its coefficient of variation is that
+    of the rate in one block over the square root of 50.
     """
     channel = Channel(np.full(8, 10.0), 1.0, Rayleigh(coherence_s=1.0), "fading", Streams(19))
     env = Environment()
@@ -103,6 +104,11 @@ def shares(effort: float) -> Iterator[Row]:
     yield mean_of("upload of 50 blocks in an equal share of 8, mean in blocks", took, 50.0)
     deviation = float(rate.std() / rate.mean()) * math.sqrt(50)
     yield spread_of("upload of 50 blocks in an equal share of 8, deviation", took, deviation)
+    for users in (2, 10):  # the least of n gains is exponential with mean 1/n
+        one = Channel(np.full(users, 10.0), 1.0, Rayleigh(coherence_s=1.0), "fading", Streams(18))
+        pace, instants_s = LeastRate(one, np.arange(users), 0.0), 10.0 * np.arange(1 + round(400 * effort))
+        carried = np.diff([pace.bits(at_s) for at_s in instants_s.tolist()]) / 10.0
+        yield mean_of(f"multicast to {users} Rayleigh clients at 10 dB, rate", carried, capacity(10.0 / users))
 
 
 def stragglers(effort: float) -> Iterator[Row]:

@@ -43,7 +43,13 @@ LAWS = (
     *("correlation over", "correlation between sites", "Rayleigh: Kolmogorov-Smirnov", "Rician K", "Nakagami"),
     *("ergodic capacity", "outage", "CQI (64qam)", "10^4 Rayleigh blocks", "M/M/1 processor sharing"),
     *("M/G/1 hyperexponential processor sharing", "M/D/1 first come", "Pollaczek-Khinchine", "Little, M/M/1"),
-    *("upload of 50 blocks in an equal share of 8", "largest of 100", "on/off Markov", "diurnal, share online"),
+    *(
+        "upload of 50 blocks in an equal share of 8",
+        "multicast to 10",
+        "largest of 100",
+        "on/off Markov",
+        "diurnal, share online",
+    ),
     *("FLASH session in s, 50%", "FLASH gap in s, 90%", "FLASH sessions per day, mean", "FLASH share online at 4 h"),
     "largest hour over smallest",
 )

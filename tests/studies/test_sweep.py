@@ -201,6 +201,13 @@ def test_the_command_line_sweeps_compares_and_plots(tmp_path, monkeypatch, capsy
     )
     assert "mean_round_s: 'cohort=3' against 'cohort=1'" in said
     assert (tmp_path / "a.png").exists()
+    few = "--grid", "selector.cohort=1,4", "--metric", "time_to_9updates", "--metric", "mean_round_s"
+    said = typed("sweep", "base.toml", *few, "--seeds", "1", "--jobs", "1", "--out", "one")
+    # One seed has no intervals. Of four clients nine updates are there after three rounds of 7 s; of one, never.
+    rows = [line.split() for line in said.splitlines()]
+    assert rows[0] == ["by-hand:", "medians", "of", "1", "seed"]
+    assert (rows[2][:2], rows[3]) == (["cohort=1", "never"], ["cohort=4", "21", "7"])
+    assert len(rows) == 5
     options = "--metric", "mean_round_s", "--to", "c.csv", "--why", "--plot", "why.png"
     said = typed("compare", "studies/by-hand", *options)
     assert (tmp_path / "why.png").stat().st_size > 0

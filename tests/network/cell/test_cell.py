@@ -32,6 +32,12 @@ def test_default_link_budget_by_hand():
         assert expected(1e6)[0] == pytest.approx(by_hand, rel=1e-3)
 
 
+@pytest.mark.parametrize(("kind", "by_hand_s"), [("cell", 6e-3 + 7e-3 + 10e-3), ("nb-iot", 0.1 + 0.05 + 10e-3)])
+def test_an_uplink_without_bits_takes_request_grant_and_the_way_to_the_server(kind, by_hand_s):
+    links = NETWORKS.make(kind).build(RunSetup.at(np.zeros((1, 2)), Streams(0)))
+    assert links.uplink_s(np.array([0]), 1, np.zeros(1), 0.0)[0] == pytest.approx(by_hand_s, rel=1e-9)
+
+
 def test_no_bits_take_only_the_propagation_delay():
     links = Cell(**BARE).build(RunSetup.at(np.array([[299.792458, 0.0], [0.0, 0.0]]), Streams(0)))
     both = np.arange(2)

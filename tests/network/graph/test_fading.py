@@ -1,11 +1,13 @@
 """Radio access over drawn fading: the cell's own integral, a plain loop over blocks, and what moves and fails."""
 
+import itertools
 import math
 
 import networkx as nx
 import numpy as np
 import pytest
 import simpy
+from scipy.integrate import quad
 
 from fedsim import simulate
 from fedsim.network import Cell, NoFading, Rayleigh, UrbanMacro
@@ -122,6 +124,53 @@ def test_many_transfers_go_as_a_plain_loop_over_the_blocks_says(spectrum, backha
     assert found == pytest.approx(theory, rel=1e-9)
     # Events are those of transfers, not of blocks.
     assert medium.fluid.recomputed < 40
+
+
+STEADY_PLACE = Cell(access="none", fading=SLOW_FADING, shadowing_sigma_db=0.0)
+
+
+def rate_over_fading(value):
+    """Return the mean of a function of the rate at 300 m over Rayleigh fading, and the mean rate, in bit/s."""
+    channel = STEADY_PLACE.build(RunSetup.at(np.array([[300.0, 0.0]]), Streams(0))).uplink
+
+    def density(gain):
+        rate_bps = channel.bandwidth_hz * float(STEADY_PLACE.rate.efficiency(np.array(channel.snr[0] * gain)))
+        return value(rate_bps) * math.exp(-gain)
+
+    parts = np.linspace(0, 40, 81)
+    return math.fsum(quad(density, *ends)[0] for ends in itertools.pairwise(parts)), channel.ergodic_rate_bps[0]
+
+
+@pytest.mark.statistical
+def test_a_radio_behind_a_wire_carries_the_mean_of_the_lesser_of_both():
+    wire_bps = 0.9 * rate_over_fading(lambda _: 1.0)[1]
+    star = {"kind": "star", "backhaul": {"capacity_bps": wire_bps, "delay_s": 0.0}}
+    medium, env = opened(graph(STEADY_PLACE, "shared", star), [[300.0, 0.0]], 21)
+    flow, carried = medium.uplink(0, 1e15), [0.0]
+    for stretch in range(40):
+        env.run(until=2.0 * (stretch + 1))
+        carried.append(flow.sent_bits())
+    found = np.diff(carried) / 2.0
+    theory, _ = rate_over_fading(lambda rate_bps: min(rate_bps, wire_bps))
+    assert found.mean() == pytest.approx(theory, abs=4.5 * found.std() / math.sqrt(found.size))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("clients", [1, 8])
+def test_uploads_in_a_share_of_the_time_vary_as_the_rate_of_a_block(clients):
+    """50 blocks of mean rate take 50 blocks on average, with the rate's coefficient of variation over root 50."""
+    square, mean_bps = rate_over_fading(lambda rate_bps: rate_bps**2)
+    cv = math.sqrt(square / mean_bps**2 - 1) / math.sqrt(50)
+    medium, env = opened(graph(STEADY_PLACE, "shared"), [[300.0, 0.0]] * clients, 28)
+    for client in range(1, clients):
+        medium.uplink(client, 1e15)
+    ends_s = [0.0]
+    for _ in range(300):
+        env.run(until=medium.uplink(0, 50 * 0.05 * mean_bps / clients).done)
+        ends_s.append(env.now)
+    blocks = np.diff(ends_s) / 0.05
+    assert blocks.mean() == pytest.approx(50, rel=4.5 * cv / math.sqrt(300))
+    assert blocks.std() / blocks.mean() == pytest.approx(cv, rel=4.5 / math.sqrt(600))
 
 
 @pytest.mark.parametrize("spectrum", BOTH)

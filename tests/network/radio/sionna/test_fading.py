@@ -15,14 +15,15 @@ both = pytest.mark.parametrize("law", [SionnaTdl, SionnaCdl])
 
 @both
 @pytest.mark.statistical
-def test_profiles_without_a_line_of_sight_are_rayleigh(law):
+@pytest.mark.parametrize("profile", ["A", "C"])
+def test_profiles_without_a_line_of_sight_are_rayleigh(law, profile):
     number = SAMPLES[law.kind]
-    gain = law(profile="A").gain_quantile((np.arange(number) + 0.5) / number)
+    gain = law(profile=profile).gain_quantile((np.arange(number) + 0.5) / number)
     assert np.all(np.diff(gain) >= 0)
     assert gain.mean() == pytest.approx(1.0)
     assert stats.kstest(gain, "expon").pvalue > 1e-4
     rate = np.log2(1 + np.outer([0.1, 10.0], gain)).mean(axis=1)
-    np.testing.assert_allclose(law(profile="A").mean_spectral_efficiency(np.array([0.1, 10.0])), rate)
+    np.testing.assert_allclose(law(profile=profile).mean_spectral_efficiency(np.array([0.1, 10.0])), rate)
 
 
 @both

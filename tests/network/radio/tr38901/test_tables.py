@@ -7,7 +7,16 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from fedsim.network import PATH_LOSSES, IndoorFactory, IndoorOffice, RandomPathLoss, RuralMacro, UrbanMacro, UrbanMicro
+from fedsim.network import (
+    PATH_LOSSES,
+    Cell,
+    IndoorFactory,
+    IndoorOffice,
+    RandomPathLoss,
+    RuralMacro,
+    UrbanMacro,
+    UrbanMicro,
+)
 from fedsim.network.radio.tr38901.outdoor import floor_height_m, indoor_loss_db, material_loss_db, wall_loss_db
 from fedsim.streams import Streams
 
@@ -221,6 +230,11 @@ def test_clients_indoors_lose_what_the_wall_and_the_way_inside_cost(share, wall_
     # Normal but for the small share of the way inside: the fourth moment is at most 3 sigma^4.
     assert more.std() == pytest.approx(deviation, rel=5 / math.sqrt(2 * more.size))
     np.testing.assert_array_equal(inside.sigma_db, 7.0)
+    # A cell adds its shadowing indoors.
+    place = np.column_stack([distance, np.zeros(CLIENTS)])
+    _, loss = Cell(path_loss=UrbanMicro(indoor_share=1.0, **options)).losses(place, np.zeros((1, 2)), Streams(5))
+    more = loss[both_unseen, 0] - outside.loss_db[both_unseen]
+    assert more.std() == pytest.approx(math.hypot(deviation, 7.0), rel=5 / math.sqrt(2 * more.size))
 
 
 @pytest.mark.statistical
