@@ -60,6 +60,7 @@ def test_thin_runs_leave_their_numbers_alone(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_absent_data_are_told_with_the_command_that_fetches_them(tmp_path):
     text = runs.made(table({"a": {}}, learning={"kind": "supervised", "data": {"kind": "cifar-100"}}), asked(tmp_path))
     assert text.startswith("### Fig. 1\n\nMissing")
