@@ -38,35 +38,14 @@ class Experiment:
 
 EXPERIMENTS: Final = {name: Experiment(**of) for name, of in _FILE["experiments"].items()}
 
-_IMAGES: Final[dict[str, Any]] = {
-    "learning.local.learning_rate": 0.05,
-    "selector.samples": 2048,
-    "crowd.clients": 30_000,
-    "rounds.count": 600,
-    "learning.data": "fashion-mnist",
-    "learning.model": {"kind": "mlp", "hidden": [64]},
-}
-_NEWS: Final = {"kind": "mind", "folder": "MINDsmall_train", "glove": "glove.840B.300d.txt"}
-_TEXTS: Final[dict[str, Any]] = {**_IMAGES, "learning.data": _NEWS, "learning.model": "text-cnn"}
-_NARROW: Final = {"kind": "text-attention", "embedding": 32, "heads": 4, "head_width": 16, "hidden": 64, "pooling": 32}
-"""As narrow as the Text-CNN of table1.toml."""
-_TEXT_CNN: Final[dict[str, Changes]] = {
-    "here": {},
-    "mind": _TEXTS,
-    **{
-        name: {**_TEXTS, "learning.split": "natural", "learning.data": {"kind": "amazon-reviews", "name": full}}
-        for name, full in (("toys", "Toys_and_Games_5"), ("beauty", "Beauty_5"))
-    },
-}
-DATA: Final[dict[str, Changes]] = {
-    **_TEXT_CNN,
-    **{f"{name}-attention": {**of, "learning.model": "text-attention"} for name, of in _TEXT_CNN.items()},
-    "here-attention": {"learning.model": _NARROW},
-    "fashion": _IMAGES,
-    "emnist": {"learning.data": "emnist", "learning.model": "resnet-18", "crowd.clients": 2326},
-}
-"""Other data than that of an experiment's file, ``"here"``: changes of the scenario."""
 
+def _changes(data: str) -> dict[str, Any]:
+    """Return what other data than those of an experiment's file change of its scenario."""
+    own = dict(_FILE["data"][data])
+    return {**(_changes(own.pop("like")) if "like" in own else {}), **own}
+
+
+DATA: Final[dict[str, Changes]] = {data: _changes(data) for data in _FILE["data"]}
 PAPER: Final[dict[str, dict[str, tuple[float, float]]]] = {}
 """Macro-F1 and accuracy of Table 1 in per cent, by data and method: of Text-CNN, and of the Transformer."""
 with (HERE / "paper.csv").open(encoding="utf-8") as _file:

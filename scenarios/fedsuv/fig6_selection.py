@@ -23,7 +23,7 @@ from paper_runs.command import in_words, options
 from paper_runs.curves import written
 from paper_runs.tables import markdown
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors import FedSuv, Oort, OortFedScale, Selector, Uniform
 
 COHORT = 20  # section 6.1
@@ -62,16 +62,14 @@ def played(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Played:
     """Return what a selector does in so many rounds."""
     best, worth = area(crowd.validity, crowd.utility), crowd.validity * crowd.utility
     falling, run = np.sort(worth)[::-1], list(play(selector, crowd, rounds, seed))
-    counts = [
-        np.bincount(np.concatenate(some), minlength=worth.size).astype(float)
-        for some in (
-            [one.left for one in run],
-            [one.left for one in run[:FIRST_ROUNDS]],
-            [one.chosen for one in run],
-        )
-    ]
+
+    def counts(some: list[IntArray]) -> FloatArray:
+        return np.bincount(np.concatenate(some), minlength=worth.size).astype(np.float64)
+
     return Played(
-        *counts,
+        as_candidate=counts([one.left for one in run]),
+        first_as_candidate=counts([one.left for one in run[:FIRST_ROUNDS]]),
+        selected=counts([one.chosen for one in run]),
         delivered=int(sum(one.delivered.sum() for one in run)),
         regret=np.array([best - area(crowd.validity[one.chosen], crowd.utility[one.chosen]) for one in run]),
         shortfall=np.array([falling[: one.chosen.size].mean() - worth[one.chosen].mean() for one in run]),

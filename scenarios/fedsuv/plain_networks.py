@@ -22,30 +22,14 @@ class PlainNetwork(Component):
     def build(self, shape: Shape, classes: int) -> "nn.Module":
         """Return a fresh module, or raise `ScenarioError` if samples are no images of at least 16 x 16."""
         channels, _, _ = of_images(shape, self.network, 16)
+        import torch
         from torch import nn
         from torchvision import models
 
         module: nn.Module = getattr(models, self.network)(weights=None, num_classes=classes)
         if channels != 3:
-            _take_channels(module, channels)
+            first = next(part for part in module.modules() if isinstance(part, nn.Conv2d))
+            first.in_channels = channels
+            first.weight = nn.Parameter(torch.empty(first.out_channels, channels, *first.kernel_size))
+            first.reset_parameters()
         return module
-
-
-def _take_channels(module: "nn.Module", channels: int) -> None:
-    """Replace the first convolution of a network by one for another number of channels."""
-    from torch import nn
-
-    name, first = next((name, part) for name, part in module.named_modules() if isinstance(part, nn.Conv2d))
-    where, _, last = name.rpartition(".")
-    setattr(
-        module.get_submodule(where),
-        last,
-        nn.Conv2d(
-            channels,
-            first.out_channels,
-            first.kernel_size,  # type: ignore[arg-type]
-            first.stride,  # type: ignore[arg-type]
-            first.padding,  # type: ignore[arg-type]
-            bias=False,
-        ),
-    )

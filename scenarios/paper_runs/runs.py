@@ -3,7 +3,7 @@
 import json
 import math
 from argparse import Namespace
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -63,7 +63,7 @@ def scaled(scenario: Scenario, scale: float) -> Scenario:
     return scenario.replace({"rounds.count": max(1, round(scale * scenario.rounds.count))})
 
 
-def first_at(x: Sequence[float], values: Sequence[float], target: float) -> float:
+def first_at(x: Iterable[float], values: Iterable[float], target: float) -> float:
     """Return where a curve is first at a target or above it; infinite if it never is."""
     return next((float(at) for at, value in zip(x, values, strict=True) if value >= target), math.inf)
 

@@ -64,12 +64,12 @@ def states(selector: PauseBandit, clients: int, rounds: Collection[int], seed: i
     return found
 
 
-def looked_at(walk: Annealing, marks: list[int], look: Callable[[], Any]) -> list[Any]:
+def looked_at(walk: Annealing, marks: list[int], look: Callable[[Annealing], Any]) -> list[Any]:
     """Return what is seen of a walk after each number of iterations."""
     found = []
     for done, mark in itertools.pairwise([0, *marks]):
         walk.run(mark - done)
-        found.append(look())
+        found.append(look(walk))
     return found
 
 
@@ -106,8 +106,8 @@ def walks_to_best(chain: Chain, state: State, kappa: float, marks: list[int], wa
     found = []
     for number in range(walks):
         walk = Search(kappa).walk(state, np.random.default_rng([number, int(1000 * heat)]))
-        found.append(looked_at(walk, marks, lambda walk=walk: (walk.energy >= goal, walk.best_energy >= goal)))
-    return np.mean(found, axis=0).T
+        found.append(looked_at(walk, marks, lambda own: (own.energy >= goal, own.best_energy >= goal)))
+    return np.asarray(np.mean(found, axis=0).T)
 
 
 def study_best_set(walks: int, iterations: int) -> None:
@@ -141,10 +141,10 @@ def quality(search: Search, met: list[State], marks: list[int], seeds: int) -> F
         best, scale = best_and_scale(state.terms)
         began = time.process_time()
         walk = search.walk(state, np.random.default_rng([state.after, seed]))
-        seen = looked_at(walk, marks, lambda walk=walk, began=began: (walk.best_energy, time.process_time() - began))
-        lost = [max(best - energy, 0.0) for energy, _ in seen]
-        rows.append([(one / scale, one, one < 1e-9, 1e3 * took_s) for one, (_, took_s) in zip(lost, seen, strict=True)])
-    return np.mean(rows, axis=0).T
+        for energy, at_s in looked_at(walk, marks, lambda own: (own.best_energy, time.process_time())):
+            lost = max(best - energy, 0.0)
+            rows.append((lost / scale, lost, lost < 1e-9, 1e3 * (at_s - began)))
+    return np.asarray(np.array(rows).reshape(-1, len(marks), 4).mean(axis=0).T)
 
 
 def milliseconds(work: Callable[[], object], times: int = 1) -> float:

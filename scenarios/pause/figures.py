@@ -58,7 +58,7 @@ class Experiment:
         return Scenario.load(HERE / self.file)
 
     @property
-    def methods(self) -> dict[str, Values]:
+    def methods(self) -> Mapping[str, Values]:
         """What each method changes of the scenario."""
         found = {name: dict(of["set"]) for name, of in _FILE["methods"].items()}
         for name in ("sa-pause", "sa-pause-30"):
