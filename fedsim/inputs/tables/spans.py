@@ -109,7 +109,7 @@ def read_spans(
         start, end = (instants(table, table.called(*name), least=least) for name in names)
         begins = origin_of(table, [start, end], origin)
         start_s, end_s = start.since(begins)[row], end.since(begins)[row]
-        if start.kind == "clock":
+        if start.kind == "clock" or start.dated:
             end_s = np.where(end_s < start_s, end_s + DAY_S, end_s)
     if after == "repeat":
         period = _periods(table, period_s or (DAY_S if start.kind == "clock" else None), device, devices, row)

@@ -48,6 +48,8 @@ class Instants:
     kind: Kind
     zoned: bool | None = None
     """Whether dates state a zone; None where that is not known."""
+    dated: bool = False
+    """Whether dates are hours of the days in another column."""
 
     def since(self, origin: float) -> FloatArray:
         """Return seconds from an origin of the same kind on."""
@@ -93,7 +95,7 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
     if (dates := _of_dates(values)) is not None:
         return Instants(*dates)
     if (joined := _with_date(table, name)) is not None:
-        return instants(joined, name)
+        return replace(instants(joined, name), dated=True)
     place, labels = table.labels(name)
     found = [_of_text(label) for label in labels]
     kinds = {kind for number, kind in found if kind}
