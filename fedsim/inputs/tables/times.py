@@ -55,6 +55,11 @@ class Instants:
         """Return seconds from an origin of the same kind on."""
         return (self.value - origin) / (1e6 if self.kind == "date" else 1.0)
 
+    def after(self, start: "Instants") -> "Instants":
+        """Return hours of days that end what has begun: those below its start are of the next day."""
+        day = DAY_S * (1e6 if self.kind == "date" else 1.0)
+        return replace(self, value=self.value + day * (self.value < start.value))
+
     def by_days(self, table: Table, owner: IntArray) -> "Instants":
         """Return hours of days that follow one another: those below the owner's row before are of the next day."""
         if self.kind != "clock":
