@@ -101,18 +101,13 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
 
 def _columns(table: Table) -> dict[str, NDArray[Any]]:
     """Return the columns of a log that are known, numbers in the units of their names, others as texts."""
-    found: dict[str, NDArray[Any]] = {}
-    if table.find("start") and table.find("end"):
-        times = {"start_s": instants(table, "start"), "end_s": instants(table, "end")}
-        begins = origin_of(table, [*times.values()], None)
-        for name, one in times.items():
-            found[name] = one.since(begins)
-            if (empty := np.flatnonzero(np.isnan(found[name]))).size:
-                table.refuse_cell(name.removesuffix("_s"), int(empty[0]), "numbers or dates")
+    found: dict[str, NDArray[Any]] = {**_ends(table)}
     for name in _NUMBERS:
         if name not in found and table.find(name) is not None:
             least = 0.0 if name in (*DURATIONS, "queue_s") else -np.inf
             found[name] = table.numbers(name, SECONDS if name.endswith("_s") else NUMBER, least=least)
+    if "round" in found:
+        found["round"] = table.whole("round").astype(np.float64)
     for name, known, absent in _LABELS:
         if table.find(name) is not None:
             found[name] = table.codes(name, known, absent)
@@ -122,6 +117,18 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
         ids, labels = identified(table, client)
         found["client"] = ids if labels is None else np.array(labels)[ids]
     return found
+
+
+def _ends(table: Table) -> dict[str, FloatArray]:
+    """Return starts and ends, in seconds from the first of them on where they are dates; none without both."""
+    if not (table.find("start") and table.find("end")):
+        return {}
+    times = {name: instants(table, name) for name in ("start", "end")}
+    begins = origin_of(table, [*times.values()], None)
+    for name, one in times.items():
+        if (empty := np.flatnonzero(np.isnan(one.value))).size:
+            table.refuse_cell(name, int(empty[0]), "numbers or dates")
+    return {f"{name}_s": one.since(begins) for name, one in times.items()}
 
 
 def _log(
@@ -136,7 +143,8 @@ def _log(
     columns, again = once(columns)
     size, notes = columns["client"].size, [*notes, *([again] if again else [])]
     if size < _FEWEST:
-        raise DataError(f"{where}: it has {size} participations; laws are fitted to at least {_FEWEST}")
+        twice = f" ({again})" if again else ""
+        raise DataError(f"{where}: it has {size} participations{twice}; laws are fitted to at least {_FEWEST}")
     if "outcome" not in columns:
         notes.append("outcome missing: every participation is taken to have delivered")
     numbers = {name: columns[name] for name in _NUMBERS if name in columns}
@@ -222,8 +230,12 @@ def _samples(
     if "samples" in numbers:
         found = np.zeros(len(names), dtype=np.int64)
         found[client] = numbers["samples"]
-        if found.min() < 1 or (numbers["samples"] != found[client]).any():
-            raise DataError(f"{where}: samples: each client has one whole number of at least 1 in all rows")
+        wrong = np.flatnonzero((numbers["samples"] != found[client]) | (found[client] < 1))
+        if wrong.size:
+            raise DataError(
+                f"{where}: samples, row {wrong[0] + 1}: {numbers['samples'][wrong[0]]:g} is not allowed; samples: each "
+                "client has one whole number of at least 1 in all rows"
+            )
         return found
     if not {"client", "samples"} <= clients.keys():
         return None

@@ -123,7 +123,11 @@ def test_queues_classes_samples_and_rounds(tmp_path):
         ({"cut_in": ["uplink"] * ROWS}, "row 1: cut_in = 'uplink' is not allowed with an outcome of 'delivered'"),
         ({"outcome": None}, "row 12: cut_in = 'compute' is not allowed with an outcome of 'delivered'"),
         ({"end_s": whole()["start_s"] - 1}, "row 1: end_s = -1 is not allowed; it is at least start_s = 0"),
-        ({"samples": range(ROWS)}, "samples: each client has one whole number of at least 1"),
+        ({"round": np.arange(ROWS) / 2}, "round, row 2: '0.5' is not allowed; allowed: whole numbers"),
+        (
+            {"samples": range(ROWS)},
+            "samples, row 1: 0 is not allowed; samples: each client has one whole number of at least 1",
+        ),
         ({"downlink_s": None, "compute_s": None, "uplink_s": None, "end_s": None}, "no column tells a time"),
     ],
 )

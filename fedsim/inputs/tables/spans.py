@@ -107,10 +107,10 @@ def read_spans(
         row, device, start_s, end_s = _seen(table, row, device, seen, after, begins)
     else:
         start, end = (instants(table, table.called(*name), least=least) for name in names)
+        if start.kind == "clock" or start.dated:
+            end = end.after(start)
         begins = origin_of(table, [start, end], origin)
         start_s, end_s = start.since(begins)[row], end.since(begins)[row]
-        if start.kind == "clock":
-            end_s = np.where(end_s < start_s, end_s + DAY_S, end_s)
     if after == "repeat":
         period = _periods(table, period_s or (DAY_S if start.kind == "clock" else None), device, devices, row)
         if origin is not None or start.kind == "clock" or (start.kind == "date" and period_s is None):

@@ -48,10 +48,17 @@ class Instants:
     kind: Kind
     zoned: bool | None = None
     """Whether dates state a zone; None where that is not known."""
+    dated: bool = False
+    """Whether dates are hours of the days in another column."""
 
     def since(self, origin: float) -> FloatArray:
         """Return seconds from an origin of the same kind on."""
         return (self.value - origin) / (1e6 if self.kind == "date" else 1.0)
+
+    def after(self, start: "Instants") -> "Instants":
+        """Return hours of days that end what has begun: those below its start are of the next day."""
+        day = DAY_S * (1e6 if self.kind == "date" else 1.0)
+        return replace(self, value=self.value + day * (self.value < start.value))
 
     def by_days(self, table: Table, owner: IntArray) -> "Instants":
         """Return hours of days that follow one another: those below the owner's row before are of the next day."""
@@ -93,7 +100,7 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
     if (dates := _of_dates(values)) is not None:
         return Instants(*dates)
     if (joined := _with_date(table, name)) is not None:
-        return instants(joined, name)
+        return replace(instants(joined, name), dated=True)
     place, labels = table.labels(name)
     found = [_of_text(label) for label in labels]
     kinds = {kind for number, kind in found if kind}

@@ -19,7 +19,7 @@ from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.policies.contracts import Running
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.give_ups import FEW, Patience, patience
+from fedsim.rounds.server.give_ups import FEW, FIRST_LOOKS, LOOKS, Patience, patience
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.synchronous import SynchronousServer
 from fedsim.rounds.server.view import all_members
@@ -177,7 +177,8 @@ class AsynchronousServer(SynchronousServer):
         foreseen = self.foresees and crowd.whole and self.context.rules.until_s is None
         if foreseen and (not crowd.released or in_a_row == FEW):
             plan, most_s = run.participations.plan, self.traits.give_up_after_s
-            self._patience = patience(self.context.clients, plan, most_s) or self._patience
+            looks = LOOKS if in_a_row == FEW else FIRST_LOOKS
+            self._patience = patience(self.context.clients, plan, most_s, looks) or Patience(PATIENCE)
         if in_a_row >= self._patience.clients:
             raise ScenarioError(
                 f"rounds.policy.give_up_s: {self.traits.give_up_after_s} is not allowed; {in_a_row} clients in a row "

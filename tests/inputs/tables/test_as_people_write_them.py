@@ -161,6 +161,8 @@ def test_hours_go_on_on_the_next_day(tmp_path):
     assert "1 rows are of the next day" in notes
     assert "the run begins at 00:00" in read(tmp_path, rows, way)[1]
     spans = "client,start,end\n0,22:00,06:00\n1,06:00,22:00\n"
+    dated = "client,date,start,end\n0,2024-03-01,22:00,06:00\n1,2024-03-02,22:00,23:00\n"
+    assert read(tmp_path, dated, presence, after="none")[0] == [(0.0, 8 * HOUR_S), (24 * HOUR_S, 25 * HOUR_S)]
     for more in ({"after": "none"}, {"period_s": 7 * 24 * HOUR_S}):
         assert read(tmp_path, spans, presence, **more)[0] == [(22 * HOUR_S, 30 * HOUR_S), (6 * HOUR_S, 22 * HOUR_S)]
 
