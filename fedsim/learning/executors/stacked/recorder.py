@@ -214,7 +214,7 @@ def _strides(one: Any) -> tuple[int, ...]:
 def _written(given: Sequence[_Node], called: Sequence[tuple[_Node, Callable[..., Any]]], results: Any) -> Run:
     """Return operations as a function of Python's, which lets go of each array after its last use."""
     names = {node: f"v{i}" for i, node in enumerate((*given, *(node for node, _ in called)))}
-    last = {one: node for node, _ in called for one in node.needs()}
+    last: dict[_Node, _Node | None] = {one: node for node, _ in called for one in node.needs()}
     last |= dict.fromkeys([one for one in (*given, *results) if isinstance(one, _Node)])
     scope: dict[str, Any] = {}
 
