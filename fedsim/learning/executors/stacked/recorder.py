@@ -144,7 +144,7 @@ def _replaced(one: Any, instead: Mapping[Any, Any]) -> Any:
 
 
 def _without_needless(listed: Sequence[_Node], results: Any) -> tuple[list[_Node], Any]:
-    """Return list and results without operations that change nothing, and without those that nobody needs."""
+    """Return list and results without operations that change nothing, and without those whose results are not used."""
     changed: set[_Node] = set()  # in place, by a later operation, itself or through a view
     for node in reversed(listed):
         if node.writes or (node in changed and node.views):
