@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
+from tests.support.short_runs import timed
 
 PAUSE = {"kind": "pause", "cohort": 5, "tau_min_s": 0.05, "alpha": 100.0, "beta": 2.0, "gamma": 5.0, "zeta": 1.0}
 PRIVACY = {
@@ -38,18 +39,7 @@ def scenario(**tables):
 
 
 def timing_only(**tables):
-    return Scenario(
-        **{
-            "name": "timing",
-            "crowd": {"clients": 30},
-            "learning": {"kind": "none"},
-            "network": {"kind": "pause-two-speed"},
-            "devices": {"compute": "zero"},
-            "rounds": {"count": 300},
-            "selector": {"kind": "uniform", "cohort": 5},
-            **tables,
-        }
-    )
+    return timed(cohort=5, **{"crowd": {"clients": 30}, "rounds": {"count": 300}, **tables})
 
 
 def same(one, other):
@@ -171,17 +161,12 @@ def test_clients_declare_features_to_a_selector_that_uses_them_and_to_no_other()
     class Plain(Looking):
         uses_features = False
 
-    scenario = Scenario(
-        name="declared",
-        crowd={"clients": 3},
-        learning={"kind": "none", "samples_per_client": 50},
-        network={
-            "kind": "latency",
-            "downlink": {"kind": "constant", "value_s": 2.0},
-            "uplink": {"kind": "constant", "value_s": 3.0},
-        },
+    down, up = ({"kind": "constant", "value_s": value_s} for value_s in (2.0, 3.0))
+    scenario = timed(
+        clients=3,
+        samples=50,
+        network={"kind": "latency", "downlink": down, "uplink": up},
         devices={"compute": {"kind": "rate", "samples_per_s": 25.0, "spread_sigma": 0.0}},
-        rounds={"count": 1},
         selector=Looking(),
     )
     simulate(scenario)

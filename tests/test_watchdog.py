@@ -7,9 +7,9 @@ import time
 import pytest
 
 from fedsim.errors import FedsimError
-from fedsim.scenario import Scenario
 from fedsim.simulation import simulate
 from fedsim.watchdog import VARIABLE, limit_of_environment, watched
+from tests.support.short_runs import timed
 
 PATIENCE_S = 20.0
 """Longest wait for a warning; a test that passes waits about a tenth of a second."""
@@ -95,15 +95,7 @@ class Slow:
         return Slow(self._warnings)
 
 
-SCENARIO = Scenario(
-    name="slow",
-    crowd={"clients": 4},
-    learning={"kind": "none", "model_bits": 1e6},
-    network="pause-two-speed",
-    devices={"compute": "zero"},
-    rounds={"count": 2},
-    selector={"kind": "uniform", "cohort": 2},
-)
+SCENARIO = timed(clients=4, bits=1e6, cohort=2, rounds={"count": 2})
 
 
 def test_a_selector_that_takes_its_time_is_named(monkeypatch, warnings):

@@ -14,7 +14,7 @@ from fedsim.errors import DataError
 from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.inputs.bounds import NUMBER
 from fedsim.inputs.files import MAX_BYTES, check_file
-from fedsim.inputs.tables import IDS, Table, identified
+from fedsim.inputs.tables import IDS, Table, identified, instants, origin_of, reading
 from fedsim.measurements import MOST_WORK
 from fedsim.units import SECONDS
 
@@ -22,7 +22,6 @@ DURATIONS: Final = tuple(f"{phase}_s" for phase in PHASES)
 _FEWEST: Final = 10
 """Participations without which no law is fitted."""
 _NUMBERS: Final = (*DURATIONS, "round", "start_s", "end_s", "queue_s", "work", "samples")
-_KNOWN: Final = ("client", "class", *_NUMBERS)
 _LABELS: Final = (("outcome", Outcome.labels(), int(Outcome.DELIVERED)), ("cut_in", PHASES, NOT_CUT))
 """Columns of labels, with the code of an empty cell, and of all rows where the column is missing."""
 _LEAST_WORK: Final = 1e-9
@@ -90,19 +89,28 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
         place = place / "participations.parquet"
         if (place.parent / "clients.parquet").exists():
             beside = _columns(Table.read(place.parent / "clients.parquet"))
-    check_file(place, MAX_BYTES, DataError)
-    columns = _columns(Table.read(place))
+    table = Table.read(check_file(place, MAX_BYTES, DataError))
+    table.called(*IDS)
+    with reading() as read:
+        columns = _columns(table)
     candidates = None
     if rounds is not None:
         candidates = Table.read(check_file(rounds, MAX_BYTES, DataError)).whole("candidates")
-    return _log(columns, candidates, beside, str(place))
+    return _log(columns, candidates, beside, str(place), read.notes)
 
 
 def _columns(table: Table) -> dict[str, NDArray[Any]]:
     """Return the columns of a log that are known, numbers in the units of their names, others as texts."""
     found: dict[str, NDArray[Any]] = {}
+    if table.find("start") and table.find("end"):
+        times = {"start_s": instants(table, "start"), "end_s": instants(table, "end")}
+        begins = origin_of(table, [*times.values()], None)
+        for name, one in times.items():
+            found[name] = one.since(begins)
+            if (empty := np.flatnonzero(np.isnan(found[name]))).size:
+                table.refuse_cell(name.removesuffix("_s"), int(empty[0]), "numbers or dates")
     for name in _NUMBERS:
-        if table.find(name) is not None:
+        if name not in found and table.find(name) is not None:
             least = 0.0 if name in (*DURATIONS, "queue_s") else -np.inf
             found[name] = table.numbers(name, SECONDS if name.endswith("_s") else NUMBER, least=least)
     for name, known, absent in _LABELS:
@@ -117,12 +125,16 @@ def _columns(table: Table) -> dict[str, NDArray[Any]]:
 
 
 def _log(
-    columns: Mapping[str, NDArray[Any]], candidates: IntArray | None, clients: Mapping[str, NDArray[Any]], where: str
+    columns: Mapping[str, NDArray[Any]],
+    candidates: IntArray | None,
+    clients: Mapping[str, NDArray[Any]],
+    where: str,
+    notes: list[str],
 ) -> Log:
-    if "client" not in columns:
-        raise DataError(f"{where}: there is no column client; known columns: {', '.join(_KNOWN)}, outcome, cut_in")
+    if not ({"start_s", "end_s"} <= columns.keys() or columns.keys() & set(DURATIONS)):
+        raise DataError(f"{where}: no column tells a time; needed: {', '.join(DURATIONS)}, or start_s and end_s")
     columns, again = once(columns)
-    size, notes = columns["client"].size, [again] if again else []
+    size, notes = columns["client"].size, [*notes, *([again] if again else [])]
     if size < _FEWEST:
         raise DataError(f"{where}: it has {size} participations; laws are fitted to at least {_FEWEST}")
     if "outcome" not in columns:
@@ -183,8 +195,6 @@ def _spent(numbers: Mapping[str, FloatArray], size: int, where: str, notes: list
     elif took_s is not None:
         spent_s[UPLINK] = took_s
         notes.append("no column tells the time of a phase: the whole participation is taken for its uplink")
-    else:
-        raise DataError(f"{where}: no column tells a time; needed: {', '.join(DURATIONS)}, or start_s and end_s")
     return spent_s
 
 

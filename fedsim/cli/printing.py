@@ -16,6 +16,8 @@ def print_table(
     table = Table(
         *header, show_header=bool(header), show_lines=markup, box=None if header and not markup else HEAVY_HEAD
     )
+    for column in table.columns:
+        column.overflow = "fold"
     if table.columns:
         table.columns[0].no_wrap = True
     for line in lines:

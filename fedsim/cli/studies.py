@@ -1,5 +1,6 @@
 """The commands ``fedsim sweep`` and ``fedsim compare``: many runs, and paired differences between them."""
 
+import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -117,11 +118,26 @@ def _finish(study: "Study", result: "StudyResult", plot: Path | None, *, quiet: 
         result.plot(y="accuracy" if study.points[0].learns else "duration", out=plot)
         typer.echo(str(plot))
     if not quiet and len(result):
-        if len(study.arms) > 1:
+        _print_medians(result)
+        if len(study.arms) > 1 and len(study.seeds) > 1:
             _print(result.compare(), f"{study.name}: against {study.baseline!r}")
         typer.echo(str(result.folder))
     if result.failures:
         raise typer.Exit(2)
+
+
+def _print_medians(result: "StudyResult") -> None:
+    """Print a row for each variant: medians over the seeds, "never" where half of the runs or more do not get there."""
+    from statistics import median
+
+    names, rows = result.study.metrics, []
+    found = [result.values(name) for name in names]
+    for arm in result.study.arms:
+        of = [[v.value if v.reached else math.inf for (one, _), v in values.items() if one == arm] for values in found]
+        middles = [median(one) if one else math.nan for one in of]
+        rows.append((arm, *("-" if m != m else "never" if math.isinf(m) else f"{m:.3g}" for m in middles)))  # noqa: PLR0124
+    seeds = len(result.study.seeds)
+    print_table(f"{result.study.name}: medians of {seeds} seed{'s' * (seeds > 1)}", rows, ("variant", *names))
 
 
 def compare(

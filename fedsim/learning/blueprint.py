@@ -12,6 +12,8 @@ import platform
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -33,7 +35,8 @@ from fedsim.learning.models.settings import own_name
 from fedsim.learning.sizes import ExecutorUsed
 from fedsim.learning.store.contracts import Arrays, Store
 
-_FORMAT: Final = 4
+_COMPUTING: Final = ("learning/**/*.py", "privacy/**/*.py", "streams.py")
+"""Parts of fedsim that a result depends on beside what it is asked of."""
 _VARIABLES: Final = ("ATEN_CPU_CAPABILITY", "FEDSIM_WORKERS")
 """Environment variables that bits of a result, or the choice of an executor, may depend on."""
 _FEATURES: Final = ("model name", "flags", "Features")
@@ -148,7 +151,9 @@ def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> t
         behaviour = behaviour_of_training(setup, layout, opened) if trains_by_own_code(setup) else OF_FEDSIM
     executor, ratios = prepared.executor, ALGORITHM.checked(setup.algorithm).ratios
     narrow = narrow_models(setup.model, layout, setup.data.shape, setup.outputs, setup.seed, ratios)
-    return Blueprint(layout, numerics(), prepared.used, executor.max_batch, narrow, behaviour), executor
+    return Blueprint(
+        layout, f"fedsim {release()} {numerics()}", prepared.used, executor.max_batch, narrow, behaviour
+    ), executor
 
 
 def _of_fedsim(choice: ExecutorChoice) -> bool:
@@ -163,8 +168,7 @@ def _words(blueprint: Blueprint) -> dict[str, bytes]:
 def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> str:
     return digest_of(
         "blueprint",
-        _FORMAT,
-        *(repr(_machine()), np.__version__, setup.amplified),
+        *(release(), repr(_machine()), np.__version__, setup.amplified),
         *(
             identity(setup.model),
             identity(setup.local),
@@ -180,6 +184,16 @@ def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> 
     )
 
 
+@cache
+def release() -> str:
+    """Return a digest of the code that results depend on, so that releases and checkouts may share a store."""
+    root, digest = Path(__file__).parents[1], blake2b(digest_size=16)
+    for pattern in _COMPUTING:
+        for place in sorted(map(str, root.glob(pattern))):
+            digest.update(Path(place).read_bytes())
+    return digest.hexdigest()
+
+
 def _machine() -> dict[str, str]:
     """Return what the bits on this machine depend on, without importing torch."""
     known = {name: os.environ.get(name, "") for name in _VARIABLES}
@@ -187,7 +201,7 @@ def _machine() -> dict[str, str]:
     if found is not None and found.origin is not None:
         known["torch"] = digest_of((Path(found.origin).parent / "version.py").read_bytes())
     known["gpu"] = str(Path("/dev/nvidiactl").exists())
-    known["machine"] = f"{platform.machine()} {platform.processor()} {os.cpu_count()}"
+    known["machine"] = f"{platform.machine()} {os.cpu_count()}"
     with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
         for line in lines:
             name, _, value = line.partition(":")

@@ -89,7 +89,7 @@ class _Measured:
 
     def __init__(self, evaluations: Evaluations, parameters: int, updates: Updates, needs: Collection[str]) -> None:
         self._evaluations, self._parameters, self._updates = evaluations, parameters, updates
-        self._known, self._messages = evaluations.computation.known, evaluations.computation.messages
+        self._computation, self._known = evaluations.computation, evaluations.computation.known
         self._told = bool({"loss", "loss_rms"} & set(needs))
         self._by_training: dict[Update, list[int]] = {}
         for i, update in enumerate(updates):
@@ -98,7 +98,7 @@ class _Measured:
         """Of the records of each kind, by the places of updates."""
         if "update_norm" in needs:
             self._digests["norm"] = [digest_of("update-norm", update.digest) for update in updates]
-        if {"signal_energy", "clipped"} & set(needs) and self._messages.steps.tells_clipping:
+        if {"signal_energy", "clipped"} & set(needs) and self._computation.steps.tells_clipping:
             self._digests["signal"] = [digest_of("signal-and-clipping", update.digest) for update in updates]
         scores: dict[str, list[str]] = {}
         if "accuracy_gain" in needs:
@@ -137,7 +137,9 @@ class _Measured:
             return
         for i in self._by_training.get(update, ()):
             if self._lacks(i, "signal"):
-                before, clipped = self._messages.before_noise(update, result.difference)
+                # Neither what earlier messages left out nor compression is part of it.
+                before = self._computation.steps.clipped(result.difference, update.release)
+                clipped = before is not result.difference and not np.array_equal(before, result.difference)
                 energy = _square_sum(before[: self._parameters])
                 self._records[self._digests["signal"][i]] = {"energy": energy, "clipped": float(clipped)}
             sent = result.sent[: self._parameters]
@@ -172,7 +174,8 @@ class _Measured:
 
     def _value(self, need: str, i: int) -> float:
         if need == "noise_energy":
-            return self._messages.noise_energy(self._updates[i])
+            update = self._updates[i]
+            return self._computation.steps.noise_energy(update.release, self._computation.local.part(update))
         if need in _RECORDED:
             kind, name = _RECORDED[need]
             return self._records[self._digests[kind][i]][name] if kind in self._digests else nan

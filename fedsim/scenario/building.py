@@ -162,6 +162,7 @@ def build_context(
             weighting=WEIGHTING.checked(scenario.rounds.weights),
             server_restart=None if scenario.rounds.faults is None else scenario.rounds.faults.server_restart,
             refused=Refused() if scenario.rounds.refuse_nonfinite_updates else None,
+            until_s=scenario.rounds.until_s,
         ),
     )
 

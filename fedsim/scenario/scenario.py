@@ -148,7 +148,7 @@ class Scenario(ScenarioTables):
 
         Parameters
         ----------
-        values : dotted path to value; see `fedsim.scenario.overrides`
+        values : dotted path to value, in any order: a table is set before what is within it
 
         Examples
         --------
@@ -158,7 +158,7 @@ class Scenario(ScenarioTables):
         (2.0, 'uniform', 'pause')
         """
         tables: dict[str, Any] = dict(nested(self))
-        for path, value in values.items():
+        for path, value in sorted(values.items(), key=lambda change: change[0].count(".")):
             override(type(self), tables, path, value)
         return Scenario(**{name: value for name, value in tables.items() if value is not None})
 

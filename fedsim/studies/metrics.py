@@ -27,7 +27,7 @@ _TARGET: Final = re.compile(
     rf"(?P<metric>[A-Za-z][\w-]*)(?P<sign>>=|<=)(?P<value>{_NUMBER}))"
 )
 _BUDGET: Final = re.compile(rf"(?P<metric>[A-Za-z][\w-]*)@(?P<value>{_NUMBER})(?P<unit>s|rounds|bits|J)")
-_QUANTILE: Final = re.compile(r"round_s_p(\d{1,2}(?:\.\d+)?)")
+_QUANTILE: Final = re.compile(r"(?P<of>round|participation)_s_p(?P<percent>\d{1,2}(?:\.\d+)?)")
 _EXAMPLES: Final = "time_to_80%, bits_to_loss<=0.5, time_to_500updates, accuracy@30s, loss@1e9bits, round_s_p95"
 
 
@@ -77,8 +77,8 @@ def metric(name: str) -> Metric:
         better = -1 if quantity == "loss" else 1 if quantity == "accuracy" else 0
         return Metric(name, "", better, lambda h: _at(h, quantity, limit, unit), budget=limit)
     if found := _QUANTILE.fullmatch(name):
-        share = float(found[1]) / 100
-        return Metric(name, "s", -1, lambda h: Value(float(np.quantile(h.column("rounds", "duration_s"), share))))
+        times_s, share = _round_s if found["of"] == "round" else _participation_s, float(found["percent"]) / 100
+        return Metric(name, "s", -1, lambda h: times_s(h, share))
     if name in _FIXED:
         return _FIXED[name]
     raise FedsimError(
@@ -135,6 +135,18 @@ def _every(history: History) -> int:
     return int(np.diff(history.column("evaluations", "round")).max(initial=1))
 
 
+def _round_s(history: History, share: float) -> Value:
+    return Value(float(np.quantile(history.column("rounds", "duration_s"), share)))
+
+
+def _participation_s(history: History, share: float) -> Value:
+    """Return within which time a share of the participations is delivered; not reached where fewer are."""
+    start_s, end_s, outcome = (history.column("participations", name) for name in ("start_s", "end_s", "outcome"))
+    took_s = np.where(outcome == "delivered", end_s - start_s, math.inf)
+    value = float(np.quantile(took_s, share, method="inverted_cdf")) if took_s.size else math.nan
+    return Value(value, reached=math.isfinite(value))
+
+
 def _updates(history: History, count: int, unit: str) -> Value:
     far = watched(history, unit)
     enough = np.cumsum(history.column("rounds", "delivered")) >= count
@@ -152,10 +164,10 @@ def _at(history: History, quantity: str, limit: float, unit: str) -> Value:
     return Value(value, reached=far >= limit, watched=far, every=_every(history))
 
 
-def _last(name: str, table: TableName = "rounds") -> Callable[[History], Value]:
+def _last(name: str, table: TableName = "rounds", number: int = 1) -> Callable[[History], Value]:
     def of(history: History) -> Value:
-        values = history.column(table, name).astype(np.float64)
-        return Value(float(values[-1]) if values.size else math.nan)
+        values = history.column(table, name).astype(np.float64)[-number:]
+        return Value(float(values.mean()) if values.size else math.nan)
 
     return of
 
@@ -185,6 +197,7 @@ _FIXED: Final = {
         Metric("rounds", "rounds", 0, lambda h: Value(float(h.rounds.num_rows))),
         Metric("delivered_share", "", 1, _delivered),
         Metric("final_accuracy", "", 1, _last("accuracy", "evaluations")),
+        Metric("last_accuracy", "", 1, _last("accuracy", "evaluations", 10)),
         Metric("largest_leakage", "epsilon", -1, _last("largest_leakage")),
         Metric("mean_leakage", "epsilon", -1, _last("mean_leakage")),
         Metric("worst_decile", "", 1, _spread("worst_decile")),

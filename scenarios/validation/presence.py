@@ -13,11 +13,9 @@ from fedsim.devices.availability.flash import Flash
 from fedsim.devices.availability.on_off import Markov, Renewal
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
-from validation import PUBLISHED, BoolArray, FloatArray, Row, off_by, share_of
+from validation import PUBLISHED, FloatArray, Row, share_of
 
-IntArray = NDArray[np.int64]
 HOUR_S, DAY_S = 3600.0, 86400.0
-
 _FLASH: Final = PUBLISHED["flash"]
 _LISTED: Final = {name: dict(of) for name, of in _FLASH["facts"].items() if isinstance(of, list)}
 FACTS: Final[dict[str, float]] = {
@@ -28,9 +26,9 @@ FACTS: Final[dict[str, float]] = {
 """Published statistics of the sample, by name."""
 CORRELATIONS: Final = tuple(name for name in FACTS if name.startswith("log "))
 SESSION_S: Final = _LISTED["session in s, {:.0%} quantile"]
-STILL: Final = tuple(_LISTED["online, still in the session after {} s"])
-AGAIN: Final = tuple(_LISTED["online, online {} s later"])
-BY_HOUR: Final = tuple(_LISTED["share online at {} h"].values())
+STILL: Final = "online, still in the session after {} s"
+AGAIN: Final = "online, online {} s later"
+BY_HOUR: Final = _LISTED["share online at {} h"]
 INSTANTS_PER_DAY: Final = 12
 BETWEEN_SESSIONS: Final = 5
 
@@ -39,29 +37,11 @@ BETWEEN_SESSIONS: Final = 5
 class Seen:
     """Sessions of users, each seen through one window; times from the window's start."""
 
-    owner: IntArray
+    owner: NDArray[np.int64]
     start_s: FloatArray
     end_s: FloatArray
     span_s: FloatArray
     clock_s: FloatArray
-
-    def of(self, low: int, high: int) -> "Seen":
-        """Return the users from one number on until before another."""
-        some = slice(*np.searchsorted(self.owner, [low, high]).tolist())
-        return Seen(
-            self.owner[some] - low,
-            self.start_s[some],
-            self.end_s[some],
-            self.span_s[low:high],
-            self.clock_s[low:high],
-        )
-
-    def online(self, user: IntArray, time_s: FloatArray) -> tuple[BoolArray, IntArray]:
-        """Return whether users are online at instants of their windows, and in which session if so."""
-        apart_s = 2 * self.span_s.max()
-        came = np.searchsorted(self.owner * apart_s + self.start_s, user * apart_s + time_s, side="right") - 1
-        last = np.maximum(came, 0)
-        return (came >= 0) & (self.owner[last] == user) & (time_s < self.end_s[last]), last
 
 
 def watch(law: Renewal, users: int, seed: int) -> Seen:
@@ -77,54 +57,32 @@ def watch(law: Renewal, users: int, seed: int) -> Seen:
 def statistics(seen: Seen) -> dict[str, float]:
     """Return the statistics that are published of the sample, under the names of `FACTS`."""
     users = seen.span_s.size
-    length_s = seen.end_s - seen.start_s
+    length_s, gap_s = seen.end_s - seen.start_s, np.append(seen.start_s[1:], np.nan) - seen.end_s
+    gap_s[:-1][seen.owner[1:] != seen.owner[:-1]] = np.nan  # after a user's last session
     number = np.bincount(seen.owner, minlength=users)
     ever = number > 0
     share = (np.bincount(seen.owner, length_s, users) / seen.span_s)[ever]
     per_day = (number / seen.span_s * DAY_S)[ever]
-    same = seen.owner[1:] == seen.owner[:-1]
-    gap_s = (seen.start_s[1:] - seen.end_s[:-1])[same]
-    logarithm = np.log(length_s)
-    of_user = np.bincount(seen.owner, logarithm, users) / np.maximum(number, 1)
-    hours = by_hour(seen, ever)
-    still, again = later(seen)
+    session, gap = np.log(length_s), np.log(gap_s)
+    of_user = np.bincount(seen.owner, session, users) / np.maximum(number, 1)
+    clock_s = seen.clock_s[seen.owner]
+    hours = covered_s(clock_s + seen.start_s, clock_s + seen.end_s)
+    hours = hours / covered_s(seen.clock_s[ever], (seen.clock_s + seen.span_s)[ever])
+    pairs = ((gap, gap, 1), (gap, gap, 3), (session, session, 1), (session, gap, 0), (gap, session, 1))
     return {
         "share of users never seen": 1 - float(ever.mean()),
         **quantiles("session in s", length_s),
-        "session, sd of the logarithm": float(logarithm.std()),
+        "session, sd of the logarithm": float(session.std()),
         "session, sd of users' mean logarithms": float(of_user[number >= BETWEEN_SESSIONS].std()),
-        **quantiles("gap in s", gap_s),
+        **quantiles("gap in s", gap_s[np.isfinite(gap_s)]),
         **quantiles("share of time online", share),
         **quantiles("sessions per day", per_day),
         "sessions per day and share online, correlation": float(np.corrcoef(share, per_day)[0, 1]),
-        **dict(zip(CORRELATIONS, neighbours(seen), strict=True)),
-        **{f"online, still in the session after {after_s} s": value for after_s, value in still.items()},
-        **{f"online, online {after_s} s later": value for after_s, value in again.items()},
+        **{name: correlation(seen, *pair) for name, pair in zip(CORRELATIONS, pairs, strict=True)},
+        **later(seen),
         **{f"share online at {hour} h": value for hour, value in enumerate(hours.tolist())},
         "share online, largest hour over smallest": float(hours.max() / hours.min()),
     }
-
-
-def neighbours(seen: Seen) -> tuple[float, ...]:
-    """Return the correlations of log times of one user, in the order of `CORRELATIONS`."""
-    session = np.log(seen.end_s - seen.start_s)
-    gap = np.full(session.size, np.nan)  # between a session and the next; NaN after a user's last
-    same = seen.owner[1:] == seen.owner[:-1]
-    gap[:-1][same] = np.log((seen.start_s[1:] - seen.end_s[:-1])[same])
-
-    def together(one: FloatArray, other: FloatArray, apart: int) -> float:
-        """Return the correlation of a number with another that is some sessions later."""
-        first, second = one[: one.size - apart], other[apart:]
-        known = (seen.owner[apart:] == seen.owner[: one.size - apart]) & np.isfinite(first) & np.isfinite(second)
-        return float(np.corrcoef(first[known], second[known])[0, 1])
-
-    return (
-        together(gap, gap, 1),
-        together(gap, gap, 3),
-        together(session, session, 1),
-        together(session, gap, 0),
-        together(gap, session, 1),
-    )
 
 
 def quantiles(name: str, sample: FloatArray) -> dict[str, float]:
@@ -134,11 +92,11 @@ def quantiles(name: str, sample: FloatArray) -> dict[str, float]:
     return {**found, f"{name}, mean": float(sample.mean())}
 
 
-def by_hour(seen: Seen, ever: BoolArray) -> FloatArray:
-    """Return the share of time online in each hour of the day, over the users who are ever seen."""
-    clock_s = seen.clock_s[seen.owner]
-    online_s = covered_s(clock_s + seen.start_s, clock_s + seen.end_s)
-    return online_s / covered_s(seen.clock_s[ever], (seen.clock_s + seen.span_s)[ever])
+def correlation(seen: Seen, one: FloatArray, other: FloatArray, apart: int) -> float:
+    """Return the correlation of a number with another of the same user that is some sessions later."""
+    first, second = one[: one.size - apart], other[apart:]
+    known = (seen.owner[apart:] == seen.owner[: one.size - apart]) & np.isfinite(first) & np.isfinite(second)
+    return float(np.corrcoef(first[known], second[known])[0, 1])
 
 
 def covered_s(start_s: FloatArray, end_s: FloatArray) -> FloatArray:
@@ -153,26 +111,27 @@ def covered_s(start_s: FloatArray, end_s: FloatArray) -> FloatArray:
     return np.asarray(np.diff(total).reshape(days, 24).sum(axis=0))
 
 
-def later(seen: Seen) -> tuple[dict[int, float], dict[int, float]]:
+def later(seen: Seen) -> dict[str, float]:
     """Return how often users online at a random instant are in the same session later, and how often online."""
-    rng = np.random.default_rng(0)
+    rng, apart_s = np.random.default_rng(0), 2 * seen.span_s.max()
     user = np.repeat(np.arange(seen.span_s.size), np.round(seen.span_s / DAY_S * INSTANTS_PER_DAY).astype(int))
     time_s = rng.random(user.size) * seen.span_s[user]
-    online, session = seen.online(user, time_s)
-    user, time_s, session = user[online], time_s[online], session[online]
-    still = {after_s: float((seen.end_s[session] > time_s + after_s).mean()) for after_s in STILL}
-    again = {}
-    for after_s in AGAIN:
+
+    def ends_s(user: NDArray[np.int64], time_s: FloatArray) -> FloatArray:
+        """Return when the sessions end in which users are at instants; minus infinity for those that are in none."""
+        last = np.searchsorted(seen.owner * apart_s + seen.start_s, user * apart_s + time_s, side="right") - 1
+        within = (last >= 0) & (seen.owner[last] == user) & (time_s < seen.end_s[last])
+        return np.where(within, seen.end_s[last], -np.inf)
+
+    end_s = ends_s(user, time_s)
+    online = np.isfinite(end_s)
+    user, time_s, end_s = user[online], time_s[online], end_s[online]
+    found = {STILL.format(after_s): float((end_s > time_s + after_s).mean()) for after_s in _LISTED[STILL]}
+    for after_s in _LISTED[AGAIN]:
         covered = time_s + after_s < seen.span_s[user]
-        again[after_s] = float(seen.online(user[covered], time_s[covered] + after_s)[0].mean())
-    return still, again
-
-
-def samples_of(law: Renewal, groups: int, seed: int) -> Iterator[dict[str, float]]:
-    """Yield the statistics of several samples as large as the published one."""
-    seen = watch(law, groups * _FLASH["users"], seed)
-    for group in range(groups):
-        yield statistics(seen.of(group * _FLASH["users"], (group + 1) * _FLASH["users"]))
+        again = np.isfinite(ends_s(user[covered], time_s[covered] + after_s))
+        found[AGAIN.format(after_s)] = float(again.mean())
+    return found
 
 
 def flash(effort: float) -> Iterator[Row]:
@@ -182,12 +141,11 @@ def flash(effort: float) -> Iterator[Row]:
     over the generated samples; the error is that of one sample, as the published one is, and of the mean:
     ``sd * sqrt(1 + 1 / samples)``.
     """
-    groups = max(12, round(24 * effort))
-    found = list(samples_of(Flash().build(RunSetup(groups * _FLASH["users"], Streams(9))), groups, 9))
+    groups, users = max(12, round(24 * effort)), _FLASH["users"]
+    found = [statistics(watch(Flash().build(RunSetup(users, Streams(seed))), users, seed)) for seed in range(groups)]
     for name, fact in FACTS.items():
         values = np.array([sample[name] for sample in found])
-        error = values.std(ddof=1) * math.sqrt(1 + 1 / groups)
-        yield off_by(f"FLASH {name}", values.mean(), fact, error)
+        yield Row(f"FLASH {name}", values.mean(), fact, values.std(ddof=1) * math.sqrt(1 + 1 / groups))
 
 
 def shares(effort: float) -> Iterator[Row]:

@@ -102,7 +102,7 @@ def test_queues_classes_samples_and_rounds(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"client": None}, "there is no column client; known columns: client, class, downlink_s"),
+        ({"client": None}, "there is no column 'client'; its columns: round, start_s"),
         ({"downlink_s": ["soon"] * ROWS}, "downlink_s, row 1: 'soon' is not allowed; allowed: numbers"),
         ({"uplink_s": ["nan"] * ROWS}, "uplink_s, row 1: nothing is not allowed; allowed: numbers"),
         ({"compute_s": [-1.0] * ROWS}, "compute_s, row 1: '-1.0' is not allowed; allowed: numbers of at least 0"),
@@ -139,7 +139,7 @@ def test_files_that_are_no_logs_are_refused(tmp_path):
         read_log(written(tmp_path / "log.csv", client=[0, 1], uplink_s=[1, 2]))
     with pytest.raises(DataError, match="there is no column 'candidates'"):
         read_log(written(tmp_path / "log.csv", **whole()), tmp_path / "log.csv")
-    (tmp_path / "log.txt").write_text("client\n")
+    (tmp_path / "log.txt").write_text("client,uplink_s\n")
     with pytest.raises(DataError, match="it has 0 participations"):
         read_log(tmp_path / "log.txt")
 

@@ -82,7 +82,7 @@ def test_wrong_options_are_refused_in_a_sentence(log, tmp_path, arguments, said)
 
 def test_a_file_that_is_no_log_is_refused(tmp_path):
     (tmp_path / "log.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(DataError, match="there is no column client"):
+    with pytest.raises(DataError, match="there is no column 'client'"):
         fedsim(tmp_path / "log.csv")
 
 

@@ -78,26 +78,6 @@ def test_report_compares_runs_and_names_the_command_that_shows_what_a_history_ca
     assert len(lines) <= 25
 
 
-OWN_SELECTOR = """
-class First:
-    def select(self, view, rng):
-        return view.client[:2]
-
-    def observe(self, reports):
-        pass
-"""
-
-
-@pytest.mark.parametrize("at", [".", pytest.param("elsewhere", marks=pytest.mark.slow)], ids=["beside", "current"])
-def test_parts_are_found_beside_the_scenario_and_in_the_current_folder(folder, at):
-    (folder / "elsewhere").mkdir()
-    (folder / at / "own_parts.py").write_text(OWN_SELECTOR)
-    done = fedsim(
-        "run", "../tiny.toml", "--set", "selector=own_parts:First", "--set", "learning=none", cwd=folder / "elsewhere"
-    )
-    assert "delivered" in done.stdout
-
-
 def test_quiet_says_nothing(folder, typed):
     done = typed("run", "tiny.toml", "--quiet")
     assert done.stdout == done.stderr == ""
@@ -171,46 +151,6 @@ def test_data_says_what_is_at_hand(folder, typed):
     assert "missing" in lines["cifar-10"]
     assert "cifar-10: fedsim data cifar-10 --download" in done.stdout
     assert "mind: msnews.github.io" in done.stdout
-
-
-def imported(code):
-    script = f"import sys\n{code}\nprint(sorted(m for m in ('torch', 'matplotlib', 'torchvision') if m in sys.modules))"
-    return subprocess.run(  # noqa: S603
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    ).stdout.splitlines()[-1]
-
-
-def test_neither_torch_nor_matplotlib_is_loaded_before_it_is_used():
-    """The command line, a scenario that is read and checked, and a run about timing need neither."""
-    code = (
-        f"import fedsim.cli; from fedsim import Scenario, simulate; Scenario.from_toml({SCENARIO!r}); "
-        "simulate(Scenario(name='t', crowd={'clients': 4}, learning='none', network='pause-two-speed', "
-        "devices={'compute': 'zero'}, rounds={'count': 2}, selector='all'))"
-    )
-    assert imported(code) == "[]"
-
-
-@pytest.mark.parametrize("command", [["-c", "import fedsim"], ["-m", "fedsim", "--help"]])
-def test_start_loads_nothing_heavy(command):
-    """What makes a start slow."""
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True
-    )
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    heavy = {
-        "torch",
-        "torchvision",
-        "matplotlib",
-        "scipy",
-        "sklearn",
-        "pyarrow",
-        "pandas",
-        "pydantic",
-        "numpy",
-        "simpy",
-    }
-    assert "fedsim" in loaded
-    assert not loaded & heavy
 
 
 def test_every_public_name_loads_and_is_listed():

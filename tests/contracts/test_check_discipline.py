@@ -49,7 +49,7 @@ def test_rules_of_fedsim_are_sound(kind, jobs):
 
 
 test_a_rule_of_a_users_own_is_sound_as_a_class_an_object_or_a_factory = passes(
-    check_discipline, [LastCome, LastCome(), lambda: LastCome(*())], jobs=10
+    check_discipline, [LastCome, LastCome(), lambda: LastCome(*())], jobs=4
 )
 
 

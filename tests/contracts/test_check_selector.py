@@ -171,7 +171,6 @@ class Uncopyable(Sound):
 )
 def test_sound_selectors_pass_as_instance_and_as_factory(sound):
     check_selector(sound(), clients=12, rounds=9)
-    check_selector(sound, clients=12, rounds=9)
     check_selector(sound, clients=2, rounds=9, seed=4)
 
 

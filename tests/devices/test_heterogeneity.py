@@ -15,6 +15,7 @@ from fedsim.errors import DataError, ScenarioError
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.bounds import dkw
+from tests.support.short_runs import timed
 
 CLIENTS = 20_000
 KS_LIMIT = dkw(CLIENTS)
@@ -155,14 +156,12 @@ def capacities(tmp_path):
 def test_fedscales_mode_agrees_with_its_formula_on_published_devices(capacities, parameters, batch, steps, valid):
     """How many of the eight published devices finish within 100 s, and each one's time by hand."""
     entry = {"path": capacities, "mapping": "sequential"}
-    scenario = Scenario(
-        name="fedscale",
-        crowd={"clients": 8},
-        learning={"kind": "none", "model_bits": 32 * parameters},
+    scenario = timed(
+        clients=8,
+        bits=32 * parameters,
         network={"kind": "fedscale", **entry},
         devices={"compute": {"kind": "fedscale", "batch_size": batch, "steps": steps, **entry}},
         rounds={"count": 2, "policy": {"kind": "deadline", "deadline_s": 100.0}},
-        selector="all",
     )
     history = simulate(scenario)
     assert history.column("rounds", "delivered").tolist() == [valid, valid]

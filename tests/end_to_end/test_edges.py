@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS
-from tests.golden.scenarios import RULES, WAYS, rules
 from tests.support.families import by_family
 from tests.support.options import SELECTOR_RUN_OPTIONS
+from tests.support.short_runs import timed
 
 LAW = {"kind": "log-normal", "median_s": 0.5, "sigma": 0.6}
 LATENCY = {"kind": "latency", "downlink": LAW, "uplink": LAW}
@@ -26,19 +26,12 @@ def scenario(edges=None, **tables):
     rounds = {"count": 8, "policy": DEADLINE, **tables.pop("rounds", {})}
     if edges is not None:
         rounds["edges"] = {"grouping": {"kind": "order", "count": 1}, "backhaul": "none", **edges}
-    return Scenario(
-        **{
-            "name": "edges",
-            "crowd": {"clients": 18, "placement": {"kind": "disc", "radius_m": 60.0}},
-            "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 20},
-            "network": LATENCY,
-            "devices": {"compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.5}},
-            "rounds": rounds,
-            "selector": {"kind": "uniform", "cohort": 4},
-            "results": {"audit": True},
-            **tables,
-        }
-    )
+    usual = {
+        "crowd": {"clients": 18, "placement": {"kind": "disc", "radius_m": 60.0}},
+        "network": LATENCY,
+        "devices": {"compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.5}},
+    }
+    return timed(bits=1e5, samples=20, cohort=4, rounds=rounds, **{**usual, **tables})
 
 
 def but_for_the_edge(table):
@@ -99,29 +92,6 @@ def test_edge_rounds_between_merges_are_a_flat_servers_rounds():
     assert but_for_the_edge(one.edge_rounds).equals(flat.rounds)
     assert one.column("rounds", "end_s").tolist() == flat.column("rounds", "end_s")[1::2].tolist()
     assert one.column("rounds", "model_version").tolist() == flat.column("rounds", "model_version")[1::2].tolist()
-
-
-MANY_EDGES = [
-    (way, merging)
-    for way in ("latency-free", "latency-wire", "latency-graph", "site-graph-network")
-    for merging in ("synchronous", "asynchronous", "fedat")
-    if merging != "fedat" or way.startswith("latency")
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("way", "merging"), MANY_EDGES)
-def test_every_policy_and_late_rule_runs_at_edges_under_the_audit(way, merging):
-    """Two rounds at each of three edges; the audit, and the laws of tables, stop what is wrong."""
-    network, grouping, backhaul = WAYS[way]
-    for policy, late in RULES:
-        if policy == "safa":
-            continue
-        edges = {"grouping": grouping, "rounds": 2, "merging": merging, "backhaul": backhaul}
-        rounds = {"count": 3, **rules(f"{way} {merging} {policy} {late}", policy, late)}
-        history = simulate(scenario(edges, network=network, rounds=rounds))
-        assert history.rounds.num_rows == 3
-        assert history.column("rounds", "model_version")[-1] > 0
 
 
 @pytest.mark.parametrize(("kind", "option"), [("cs-ucb-q", "rates"), ("pause-genie", "expected_reward")])

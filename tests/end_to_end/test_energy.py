@@ -1,4 +1,7 @@
-"""Whole runs with batteries that run empty, over every network and pair of sharing rules, with the audit looking on."""
+"""Whole runs with batteries that run empty, over every network, with the audit looking on.
+
+Those over every pair of sharing rules are frozen (`energy/` in `tests/golden/scenarios.py`).
+"""
 
 import json
 
@@ -6,13 +9,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from fedsim import Scenario, read_run, run, simulate
+from fedsim import read_run, run, simulate
 from fedsim.errors import ScenarioError
 from fedsim.history.schema import ACCOUNTS
 from fedsim.network import NETWORKS
-from tests.golden.scenarios import SHARING, cell
-from tests.support.families import by_default, by_family, module
+from tests.support.families import by_family, module
 from tests.support.options import NETWORK_OPTIONS
+from tests.support.short_runs import timed
 
 # 0.005 J down, 0.04 J of work and 0.044 J up for each participation, of at most 0.15 J.
 BATTERY = {
@@ -27,19 +30,13 @@ BATTERY = {
 
 
 def scenario(**tables):
-    return Scenario(
-        **{
-            "name": "energy",
-            "crowd": {"clients": 16, "placement": {"kind": "disc", "radius_m": 60.0}},
-            "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 20},
-            "network": "cell",
-            "devices": {"energy": BATTERY},
-            "rounds": {"count": 6, "policy": {"kind": "deadline", "deadline_s": 20.0}},
-            "selector": {"kind": "uniform", "cohort": 6},
-            "results": {"audit": True},
-            **tables,
-        }
-    )
+    usual = {
+        "crowd": {"clients": 16, "placement": {"kind": "disc", "radius_m": 60.0}},
+        "network": "cell",
+        "devices": {"energy": BATTERY},
+        "rounds": {"count": 6, "policy": {"kind": "deadline", "deadline_s": 20.0}},
+    }
+    return timed(bits=1e5, samples=20, cohort=6, **{**usual, **tables})
 
 
 def check(history):
@@ -52,14 +49,6 @@ def check(history):
     selected = np.unique(history.column("participations", "client"))
     end_s = history.column("rounds", "end_s")[-1]
     np.testing.assert_allclose(np.delete(history.column("accounts", "idle_s"), selected), end_s)
-
-
-PAIRS = [(downlink, uplink) for downlink in [*SHARING, "multicast"] for uplink in SHARING]
-
-
-@pytest.mark.parametrize(("downlink", "uplink"), by_default(PAIRS, PAIRS[:: len(SHARING) + 1] + PAIRS[-2:]))
-def test_batteries_run_empty_over_every_pair_of_sharing_rules(downlink, uplink):
-    check(simulate(scenario(network=cell(downlink, uplink))))
 
 
 @pytest.mark.parametrize("kind", by_family(NETWORKS, module))

@@ -195,8 +195,9 @@ def test_what_is_no_choice_is_refused_in_words(value):
         SCENARIO.replace({"results.evaluate_clients": value})
 
 
-@pytest.mark.parametrize("server", SERVERS)
-@pytest.mark.parametrize(("every", "target"), [(2, 0.2), (3, 0.25), (4, 0.2)])
+@pytest.mark.parametrize(
+    ("server", "every", "target"), [("flat", 2, 0.2), ("asynchronous", 3, 0.25), ("edges", 4, 0.2)]
+)
 def test_the_first_model_at_a_target_is_found_between_two_evaluations(server, every, target, tmp_path):
     learning = {**SERVERS[server], "rounds.count": 12, "results.target_accuracy": target}
     store = MemoryStore()

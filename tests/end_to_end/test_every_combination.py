@@ -16,8 +16,6 @@ ROUNDS = 2
 # One rule of nine with each pair of network and selector; with ten networks each rule meets each selector.
 SHARE = 9
 CLIENTS = 5
-# These meet every rule in the slow tier; cohorts and questions of the other selectors are of the same kinds.
-FIRST = first_kinds(SELECTORS)
 # Selectors whose clients draw samples; some rules are refused with them.
 DRAWING = {"fedsampling", "fixed-ratio"}
 POLICY_TABLES = {kind: tables[0] for kind, tables in golden.POLICIES.items()} | {
@@ -63,9 +61,17 @@ def test_all_rules_meet():
     assert len(rules()) == 6 * 4 - 1 + 4
 
 
-def check(network, kind, chosen):
+ALL = [(network, kind) for network in sorted(NETWORKS) for kind in sorted(SELECTORS.builtin)]
+# A selector of each family over one network, and each network at least once.
+FEW = {(sorted(NETWORKS)[number % len(NETWORKS)], kind) for number, kind in enumerate(first_kinds(SELECTORS))}
+
+
+@pytest.mark.parametrize(("network", "kind"), by_default(ALL, FEW))
+def test_a_share_of_all_combinations_runs_without_a_violation(network, kind):
+    """Every network meets every selector, and every rule meets every network and every selector."""
+    first = (sorted(NETWORKS).index(network) + sorted(SELECTORS.builtin).index(kind)) % SHARE
     fates = set()
-    for policy, late in chosen:
+    for policy, late in rules()[first::SHARE]:
         if kind in DRAWING and (policy.has_own_aggregation or late.least_share < 1):
             with pytest.raises(ScenarioError, match="draw samples in each round"):
                 scenario(NETWORKS[network], kind, {"policy": policy, "late": late})
@@ -79,27 +85,4 @@ def check(network, kind, chosen):
         assert history.rounds.num_rows == ROUNDS
         assert history.participations.num_rows == history.column("rounds", "selected").sum()
         fates |= set(history.column("participations", "fate"))
-    return fates
-
-
-ALL = [(network, kind) for network in sorted(NETWORKS) for kind in sorted(SELECTORS.builtin)]
-# A selector of each family over one network, and each network at least once.
-FEW = {(sorted(NETWORKS)[number % len(NETWORKS)], kind) for number, kind in enumerate(FIRST)}
-
-
-@pytest.mark.parametrize(("network", "kind"), by_default(ALL, FEW))
-def test_a_share_of_all_combinations_runs_without_a_violation(network, kind):
-    """Every network meets every selector, and every rule meets every network and every selector."""
-    first = (sorted(NETWORKS).index(network) + sorted(SELECTORS.builtin).index(kind)) % SHARE
-    fates = check(network, kind, rules()[first::SHARE])
     assert {"used", "stale-used"} & fates or (kind in DRAWING and not fates)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("network", sorted(NETWORKS))
-@pytest.mark.parametrize("kind", sorted({*FIRST, "fixed-ratio"}))
-def test_every_combination_runs_without_a_violation(network, kind):
-    fates = check(network, kind, rules())
-    assert {"used", "wasted-late"} <= fates
-    # Selectors that draw samples are refused beside most rules that use stale updates.
-    assert "stale-used" in fates or kind in DRAWING

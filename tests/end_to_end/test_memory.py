@@ -9,23 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from fedsim import Scenario
 from fedsim.simulation import Simulation
+from tests.support.short_runs import timed
 
 MOST_BYTES = 300
 """For each participation; its rows in the tables have about 170 bytes."""
 
 
 def scenario(policy, rounds):
-    return Scenario(
-        name="kept",
-        crowd={"clients": 40},
-        learning="none",
-        network="pause-two-speed",
+    return timed(
+        clients=40,
+        cohort=5,
         devices={"compute": "zero", "dropout": {"kind": "hazard", "rate_per_s": 0.05}},
         rounds={"count": rounds, "policy": {"concurrency": 10, "give_up_s": 1e4, **policy}},
-        selector={"kind": "uniform", "cohort": 5},
-        results={"audit": True},
     )
 
 

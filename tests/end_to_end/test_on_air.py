@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.clock import Clock
 from fedsim.network.medium.fluid import Fluid
 from fedsim.network.topology.flow_state import Route
+from tests.support.short_runs import timed
 
 BATTERY = {"kind": "battery", "capacity_j": 1e6, "compute_w": 0.0, "receive_j_per_bit": 0.0}
 DISC = {"kind": "disc", "radius_m": 20.0}
@@ -17,11 +18,12 @@ NS3_J = {1: 0.134, 5: 0.157, 20: 0.170}
 def uploads(network, clients=1, bits=1e6, energy=None, devices=None, **tables):
     """Return the participations of one round in which all clients send at once."""
     return simulate(
-        Scenario.model_validate(
-            {
-                "name": "on-air",
+        timed(
+            bits=bits,
+            samples=1,
+            cohort=clients,
+            **{
                 "crowd": {"clients": clients, "placement": DISC},
-                "learning": {"kind": "none", "model_bits": bits, "samples_per_client": 1},
                 "network": network,
                 "devices": {
                     "compute": "zero",
@@ -29,10 +31,8 @@ def uploads(network, clients=1, bits=1e6, energy=None, devices=None, **tables):
                     **(devices or {}),
                 },
                 "rounds": {"count": 1, "policy": {"kind": "deadline", "deadline_s": 1e7}},
-                "selector": {"kind": "uniform", "cohort": clients},
-                "results": {"audit": True},
                 **tables,
-            }
+            },
         )
     ).participations.to_pandas()
 

@@ -18,7 +18,7 @@ from tests.support.random_texts import damaged
 from tests.support.read_files import FILES_READ, Read, kept, numbers_of, write_read_files
 from tests.support.seeded_draws import Seeded, distinct
 
-MANY = int(os.environ.get("FEDSIM_DAMAGES", "25"))
+MANY = int(os.environ.get("FEDSIM_DAMAGES", "12"))
 """Damages to each file in the slow tier."""
 
 

@@ -16,9 +16,9 @@ from tests.support.one_command import call, faults
 from tests.support.random_scenarios import random_tables
 from tests.support.seeded_draws import Seeded, distinct
 
-FEW = 120
+FEW = 80
 """Cases of the default tier."""
-MANY = int(os.environ.get("FEDSIM_FUZZ_CASES", "4000"))
+MANY = int(os.environ.get("FEDSIM_FUZZ_CASES", "2000"))
 """Cases of the slow tier."""
 FIRST = int(os.environ.get("FEDSIM_FUZZ_SEED", "1000000"))
 """Seed of the first case of the slow tier."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import RunError
 from fedsim.history import Recorder
 from fedsim.network.medium.disciplines import FirstCome
@@ -16,8 +16,8 @@ from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Drop, Stale
 from fedsim.rounds.policies.safa import Safa
-from fedsim.selectors import Probe
-from tests.support.worlds import Everybody, Pipe, batteries, serve
+from tests.support.short_runs import timed
+from tests.support.worlds import Asking, FirstWanted, Pipe, batteries, serve
 
 SECONDS = ("downlink_s", "compute_s", "queue_s", "uplink_s")
 
@@ -67,21 +67,8 @@ def test_joules_are_accounted_for_too():
     assert fates(history, "energy_j")["wasted-late"] == (10.0,)
 
 
-class Asking(Everybody):
-    """Asks clients, or everybody, for their loss before it selects everybody, in each round or in one."""
-
-    def __init__(self, client=None, number=None):
-        super().__init__()
-        self.client, self.number = client, number
-
-    def probe(self, view, rng):
-        if self.number not in (None, view.round):
-            return None
-        return Probe(client=view.client if self.client is None else np.array(self.client), asks="loss", up_bits=0.5)
-
-
 def test_questions_are_neither_used_nor_wasted():
-    history, *_ = serve(Deadline(deadline_s=9), [1, 1], [2, 2], [1, 30], selector=Asking([1]))
+    history, *_ = serve(Deadline(deadline_s=9), [1, 1], [2, 2], [1, 30], selector=Asking([1], up_bits=0.5))
     assert fates(history, "participations", "total_s", "downlink_bits", "uplink_bits")["probe"] == (1, 33, 1, 0.5)
     assert fates(history, "time_share")["probe"] == pytest.approx((33 / (33 + 4 + 9),))
 
@@ -188,11 +175,7 @@ def test_a_crash_makes_the_round_that_it_ends():
 def test_a_buffer_is_full_with_its_last_update_whenever_that_has_started():
     """Clients take 3 and 8 s; the buffer of two is full at 6 s with the second of client 0, at 9 s with the third."""
 
-    class InOrder(Everybody):
-        def select(self, view, rng):
-            return super().select(view, rng)[: view.wanted]
-
-    history, *_ = serve(FedBuff(buffer=2, concurrency=2), [1, 1], [1, 6], [1, 1], selector=InOrder(), count=2)
+    history, *_ = serve(FedBuff(buffer=2, concurrency=2), [1, 1], [1, 6], [1, 1], selector=FirstWanted(), count=2)
     assert causes(history, "duration_s", "client", "phase", "phase_s") == [(6, 0, "downlink", 1), (3, 0, "downlink", 1)]
 
 
@@ -246,7 +229,7 @@ def test_questions_of_rounds_that_were_not_over_are_accounted_for():
 
 
 def test_a_question_is_part_of_its_own_round_alone():
-    history, *_ = serve(WaitForAll(), [1], [3], [1], selector=Asking(number=2), count=3)
+    history, *_ = serve(WaitForAll(), [1], [3], [1], selector=Asking(rounds=(2,)), count=3)
     assert causes(history, "duration_s", "phase", "phase_s") == [(5, "compute", 3), (10, "probe", 5), (5, "compute", 3)]
 
 
@@ -350,17 +333,17 @@ def test_where_rounds_are_alike_the_prediction_is_what_a_run_with_that_deadline_
 
 
 def lively(**rounds):
-    return Scenario(
-        name="lively",
-        crowd={"clients": 40},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
+    return timed(
+        clients=40,
+        bits=1e6,
+        samples=100,
+        cohort=10,
         network={"kind": "cell", "uplink": {"sharing": "first-come", "bandwidth_hz": 5e6}},
         devices={
             "compute": {"kind": "rate", "samples_per_s": 100.0},
             "dropout": {"kind": "hazard", "rate_per_s": 0.05},
         },
         rounds={"count": 40, **rounds},
-        selector={"kind": "uniform", "cohort": 10},
     )
 
 

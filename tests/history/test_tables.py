@@ -16,18 +16,22 @@ from fedsim.history.tables import Tables
 ROUND = dict.fromkeys(("candidates", "selected", "delivered", "late", "dropped", "stale_used", "largest_leakage"), 0)
 
 
-def recorded(accuracies, first=0):
-    """Return a history of rounds of 2 s, with accuracies after the rounds from a first one on; 0 is before all."""
+def history_of(accuracies, versions):
+    """Return a history of rounds of 2 s with their models, and accuracies after some of them; 0 is before all."""
     recorder = Recorder("hand")
-    for number in range(1, len(accuracies) + first):
+    for number, version in enumerate(versions, start=1):
         times = {"start_s": 2.0 * number - 2, "end_s": 2.0 * number, "duration_s": 2.0}
-        row = {"round": number, "model_version": number, "ended_by": RoundEnd.ENOUGH}
+        row = {"round": number, "model_version": version, "ended_by": RoundEnd.ENOUGH}
         recorder.add_row("rounds", **{**ROUND, **times, **row})
-    for number, accuracy in enumerate(accuracies, start=first):
-        recorder.add_row(
-            "evaluations", round=number, time_s=2.0 * number, model_version=number, accuracy=accuracy, loss=1.0
-        )
+    for number, accuracy in accuracies.items():
+        row = {"round": number, "model_version": [0, *versions][number], "loss": 1.0}
+        recorder.add_row("evaluations", **row, time_s=2.0 * number, accuracy=accuracy)
     return recorder.history()
+
+
+def recorded(accuracies, first=0):
+    """Return a history whose rounds make a model each, with accuracies after those from a first one on."""
+    return history_of(dict(enumerate(accuracies, start=first)), range(1, len(accuracies) + first))
 
 
 HISTORY = recorded([0.1, 0.5, 0.3, 0.7])
@@ -121,16 +125,8 @@ def test_a_target_that_is_none_is_refused_with_the_reason(wanted, why):
 
 def sparse(every):
     """Return six rounds of 2 s whose models have 0, 0.1, 0.3, 0.2, 0.6, 0.5 and 0.7; each n-th one is evaluated."""
-    recorder = Recorder("hand")
-    for number, accuracy in enumerate([0.0, 0.1, 0.3, 0.2, 0.6, 0.5, 0.7]):
-        if number:
-            times = {"start_s": 2.0 * number - 2, "end_s": 2.0 * number, "duration_s": 2.0}
-            row = {"round": number, "model_version": number, "ended_by": RoundEnd.ENOUGH}
-            recorder.add_row("rounds", **{**ROUND, **times, **row})
-        if number % every == 0:
-            row = {"round": number, "model_version": number, "loss": 1.0}
-            recorder.add_row("evaluations", **row, time_s=2.0 * number, accuracy=accuracy)
-    return recorder.history()
+    accuracies = dict(enumerate([0.0, 0.1, 0.3, 0.2, 0.6, 0.5, 0.7]))
+    return history_of({number: accuracies[number] for number in range(0, 7, every)}, range(1, 7))
 
 
 def test_a_mean_over_models_that_were_not_evaluated_has_bounds():
@@ -153,18 +149,9 @@ def test_a_time_to_a_target_says_from_when_on_models_were_not_evaluated():
 
 def test_a_round_without_a_new_model_leaves_no_gap():
     """The third round has the second's model, which is evaluated at 6 s only: 0 for 2 s, 0 to 0.4 for 2 s, 0.4."""
-    recorder = Recorder("hand")
-    for number, version in ((1, 1), (2, 2), (3, 2)):
-        times = {"start_s": 2.0 * number - 2, "end_s": 2.0 * number, "duration_s": 2.0}
-        recorder.add_row(
-            "rounds", **{**ROUND, **times, "round": number, "model_version": version, "ended_by": RoundEnd.ENOUGH}
-        )
-    for number, version, accuracy in ((0, 0, 0.0), (3, 2, 0.4)):
-        recorder.add_row(
-            "evaluations", round=number, time_s=2.0 * number, model_version=version, accuracy=accuracy, loss=1.0
-        )
-    assert recorder.history().mean_over_time_bounds() == pytest.approx((0.8 / 6, 1.6 / 6))
-    assert value_at(recorder.history(), "accuracy", 5.0) == 0.4
+    history = history_of({0: 0.0, 3: 0.4}, [1, 2, 2])
+    assert history.mean_over_time_bounds() == pytest.approx((0.8 / 6, 1.6 / 6))
+    assert value_at(history, "accuracy", 5.0) == 0.4
 
 
 def test_a_null_among_labels_is_none():

@@ -23,7 +23,7 @@ from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server import asynchronous as server
-from tests.support.worlds import CountingLearner, Everybody, FirstWanted, Pipe, available_in, batteries, serve
+from tests.support.worlds import CountingLearner, Curious, Everybody, FirstWanted, Pipe, available_in, batteries, serve
 
 ROUNDS = 4
 FIRST = 10.0 * (np.exp(0.04) - 1) * np.exp(-0.04)
@@ -109,10 +109,6 @@ def worlds(draw):
             chosen["links"] = Pipe(columns[0], columns[2], down=down, up=up)
     learner = Labelling(np.full(clients, 10))
     return (policy, *columns), {"late": late, "learner": learner, "count": ROUNDS, "until_s": 300.0, **chosen}
-
-
-class Curious(Everybody):
-    needs = ("loss",)
 
 
 def run(world, **more):

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
+from tests.support.short_runs import timed
 
 EXPONENTIAL = {"kind": "shifted-exponential", "shift_s": 0.0, "scale_s": 1.0}
 LOG_NORMAL = {"kind": "log-normal", "median_s": 1.0, "sigma": 1.0}
@@ -17,15 +18,12 @@ pytestmark = pytest.mark.statistical
 def run(policy, *, count, clients, cohort=None, uplink=EXPONENTIAL, **rounds):
     """Run rounds in which clients only send, each for a random time."""
     return simulate(
-        Scenario(
-            name="law",
-            crowd={"clients": clients},
-            learning={"kind": "none", "model_bits": 1.0},
+        timed(
+            clients=clients,
+            bits=1.0,
+            cohort=cohort,
             network={"kind": "latency", "downlink": "zero", "uplink": uplink},
-            devices={"compute": "zero"},
             rounds={"count": count, "policy": policy, **rounds},
-            selector="all" if cohort is None else {"kind": "uniform", "cohort": cohort},
-            results={"audit": True},
         )
     )
 

@@ -1,13 +1,17 @@
 """A run that finds all results in the store needs no torch; what it is told of its model is what a build says."""
 
+import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import fedsim
 from fedsim import Scenario
 from fedsim.errors import FedsimError
 from fedsim.learning import CNN3, MLP, ExecutorChoice, LocalTraining, MemoryStore, TrainingSetup, Work
@@ -38,8 +42,8 @@ def scenario(**changes):
 
 @pytest.mark.slow
 def test_a_what_if_in_another_process_imports_neither_torch_nor_scikit_learn(tmp_path):
-    slow = {"compute": {"kind": "rate", "samples_per_s": 5.0}}
-    first = Simulation(scenario(), store=tmp_path)
+    fast, slow = ({"compute": {"kind": "flops", "flops_per_s": rate}} for rate in (1e6, 1e3))
+    first = Simulation(scenario(devices=fast), store=tmp_path)
     first.run()
     assert first.context.learner.work == Work(trained=6, evaluated=3)
     script = (
@@ -55,6 +59,32 @@ def test_a_what_if_in_another_process_imports_neither_torch_nor_scikit_learn(tmp
     assert accuracy == str([f"{x:.17g}" for x in plain.evaluations["accuracy"].to_pylist()])
     assert work == f"{Work(trainings_found=6, evaluations_found=3)} sequential"
     assert imported == "[]"
+
+
+@pytest.mark.slow
+def test_two_checkouts_share_a_store_and_neither_refuses_what_the_other_left(tmp_path):
+    other, package = tmp_path / "other", Path(fedsim.__file__).parent
+    shutil.copytree(package, other / "fedsim", ignore=shutil.ignore_patterns("__pycache__"))
+    stacked = other / "fedsim" / "learning" / "executors" / "stacked" / "executor.py"
+    stacked.write_text(stacked.read_text().replace('f"stacked:', 'f"another:'))
+    script = (
+        "from fedsim import Scenario; from fedsim.simulation import Simulation\n"
+        f"run = Simulation(Scenario(**{TABLES!r}), store={str(tmp_path / 'store')!r}, executor='stacked')\n"
+        "run.run(); print(run.context.learner.work.trained, run.executor_used.fingerprint.partition(':')[0])"
+    )
+
+    def trained(root):
+        own = {"cwd": root, "env": {**os.environ, "PYTHONPATH": str(root)}}
+        command = [sys.executable, "-c", script]
+        return subprocess.run(command, capture_output=True, text=True, check=True, **own).stdout.split()  # noqa: S603 - own text
+
+    places = [package.parent, other, package.parent, other]
+    assert [trained(place) for place in places] == [
+        ["6", "stacked"],
+        ["6", "another"],
+        ["0", "stacked"],
+        ["0", "another"],
+    ]
 
 
 def test_what_is_not_in_the_store_is_computed_as_without_one(tmp_path):

@@ -7,23 +7,21 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import PartError, ScenarioError
 from fedsim.privacy import GeometricBudget, PrivacyAccountant, PrivacyLoss, Renyi, SampledAccountant, UnlimitedBudget
 from fedsim.privacy.gaussian import noise_multiplier
 from fedsim.registry import Component
+from tests.support.short_runs import timed
 
 pytest.importorskip("dp_accounting", reason="the extra 'dp' is not installed")
 
 DELTA = 1e-5
-TIMING = Scenario(
-    name="composed",
-    crowd={"clients": 3},
-    learning={"kind": "none", "model_bits": 1e5, "samples_per_client": 10},
-    network="pause-two-speed",
-    devices={"compute": "zero"},
+TIMING = timed(
+    clients=3,
+    bits=1e5,
+    samples=10,
     rounds={"count": 100, "weights": "uniform"},
-    selector="all",
     privacy={
         "budget": {"kind": "unlimited", "epsilon": 1.0},
         "mechanism": {"kind": "gaussian", "clip": 1.0, "delta": 1e-6},

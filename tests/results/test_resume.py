@@ -17,7 +17,7 @@ from fedsim.history import draw_durations
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
 from tests.support.interrupts import heard
-from tests.support.kills import Warmed
+from tests.support.kills import die
 from tests.support.run_folders import LEARNING as SGD
 from tests.support.run_folders import BrokenError, files_of, rewrite, state_of, stopped
 
@@ -56,18 +56,12 @@ def scenario(kind, **tables):
     return Scenario(**{**TABLES, "network": LATENCY, "rounds": ROUNDS[kind], **tables})
 
 
-@pytest.fixture(scope="module")
-def warmed():
-    with Warmed() as process:
-        yield process
-
-
 @needs_kill
-def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatch, warmed):
+def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatch):
     """Early kills after late ones: a replay that is killed has thrown nothing away."""
     points = [1, 24, 8, 44, 100]
     of = scenario("deadline")
-    left = warmed.die(tmp_path / "killed", of, None, points)
+    left = die(tmp_path / "killed", of, None, points)
     assert [one["ended"] for one in left[:4]] == [-signal.SIGKILL] * 4
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds), "finished rounds are never replaced with fewer"
@@ -83,7 +77,7 @@ def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatc
 
 @needs_kill
 @pytest.mark.slow
-def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_them(tmp_path, monkeypatch, warmed):
+def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_them(tmp_path, monkeypatch):
     """Each process begins with the finished run and replaces it; the next one goes on without --force."""
     before, of = scenario("synchronous"), scenario("deadline")
     monkeypatch.setattr(recording, "draw", draw)
@@ -95,7 +89,7 @@ def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_the
     for point in range(1, 400, 4):
         folder = tmp_path / f"killed{point}"
         shutil.copytree(tmp_path / "before", folder)
-        first, last = warmed.die(folder, of, None, [point], replace=True)
+        first, last = die(folder, of, None, [point], replace=True)
         assert first["status"] == "finished"
         seen.add(first["rounds"])
         assert (last["ended"], last["rounds"]) in {(0, of.rounds.count), (1, before.rounds.count)}
@@ -115,9 +109,9 @@ def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_the
 @needs_kill
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ROUNDS)
-def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_bytes(kind, tmp_path, warmed):
+def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_bytes(kind, tmp_path):
     of = scenario(kind, learning=LEARNING)
-    left = warmed.die(tmp_path / "killed", of, tmp_path / "store", range(1, 150, 5))
+    left = die(tmp_path / "killed", of, tmp_path / "store", range(1, 150, 5))
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds)
     assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.devices import Always, EligibleClients
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
@@ -21,6 +21,7 @@ from fedsim.rounds.effects.leaving import Crashes
 from fedsim.run_setup import RunSetup
 from fedsim.streams import Streams
 from tests.support.families import by_default
+from tests.support.short_runs import timed
 from tests.support.worlds import batteries
 
 CRASH, OUTAGE = {"mean_up_s": 6.0, "mean_down_s": 2.0}, {"mean_up_s": 4.0, "mean_down_s": 1.0}
@@ -53,19 +54,15 @@ def test_devices_and_links_break_independently_for_their_shares_of_the_time():
 
 
 def timing(**rounds):
-    return Scenario(
-        name="broken",
-        crowd={"clients": 40},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
-        network={
-            "kind": "latency",
-            "downlink": {"kind": "shifted-exponential", "shift_s": 0.0, "scale_s": 0.2},
-            "uplink": {"kind": "shifted-exponential", "shift_s": 0.0, "scale_s": 0.5},
-        },
+    down, up = ({"kind": "shifted-exponential", "shift_s": 0.0, "scale_s": scale_s} for scale_s in (0.2, 0.5))
+    return timed(
+        clients=40,
+        bits=1e6,
+        samples=100,
+        cohort=10,
+        network={"kind": "latency", "downlink": down, "uplink": up},
         devices={"compute": {"kind": "rate", "samples_per_s": 100.0}},
         rounds={"count": 30, "policy": {"kind": "deadline", "deadline_s": 3.0}, **rounds},
-        selector={"kind": "uniform", "cohort": 10},
-        results={"audit": True},
     )
 
 
@@ -110,14 +107,13 @@ NETWORKS = {
     "multicast": {"network": {"kind": "cell", "downlink": {"sharing": "multicast"}}},
 }
 RULES = [(policy, "cancel") for policy in POLICIES] + list(itertools.product(SYNCHRONOUS, ("drop", "stale", "partial")))
-CASES = [(policy, late, network) for policy, late in RULES for network in NETWORKS]
-# Each policy, and each late rule with a deadline, over one network by default.
-FEW = [(*rule, [*NETWORKS][number % len(NETWORKS)]) for number, rule in enumerate(RULES[: len(POLICIES) + 3])]
+# Each over one network; all policies, late rules and faults over other networks are frozen (`fault/`).
+CASES = [(*rule, [*NETWORKS][number % len(NETWORKS)]) for number, rule in enumerate(RULES)]
 
 
 @pytest.mark.parametrize(
     ("policy", "late", "network"),
-    by_default(CASES, FEW),
+    by_default(CASES, CASES[: len(POLICIES) + 3]),
     ids=lambda value: value if isinstance(value, str) else value["kind"],
 )
 def test_under_every_rule_and_every_fault_each_participation_has_a_fate(policy, late, network):

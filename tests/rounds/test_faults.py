@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from simpy import Environment
 
 from fedsim.devices import Always, Bernoulli
-from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.network.medium.multicast import Multicast
@@ -28,28 +27,23 @@ from fedsim.rounds.policies.late import Partial, Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server import server
 from fedsim.run_setup import RunSetup
-from fedsim.selectors import Probe
 from fedsim.streams import Streams
 from tests.support.stories import rows
 from tests.support.worlds import (
+    Asking,
     CountingLearner,
     Everybody,
+    FirstWanted,
     FixedCompute,
     FixedLinks,
     Pipe,
     Sequence,
+    available_in,
     batteries,
     serve,
 )
 
 LONG_S = 1000.0
-
-
-def working(*rows):
-    """Return when things work, from one list of (start, end) for each client."""
-    owner = [client for client, row in enumerate(rows) for _ in row]
-    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
-    return TraceAvailability(Intervals.of(owner, start, end, [LONG_S] * len(rows)), np.arange(len(rows)))
 
 
 ALWAYS = [(0, LONG_S)]
@@ -68,7 +62,7 @@ ALWAYS = [(0, LONG_S)]
     ids=["in the downlink", "in the work", "in the uplink", "as it is done", "never"],
 )
 def test_a_crash_during_a_participation_is_a_dropout_at_that_instant(up, expected):
-    history, *_ = serve(Deadline(deadline_s=10), [1], [2], [3], devices_up=working(up))
+    history, *_ = serve(Deadline(deadline_s=10), [1], [2], [3], devices_up=available_in(up))
     names = ("outcome", "cut_in", "downlink_s", "compute_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits")
     assert rows(history.participations, *names) == [expected]
     assert history.participations.column("fate").to_pylist() == [
@@ -80,7 +74,7 @@ def test_a_crash_during_a_participation_is_a_dropout_at_that_instant(up, expecte
 def test_a_client_that_is_down_is_no_candidate_and_the_server_waits_for_the_first_return():
     """Client 0 crashes at 4 and is back at 12, client 1 is down from 7 to 20."""
     selector = Everybody()
-    up = working([(0, 4), (12, 99)], [(0, 7), (20, 99)])
+    up = available_in([(0, 4), (12, 99)], [(0, 7), (20, 99)])
     history, *_ = serve(Deadline(deadline_s=10), [1] * 2, [2] * 2, [3] * 2, devices_up=up, selector=selector, count=3)
     assert [view.client.tolist() for view in selector.views] == [[0, 1], [0], [0]]
     assert rows(history.rounds, "start_s", "end_s", "candidates") == [(0, 10, 2), (12, 18, 1), (18, 24, 1)]
@@ -115,13 +109,13 @@ COLUMNS = (
 @pytest.mark.parametrize("case", BY_HAND)
 def test_a_link_that_fails_loses_transfers_and_lets_work_go_on(case):
     up, expected = BY_HAND[case]
-    history, *_ = serve(Deadline(deadline_s=20), [1], [2], [3], links_up=working(up))
+    history, *_ = serve(Deadline(deadline_s=20), [1], [2], [3], links_up=available_in(up))
     assert rows(history.participations, *COLUMNS) == [pytest.approx(expected, abs=1e-12)]
 
 
 def test_a_client_whose_link_is_down_is_no_candidate():
     selector = Everybody()
-    up = working([(0, 5), (6.5, 99)], [(0, 99)])
+    up = available_in([(0, 5), (6.5, 99)], [(0, 99)])
     history, *_ = serve(WaitForAll(), [1] * 2, [2] * 2, [2] * 2, links_up=up, selector=selector, count=3)
     assert [view.client.tolist() for view in selector.views] == [[0, 1], [1], [0, 1]]
     assert rows(history.rounds, "start_s", "candidates") == [(0, 2), (5, 1), (10, 2)]
@@ -134,7 +128,7 @@ def test_a_transfer_that_is_lost_frees_the_shared_medium(uplink):
     Shared equally, each has sent 1/4 bit then, and client 1 is done after 3/4 s more; first come, client 0 has sent
     1/2 bit, and client 1 begins then.
     """
-    up = working([(0, 3.5), (90, 99)], ALWAYS)
+    up = available_in([(0, 3.5), (90, 99)], ALWAYS)
     links = Pipe([1, 1], [1, 1], up=uplink)
     history, *_ = serve(Deadline(deadline_s=20), [1] * 2, [2] * 2, [1] * 2, links=links, links_up=up)
     lost, sent = rows(history.participations, "outcome", "cut_in", "end_s", "uplink_bits", "queue_s")
@@ -148,7 +142,7 @@ def test_a_transfer_that_is_lost_frees_the_shared_medium(uplink):
 
 def test_an_upload_waits_for_its_link_and_then_for_the_medium():
     """Client 0's upload is due at 3 s, its link is back at 5 s, and client 1 sends from 4.5 s to 5.5 s."""
-    up = working([(0, 2), (5, 99)], ALWAYS)
+    up = available_in([(0, 2), (5, 99)], ALWAYS)
     links = Pipe([1, 1], [1, 1], up=FirstCome)
     history, *_ = serve(Deadline(deadline_s=20), [1] * 2, [2, 3.5], [1] * 2, links=links, links_up=up)
     assert rows(history.participations, "client", "queue_s", "uplink_s", "end_s") == [
@@ -165,7 +159,7 @@ def test_links_fail_during_shared_downlinks_and_delay_the_uploads_after_them(dow
     Client 0's link is down from after its downlink to 9 s, so that its upload of 1 s waits.
     """
     heard_s = 2.0 if down is EqualSharing else 1.0
-    up = working([(0, heard_s + 0.5), (9, 99)], [(0, 0.5), (50, 99)])
+    up = available_in([(0, heard_s + 0.5), (9, 99)], [(0, 0.5), (50, 99)])
     rule = Multicast if down is Multicast else down
     links = Pipe([1, 1], [1, 1], down=rule, up=up_rule)
     history, *_ = serve(Deadline(deadline_s=20), [1] * 2, [2] * 2, [1] * 2, links=links, links_up=up)
@@ -178,7 +172,7 @@ def test_links_fail_during_shared_downlinks_and_delay_the_uploads_after_them(dow
 
 
 def test_privacy_is_charged_when_a_deferred_upload_starts_and_only_then():
-    up = working([(0, 2), (5, 99)], [(0, 2), (50, 99)], ALWAYS)
+    up = available_in([(0, 2), (5, 99)], [(0, 2), (50, 99)], ALWAYS)
     budget = GeometricBudget(epsilon=20.0, eta=0.1)
     history, _, _, ledger = serve(
         Deadline(deadline_s=10), [1] * 3, [2] * 3, [3] * 3, links_up=up, budget=budget, count=1
@@ -191,7 +185,7 @@ def test_privacy_is_charged_when_a_deferred_upload_starts_and_only_then():
 def test_a_battery_pays_for_the_bits_of_a_deferred_upload():
     """3 J down, 5 J of work and 4 J up: 10 J reach half of an upload that begins at 5 s and would take 3 s."""
     power = batteries([10.0, 12.0], receive=3.0, sample=0.5, send=4.0)
-    up = working([(0, 2), (5, 99)], [(0, 2), (5, 99)])
+    up = available_in([(0, 2), (5, 99)], [(0, 2), (5, 99)])
     history, *_ = serve(Deadline(deadline_s=20), [1] * 2, [2] * 2, [3] * 2, links_up=up, batteries=power)
     assert rows(history.participations, "outcome", "end_s", "uplink_bits", "energy_j", "queue_s") == [
         ("dropped", 6.5, 0.5, 10.0, 2.0),
@@ -214,7 +208,7 @@ def test_shortened_work_after_a_shared_downlink_is_paid_for_as_far_as_it_got(up,
         *([1], [10], [1]),
         links=links,
         late=Partial(least_work=0.8),
-        links_up=None if up is None else working(*up),
+        links_up=None if up is None else available_in(*up),
         batteries=batteries([50.0], **prices),
     )
     assert rows(history.participations, "work", "compute_s", "cut_in", "energy_j") == [
@@ -297,7 +291,7 @@ def test_the_instant_of_a_crash_does_not_depend_on_the_last_digits_of_the_clock(
 @pytest.mark.parametrize("seed", range(8))
 def test_an_asynchronous_server_draws_again_when_the_available_clients_have_lost_their_links(seed):
     """The link of client 0 works from 1 s to 1.25 s, too short to deliver; that of client 1 from 2 s on."""
-    up = working([(1.0, 1.25), (90, 99)], [(2.0, LONG_S)])
+    up = available_in([(1.0, 1.25), (90, 99)], [(2.0, LONG_S)])
     history, *_ = serve(
         FedBuff(buffer=1, concurrency=1, give_up_s=2.0),
         *([0.5] * 2, [0.5] * 2, [0.5] * 2),
@@ -313,7 +307,7 @@ def test_an_asynchronous_server_draws_again_when_the_available_clients_have_lost
 def test_a_server_that_crashes_without_available_clients_starts_the_round_after_its_return():
     """The first client is available from 5 s on; the server is down from 4 s to 7 s, then the second is available."""
     selector = Everybody()
-    up = working([(5, 6), (50, 99)], [(5.5, 99)])
+    up = available_in([(5, 6), (50, 99)], [(5.5, 99)])
     history, *_ = serve(
         Deadline(deadline_s=9), [1] * 2, [1] * 2, [1] * 2, presence=up, server_restart=restart(4.0), selector=selector
     )
@@ -324,7 +318,7 @@ def test_a_server_that_crashes_without_available_clients_starts_the_round_after_
 def test_a_server_that_crashes_again_and_again_before_a_round_can_start_is_refused(monkeypatch):
     """The client is available from 90 s on; the server crashes at 4, 14 and 24 s, and has patience for three."""
     monkeypatch.setattr(server, "MOST_RESTARTS", 3)
-    times, up = ([1], [1], [1]), working([(90, 99)])
+    times, up = ([1], [1], [1]), available_in([(90, 99)])
     with pytest.raises(ScenarioError, match=r"server_restart: the server crashed 3 times in a row, up to 27 s, before"):
         serve(WaitForAll(), *times, presence=up, server_restart=restart(4.0, 14.0, 24.0), count=1)
     history, *_ = serve(WaitForAll(), *times, presence=up, server_restart=restart(4.0, 14.0), count=1)
@@ -337,7 +331,7 @@ def test_a_run_is_over_if_no_client_is_available_after_the_servers_return():
     history, *_ = serve(
         WaitForAll(),
         *([1], [1], [1]),
-        presence=working([(0, 3), (20, 30)]),
+        presence=available_in([(0, 3), (20, 30)]),
         server_restart=restart(10.0, down_s=30.0),
         learner=learner,
         count=9,
@@ -346,13 +340,6 @@ def test_a_run_is_over_if_no_client_is_available_after_the_servers_return():
     )
     assert rows(history.rounds, "round", "end_s", "ended_by") == [(1, 3, "enough")]
     assert history.column("evaluations", "round").tolist() == [1], "the last round is evaluated"
-
-
-class InOrder(Everybody):
-    """Selects the candidates of the lowest ids, as many as the server asks for."""
-
-    def select(self, view, rng):
-        return super().select(view, rng)[: view.wanted]
 
 
 def test_a_buffered_server_loses_its_buffer_and_fills_it_anew():
@@ -364,7 +351,7 @@ def test_a_buffered_server_loses_its_buffer_and_fills_it_anew():
     history, *_ = serve(
         FedBuff(buffer=2, concurrency=2),
         *([1, 1], [1, 2], [1, 1]),
-        selector=InOrder(),
+        selector=FirstWanted(),
         server_restart=restart(6.5, down_s=1.0),
         count=3,
     )
@@ -393,7 +380,7 @@ def test_clients_given_up_before_a_crash_are_not_given_up_again():
         [1] * 3,
         [1, 50, 50],
         [1] * 3,
-        selector=InOrder(),
+        selector=FirstWanted(),
         server_restart=restart(5.0, down_s=1.0),
         count=4,
     )
@@ -461,8 +448,8 @@ def test_each_client_follows_its_own_faults(lines, deadline_s):
         down,
         work,
         up,
-        devices_up=working(*devices),
-        links_up=working(*links),
+        devices_up=available_in(*devices),
+        links_up=available_in(*links),
         count=3,
     )
     for row in history.participations.to_pylist():
@@ -490,8 +477,8 @@ def test_both_can_break_while_an_upload_waits_for_its_link():
         [1],
         [2],
         [1],
-        links_up=working([(0, 2), (5, 99)]),
-        devices_up=working([(0, 4), (9, 99)]),
+        links_up=available_in([(0, 2), (5, 99)]),
+        devices_up=available_in([(0, 4), (9, 99)]),
     )
     assert rows(history.participations, *COLUMNS) == [("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)]
 
@@ -499,20 +486,19 @@ def test_both_can_break_while_an_upload_waits_for_its_link():
 def test_faults_do_not_depend_on_the_selection():
     """Client 0 crashes at 3.5 s and 9.5 s, whether it takes part in every round or in the second only."""
     up = [(0, 3.5), (4, 9.5), (10, 99)], ALWAYS
-    both, *_ = serve(Deadline(deadline_s=6), [1] * 2, [2] * 2, [2] * 2, devices_up=working(*up), count=2)
+    both, *_ = serve(Deadline(deadline_s=6), [1] * 2, [2] * 2, [2] * 2, devices_up=available_in(*up), count=2)
     cohorts = [np.array([1]), np.array([0])]
     alone, *_ = serve(
-        Deadline(deadline_s=6), [1] * 2, [2] * 2, [3] * 2, devices_up=working(*up), selector=Sequence(cohorts), count=2
+        Deadline(deadline_s=6),
+        [1] * 2,
+        [2] * 2,
+        [3] * 2,
+        devices_up=available_in(*up),
+        selector=Sequence(cohorts),
+        count=2,
     )
     assert rows(both.participations, "client", "outcome", "end_s")[::2] == [(0, "dropped", 3.5), (0, "dropped", 9.5)]
     assert rows(alone.participations, "client", "outcome", "end_s") == [(1, "delivered", 6), (0, "dropped", 9.5)]
-
-
-class Asking(Everybody):
-    """Asks all candidates for a loss before it selects all of them."""
-
-    def probe(self, view, rng):
-        return Probe(client=view.client, asks="loss", up_bits=1.0)
 
 
 def test_a_server_that_crashes_while_it_asks_loses_the_answers():
@@ -531,7 +517,7 @@ def test_faults_that_are_over_when_a_question_is_answered_do_not_matter():
 
     Client 0 works through that; client 1 is done by then, as it takes 3 s to answer and client 0 takes 5 s.
     """
-    links, devices = working([(0, 1.5), (2.5, 99)], ALWAYS), working(ALWAYS, [(0, 3.5), (4.5, 99)])
+    links, devices = available_in([(0, 1.5), (2.5, 99)], ALWAYS), available_in(ALWAYS, [(0, 3.5), (4.5, 99)])
     history, *_ = serve(
         Deadline(deadline_s=9), [1, 1], [3, 1], [1, 1], selector=Asking(), links_up=links, devices_up=devices
     )
@@ -630,7 +616,7 @@ def test_an_oracle_foresees_the_wait_for_a_link_that_is_down():
     one = np.ones(1)
     power, online = batteries([50.0], send=1.0), Always().build(RunSetup(1, Streams(0)))
     work = Workload(CountingLearner(np.array([10])))
-    effects = Effects([Outages(working([(0, 2), (5, 99)])), Battery(power)])
+    effects = Effects([Outages(available_in([(0, 2), (5, 99)])), Battery(power)])
     run = Run(
         Environment(), RunSetup(1, Streams(0)), FixedLinks([1.0], [4.0]), FixedCompute([2.0]), online, work, effects
     )

@@ -4,11 +4,12 @@ from typing import ClassVar
 
 import pytest
 
-from fedsim import Component, Scenario
+from fedsim import Component
 from fedsim.capabilities import missing
 from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS
 from fedsim.rounds.policies.late import Cancel
+from tests.support.short_runs import timed
 
 
 class Network(Component):
@@ -39,18 +40,8 @@ class Late(Cancel):
 
 
 def scenario(network=Network, name="multicast-groups", **tables):
-    return Scenario(
-        **{
-            "name": "capabilities",
-            "crowd": {"clients": 6},
-            "learning": {"kind": "none"},
-            "network": network(),
-            "devices": {"compute": "zero"},
-            "rounds": {"count": 2, "policy": {"kind": "deadline", "deadline_s": 1.0}, "late": Late(name=name)},
-            "selector": {"kind": "uniform", "cohort": 4},
-            **tables,
-        }
-    )
+    rounds = {"count": 2, "policy": {"kind": "deadline", "deadline_s": 1.0}, "late": Late(name=name)}
+    return timed(cohort=4, network=network(), **{"rounds": rounds, **tables})
 
 
 def test_names_of_ones_own_are_provided_and_required():

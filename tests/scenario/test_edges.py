@@ -5,6 +5,7 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.errors import PartError, ScenarioError
 from fedsim.rounds.hierarchy.grouping import Grouping
+from tests.support.short_runs import timed
 
 WIRE = {"kind": "link", "rate_bps": 1e6, "delay_s": 0.01}
 ORDER = {"kind": "order", "count": 2}
@@ -26,17 +27,9 @@ LATENCY = {"kind": "latency", "downlink": "zero", "uplink": "zero"}
 
 def scenario(edges, **tables):
     rounds = tables.pop("rounds", {})
-    return Scenario(
-        **{
-            "name": "edges",
-            "crowd": {"clients": 6, "placement": {"kind": "disc", "radius_m": 60.0}},
-            "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 20},
-            "network": "cell",
-            "rounds": {"count": 2, "edges": edges, **rounds},
-            "selector": {"kind": "uniform", "cohort": 4},
-            **tables,
-        }
-    )
+    crowd = {"clients": 6, "placement": {"kind": "disc", "radius_m": 60.0}}
+    usual = {"crowd": crowd, "network": "cell", "devices": {}, "rounds": {"count": 2, "edges": edges, **rounds}}
+    return timed(bits=1e5, samples=20, cohort=4, **{**usual, **tables})
 
 
 def test_edges_survive_a_round_trip_and_a_changed_value():

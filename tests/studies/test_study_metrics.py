@@ -34,6 +34,7 @@ def learning():
         ("bits_to_12updates", 24e6, "bits"),
         ("mean_round_s", 7.0, "s"),
         ("round_s_p95", 7.0, "s"),
+        ("participation_s_p99", 7.0, "s"),
         ("simulated_s", 21.0, "s"),
         ("rounds", 3.0, "rounds"),
         ("delivered_share", 1.0, ""),
@@ -46,10 +47,23 @@ def test_values_by_hand(timing, name, value, unit):
     assert (found.of(timing).value, found.of(timing).reached, found.unit) == (value, True, unit)
 
 
+def test_undelivered_participations_never_end():
+    """Three of four clients deliver before a deadline of 6.5 s, after 4, 5 and 6 s."""
+    rounds = {"count": 3, "policy": {"kind": "deadline", "deadline_s": 6.5}}
+    history = simulate(Scenario(**by_hand(selector="all", results={}, rounds=rounds)))
+    found = [metric(f"participation_s_p{percent}").of(history) for percent in (25, 75, 76)]
+    assert found == [Value(4.0), Value(6.0), Value(math.inf, reached=False)]
+
+
 def test_what_was_not_reached_says_how_far_the_run_was_watched(timing):
     assert metric("time_to_13updates").of(timing) == Value(21.0, reached=False, watched=21.0)
     assert metric("time_to_80%").of(timing).reached is False
     assert spent(timing, "bits", np.array([0.0, 4.0, 7.0])).tolist() == [0.0, 2e6, 8e6]
+
+
+def test_the_last_accuracy_is_a_mean_of_ten_evaluations(learning):
+    accuracy = learning.column("evaluations", "accuracy")
+    assert metric("last_accuracy").of(learning).value == pytest.approx(accuracy[-10:].mean())
 
 
 def test_accuracies_at_budgets_and_targets_by_any_metric(learning):

@@ -50,6 +50,15 @@ def test_it_goes_through_toml_and_back():
     assert again.digest() == study.digest()
 
 
+def test_what_is_within_a_table_is_set_after_it_whatever_the_order_of_a_file():
+    """TOML writes values before tables."""
+    late = {"kind": "stale", "max_staleness": 2}
+    study = Study.of(BASE, variants={"a": {"rounds.late": late, "rounds.late.max_staleness": 3}}, seeds=1)
+    again = Study.from_toml(study.to_toml())
+    assert study.points[0].scenario.rounds.late.max_staleness == again.points[0].scenario.rounds.late.max_staleness == 3
+    assert study.digest() == again.digest()
+
+
 def test_a_file_names_its_base_and_paths_with_dots_or_without(tmp_path):
     (tmp_path / "base.toml").write_text(BASE.to_toml())
     (tmp_path / "study.toml").write_text(

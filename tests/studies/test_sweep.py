@@ -142,6 +142,7 @@ print(len(study), study.failures, study["count=3", 1].rounds.num_rows)
 """
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_main_guard_and_its_own_parts_are_found(tmp_path):
     (tmp_path / "base.toml").write_text(BASE.to_toml())
     (tmp_path / "own.py").write_text(textwrap.dedent(SCRIPT))
@@ -182,6 +183,7 @@ def test_a_study_that_is_stopped_goes_on_and_leaves_no_process(sent, tmp_path):
     assert result.table() == whole.table()
 
 
+@pytest.mark.slow
 def test_the_command_line_sweeps_compares_and_plots(tmp_path, monkeypatch, capsys):
     from fedsim.cli import app
 

@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedsim import Component, Scenario
+from fedsim import Component
 from fedsim.devices.contracts import Dropout
 from fedsim.network.contracts import Links
+from tests.support.short_runs import timed
 
 
 class PlainRates(Component):
@@ -58,13 +59,6 @@ class Lost(Component, Dropout):
 def plain_scenario(clients=3, *, samples_per_s=100.0, slowdown=1.0, **changes):
     """Return a scenario without chance: transfers take bits over rates, and work takes samples over a speed."""
     compute = {"kind": "rate", "samples_per_s": samples_per_s, "spread_sigma": 0.0, "jitter_sigma": 0.0}
-    scenario = Scenario(
-        name="plain",
-        crowd={"clients": clients},
-        learning={"kind": "none", "model_bits": 1.0, "samples_per_client": 1},
-        network=PlainRates(slowdown=slowdown),
-        devices={"compute": compute},
-        rounds={"count": 1, "policy": "wait-for-all"},
-        selector={"kind": "uniform", "cohort": 1},
-    )
-    return scenario.replace(changes) if changes else scenario
+    network = PlainRates(slowdown=slowdown)
+    scenario = timed(clients=clients, bits=1.0, samples=1, cohort=1, network=network, devices={"compute": compute})
+    return scenario.replace({"results.audit": False, **changes})

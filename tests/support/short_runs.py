@@ -28,6 +28,27 @@ TIMING: Final = Scenario(
 """Eight rounds about times alone."""
 
 
+def timed(
+    *, clients: int = 6, bits: float | None = None, samples: int | None = None, cohort: int | None = None, **tables: Any
+) -> Scenario:
+    """Return a scenario about times alone, with the audit: one round in which clients only send.
+
+    Without the size of a cohort all clients take part; other tables replace the ones here.
+    """
+    sizes = {"model_bits": bits, "samples_per_client": samples}
+    usual = {
+        "name": "short",
+        "crowd": {"clients": clients},
+        "learning": {"kind": "none", **{name: size for name, size in sizes.items() if size is not None}},
+        "network": "pause-two-speed",
+        "devices": {"compute": "zero"},
+        "rounds": {"count": 1},
+        "selector": "all" if cohort is None else {"kind": "uniform", "cohort": cohort},
+        "results": {"audit": True},
+    }
+    return Scenario(**{**usual, **tables})
+
+
 def of_learning(learning: Any, *, clients: int = 4, rounds: int = 1, cohort: int | None = 2, **tables: Any) -> Scenario:
     """Return a short scenario of this learning; without the size of a cohort all clients take part."""
     return Scenario(

@@ -41,7 +41,7 @@ from fedsim.rounds.secure.exchange import SecureExchange
 from fedsim.rounds.server.context import RoundRules
 from fedsim.run_setup import RunSetup
 from fedsim.scenario.building import build_server
-from fedsim.selectors import SelectorPort
+from fedsim.selectors import Probe, SelectorPort
 from fedsim.streams import Streams
 
 
@@ -249,6 +249,25 @@ class Everybody:
 
     def observe(self, reports):
         self.reports.append(reports)
+
+
+class Curious(Everybody):
+    """Selects every candidate and asks for the losses of delivered updates."""
+
+    needs = ("loss",)
+
+
+class Asking(Everybody):
+    """Asks clients, or all candidates, before it selects every candidate: in all rounds, or in those given."""
+
+    def __init__(self, client=None, rounds=None, asks="loss", up_bits=1.0, **question):
+        super().__init__()
+        self.client, self.rounds, self.question = client, rounds, {"asks": asks, "up_bits": up_bits, **question}
+
+    def probe(self, view, rng):
+        if self.rounds is not None and view.round not in self.rounds:
+            return None
+        return Probe(client=view.client if self.client is None else np.array(self.client), **self.question)
 
 
 class Sequence(Everybody):

@@ -15,6 +15,7 @@ from fedsim.inputs.archives import arrays_of_npz
 from fedsim.inputs.files import MAX_BYTES, read_bytes, shortened
 from fedsim.inputs.paths import is_file
 from fedsim.inputs.pickles import unpickled
+from fedsim.inputs.tables.header import NUMBER
 from fedsim.inputs.tables.phones import of_pickle
 from fedsim.inputs.tables.published import CAR_COLUMNS, CARS, of_csv, published
 
@@ -29,6 +30,16 @@ _PICKLE: Final = re.compile(rb"\A(\x80|}q|\(dp?\d)")
 MAX_VALUES: Final = 1 << 27
 """Rows times columns of the largest Parquet table that is read."""
 _GZIP: Final = b"\x1f\x8b"
+_BINARY: Final = (b"PK\x03\x04", b"PAR1", b"\x89HDF", b"SQLite")
+_MARKS: Final = (
+    (b"\xff\xfe\0\0", "utf-32"),
+    (b"\0\0\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+"""Byte-order marks of encodings other than UTF-8."""
+_COMMENTS: Final = re.compile(rb"(?:[ \t]*#[^\r\n]*[\r\n]+)+")
+_BLANK: Final = re.compile(rb"(?m)^[ \t]+\r?$")
 _MISSING: Final = r"^(?i:|--?|na|n/a|nan|null|none|\?)$"
 """What stands for nothing in a cell of text."""
 _UNEQUAL: Final = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
@@ -101,13 +112,17 @@ def _csv(content: bytes, delimiter: str) -> "tuple[dict[str, pa.ChunkedArray], b
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    content = _utf8(content).lstrip(b"\r\n") + b"\n"
-    first = re.split(rb"\r\n|\n|\r", content, maxsplit=1)[0]
-    header = first.decode()
+    content = _without_comments(_utf8(content)) + b"\n"
+    header = _first_line(content).decode()
     if not header.strip():
         raise DataError("cannot be read: it is empty; a table begins with the names of its columns")
-    chosen = delimiter or max(",;\t", key=header.count)
-    names = _apart(next(csv.reader(io.StringIO(header), delimiter=chosen)))
+    chosen = delimiter or max(",;\t|", key=header.count)
+    first = next(csv.reader(io.StringIO(header), delimiter=chosen))
+    if all(re.match(NUMBER, cell.strip()) for cell in first):
+        raise DataError(f"its first line is {shortened(header)}; allowed: the names of its columns, then rows")
+    names = _apart(first)
+    if content.count(b'"') % 2:
+        raise DataError('cannot be read: a " begins a text that does not end; allowed: pairs of them')
     try:
         table = arrow.read_csv(
             pa.BufferReader(content),
@@ -128,13 +143,37 @@ def _csv(content: bytes, delimiter: str) -> "tuple[dict[str, pa.ChunkedArray], b
     return dict(zip(names, table.columns, strict=True)), chosen == ";"
 
 
+def _without_comments(content: bytes) -> bytes:
+    """Return text from its header on: the first line, also behind a #, after comments and Excel's ``sep=;``."""
+    content = re.sub(rb"\Asep=.[\r\n]+", b"", content.lstrip(b"\r\n"))
+    if b"\n " in content or b"\n\t" in content:
+        content = _BLANK.sub(b"", content)
+    if (comments := _COMMENTS.match(content)) is None:
+        return content
+    rest = content[comments.end() :]
+    last = comments[0].splitlines()[-1].strip().lstrip(b"# \t")
+    row = _first_line(rest)
+    cells = [[line.count(mark) for mark in b",;\t|"] for line in (last, row)]
+    is_header = cells[0] == cells[1] and (any(cells[0]) or re.match(NUMBER, row.decode().strip()))
+    return last + b"\n" + rest if is_header else rest
+
+
+def _first_line(content: bytes) -> bytes:
+    return re.split(rb"\r\n|\n|\r", content, maxsplit=1)[0]
+
+
 def _utf8(content: bytes) -> bytes:
     """Return text in UTF-8 without a byte-order mark, refusing other encodings without one."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        try:
-            return content.decode("utf-16").encode()
-        except UnicodeDecodeError:
-            raise DataError("cannot be read: it begins as UTF-16 text and is none") from None
+    if content.startswith(_BINARY):
+        raise DataError("is no text, whatever its suffix says; allowed: CSV, .parquet, .npz")
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            try:
+                return content.decode(encoding).encode()
+            except UnicodeDecodeError:
+                raise DataError(f"cannot be read: it begins as {encoding.upper()} text and is none") from None
+    if b"\0" in content[:4096]:
+        raise DataError("is no UTF-8 text: it has null bytes; allowed: CSV in UTF-8, .parquet, .npz")
     content = content.removeprefix(b"\xef\xbb\xbf")
     try:
         content.decode()
@@ -174,6 +213,8 @@ def as_numbers(values: "NDArray[Any] | pa.ChunkedArray") -> "NDArray[Any] | pa.S
         since = numbers_of(values.cast(pa.timestamp("us"), safe=False).cast(pa.int64()))
         known = known_of(values)
         return np.where(known, np.where(known, since, 0).astype("datetime64[us]"), np.datetime64("NaT", "us"))
+    if pa.types.is_duration(values.type):
+        raise DataError("it holds durations; allowed: numbers, with their unit in the name of the column")
     if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)
     if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type) or pa.types.is_floating(values.type):

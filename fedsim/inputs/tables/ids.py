@@ -5,17 +5,20 @@ tables of a run: the first names that are read are those of clients 0, 1, 2, ...
 note where every client has rows of its own, and refused otherwise.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from fedsim.arrays import IntArray
-from fedsim.inputs.tables.header import IDS
+from fedsim.inputs.tables.header import IDS, NUMBER, Name
 from fedsim.inputs.tables.reading import Reading, current, note, short
 from fedsim.inputs.tables.table import Table
 
 _SHOWN: Final = 5
+_OTHER_IDS: Final = {"user", "user_id", "uid", "guid", "node", "node_id", "name", "worker", "party", "vehicle_id", "ue"}
+"""Columns that may name clients, and are not taken for their ids."""
 Each = Literal["one", "any"]
 
 
@@ -35,6 +38,8 @@ def owned(table: Table, clients: int, each: Each, column: str | None = None) -> 
         if table.rows < clients:
             table.refuse(f"it has {table.rows} rows; there must be one for each of the {clients} clients")
         table.note(table.rows - clients, f"of {table.rows:,} rows not used: there are {clients} clients")
+        if others := [column for column in table.columns if Name.of(column).whole in _OTHER_IDS]:
+            note(table.where, f"rows are those of clients 0, 1, ...: {', '.join(others)} is no column client or id")
         first = np.arange(clients, dtype=np.int64)
         return Owned(first, first)
     ids = clients_of(table, name, clients)
@@ -78,7 +83,7 @@ def identified(table: Table, name: str, least: int = 0) -> tuple[IntArray, list[
     if table.is_numeric(name):
         return table.whole(name, least, f"whole numbers from {least}"), None
     place, labels = table.labels(name)
-    odd = [label is None or _is_number(label) for label in labels]
+    odd = [label is None or re.match(NUMBER, label) is not None for label in labels]
     if any(odd):
         # Of numbers among names and names among numbers, the fewer.
         which = odd.index(sum(odd) * 2 <= len(odd))
@@ -108,14 +113,6 @@ def _two_ways(run: Reading, here: str) -> str:
     other = run.numbered_in or run.named_in
     there = "numbers" if run.numbered_in else f"the names {_shown(list(run.clients))}"
     return f"{here}, and {other} has {there}; allowed: numbers in all tables of a run, or names"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _shown(ids: Iterable[object]) -> str:

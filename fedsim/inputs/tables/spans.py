@@ -1,6 +1,7 @@
 """Spans of time of clients or devices, such as sessions and passes: sorted, apart, repeated with a period or not."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,8 @@ from fedsim.inputs.tables.reading import note
 from fedsim.inputs.tables.table import Table
 from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, instants, origin_of, picked
 from fedsim.units import SECONDS
+
+_STATES: Final = ("online", "available", "active", "state", "status")
 
 
 @dataclass(frozen=True)
@@ -90,20 +93,27 @@ def read_spans(
     origin: float | str | None,
 ) -> Intervals:
     """Return the spans between the starts and ends in some rows of a table, of the device of each row."""
+    if not table.rows:
+        table.refuse("it has no row; allowed: at least one")
     least = 0.0 if origin is None else -np.inf
     names: tuple[tuple[str, ...], tuple[str, ...]] = ("start_s", "start"), ("end_s", "end")
     if table.find(*names[0]) is None and table.find(*TIMES) is not None:
         names = TIMES, TIMES
+        if (state := table.find(*_STATES)) is not None:
+            table.refuse(f"{state}: states are not read; allowed: a row for each span, with start_s and end_s")
         start = end = instants(table, table.called(*TIMES), least=least)
         begins = origin_of(table, [start], origin)
-        row, device, start_s, end_s = _seen(table, row, device, start.since(begins)[row], after, begins)
+        seen = start.since(begins)[row]
+        row, device, start_s, end_s = _seen(table, row, device, seen, after, begins)
     else:
         start, end = (instants(table, table.called(*name), least=least) for name in names)
         begins = origin_of(table, [start, end], origin)
         start_s, end_s = start.since(begins)[row], end.since(begins)[row]
+        if start.kind == "clock":
+            end_s = np.where(end_s < start_s, end_s + DAY_S, end_s)
     if after == "repeat":
         period = _periods(table, period_s or (DAY_S if start.kind == "clock" else None), device, devices, row)
-        if origin is not None or (start.kind == "date" and period_s is None):
+        if origin is not None or start.kind == "clock" or (start.kind == "date" and period_s is None):
             start_s, end_s = _moved(start_s, end_s, period[device])
     else:
         period, early, over = np.full(devices, np.inf), start_s < 0, (end_s <= 0) & (start_s <= end_s)
@@ -168,7 +178,7 @@ def _periods(table: Table, period_s: float | None, device: IntArray, devices: in
             f"there is no column 'period_s'; its columns: {names}; allowed: the field period_s, the period of all "
             "devices, or after = 'none', with which nothing is repeated"
         )
-    stated = table.numbers("period_s", SECONDS)
+    stated = table.numbers("period_s", SECONDS, least=SECONDS.least)
     if stated.size == devices and "offset" in table.columns:
         return stated
     period = np.full(devices, np.nan)

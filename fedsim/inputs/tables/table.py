@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import DataError, suggest
 from fedsim.inputs.tables.content import as_numbers, read_content
-from fedsim.inputs.tables.header import Name, Unit, meant
+from fedsim.inputs.tables.header import NUMBER, Name, Unit, meant
 from fedsim.inputs.tables.reading import counted
 from fedsim.units import Bound
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NUMBER: Final = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
 _DECIMAL_COMMA: Final = r"^[+-]?\d+,\d+(?:[eE][+-]?\d+)?$"
 _GREATEST: Final = 2.0**53
 Missing = Literal["refused", "nan"]
@@ -106,7 +105,9 @@ class Table:
         stated, to = self.unit(name) or given or asked or to, to or asked
         if stated and given and self.unit(name) and self.unit(name) != given:
             self.refuse(f"{self.called(name)}: its name states another unit than the scenario; allowed: the same")
-        if stated and to and stated.of == to.of:
+        if stated and to and stated.of != to.of:
+            self.refuse(f"{self.called(name)}: its name states {stated.of}; allowed: a unit of {to.of}, or none")
+        if stated and to:
             values = stated.to(to, values)
         taken = np.arange(values.size) if rows is None else rows
         chosen, allowed = values[taken], f"numbers{'' if np.isinf(least) else f' of at least {least:g}'}"
@@ -161,6 +162,7 @@ class Table:
         """Return the place of each row's text among some labels, and a number where there is nothing."""
         place, there = self.labels(name)
         known: dict[str | None, int] = {None: absent, **{label: code for code, label in enumerate(labels)}}
+        there = [label and label.lower() for label in there]
         for number, label in enumerate(there):
             if label not in known:
                 self.refuse_cell(name, int(np.flatnonzero(place == number)[0]), ", ".join(labels))
@@ -205,7 +207,7 @@ class Table:
 
         from fedsim.inputs.arrow import flags_of
 
-        return flags_of(pc.match_substring_regex(values, _NUMBER), True)
+        return flags_of(pc.match_substring_regex(values, NUMBER), True)
 
 
 def _length(values: "NDArray[Any] | pa.ChunkedArray") -> int:

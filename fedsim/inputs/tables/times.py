@@ -5,7 +5,7 @@ a zone is one of UTC.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
-from fedsim.inputs.tables.header import UNITS, Unit
+from fedsim.inputs.tables.header import NUMBER, UNITS, Unit
 from fedsim.inputs.tables.reading import current, note
 from fedsim.inputs.tables.table import Table
 from fedsim.units import SECONDS, Bound
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 After = Literal["repeat", "hold", "none"]
 """What follows the last row: the table again, its last value for ever, or nothing."""
 DAY_S: Final = 86_400.0
-TIMES: Final = ("time_s", "time", "timestamp")
+TIMES: Final = ("time_s", "time", "timestamp", "datetime", "date", "t")
 """Columns of instants."""
 GAP: Final = 2.5
 """Times the median step between rows beyond which a step is a gap."""
@@ -33,7 +33,7 @@ _SINCE_1970_S: Final = (1e9, 4.1e9)
 """Instants from 2001 to 2099."""
 _CLOCK: Final = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$")
 _DOTTED: Final = re.compile(r"^(\d{4})[./](\d{2})[./](\d{2})[_ T](\d{2})[.:](\d{2})[.:](\d{2}(?:\.\d+)?)$")
-_NUMERIC: Final = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+_TRIED: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ANY: Final = Bound(0.0, 1e300)
 Kind = Literal["seconds", "date", "clock", "local"]
@@ -53,6 +53,19 @@ class Instants:
         """Return seconds from an origin of the same kind on."""
         return (self.value - origin) / (1e6 if self.kind == "date" else 1.0)
 
+    def by_days(self, table: Table, owner: IntArray) -> "Instants":
+        """Return hours of days that follow one another: those below the owner's row before are of the next day."""
+        if self.kind != "clock":
+            return self
+        order = np.argsort(owner, kind="stable")
+        falls = (np.diff(self.value[order], prepend=np.inf) < 0) & (np.diff(owner[order], prepend=-1) == 0)
+        table.note(int(falls.sum()), "rows are of the next day: their hour comes before that of the row above them")
+        days = np.cumsum(falls)
+        first = np.flatnonzero(np.diff(owner[order], prepend=-1))
+        value = self.value.copy()
+        value[order] += DAY_S * (days - np.repeat(days[first], np.diff(np.append(first, days.size))))
+        return replace(self, value=value)
+
 
 def instants(table: Table, name: str, given: Unit | None = None, least: float = -np.inf) -> Instants:
     """Return the instants of a column, whose unit its name or the scenario states; seconds by default."""
@@ -68,12 +81,19 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
             if there.size and first <= there.min() and there.max() < last:
                 note(table.where, f"{table.called(name)} is read as {unit} since 1970, by its size")
                 return Instants(np.rint(number * (1e6 / UNITS[unit].over)), "date")
+        if there.size and there.min() < _SINCE_1970_S[0] <= there.max() < _SINCE_1970_S[1]:
+            # Seconds of a run among those since 1970, or the other way round.
+            late = number >= _SINCE_1970_S[0]
+            wrong = late if late.sum() * 2 <= late.size else number < _SINCE_1970_S[0]
+            table.refuse_cell(name, int(np.flatnonzero(wrong)[0]), "seconds of a run in all rows, or since 1970 in all")
         number = table.numbers(name, SECONDS, to=UNITS["s"], given=given, least=least, missing="nan")
         if stated is None and there.size:
             note(table.where, f"{table.called(name)} is read as seconds: its name states no unit")
         return Instants(number, "seconds")
     if (dates := _of_dates(values)) is not None:
         return Instants(*dates)
+    if (joined := _with_date(table, name)) is not None:
+        return instants(joined, name)
     place, labels = table.labels(name)
     found = [_of_text(label) for label in labels]
     kinds = {kind for number, kind in found if kind}
@@ -84,12 +104,28 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
     ]
     if unlike:
         # A word among seconds, before seconds among dates.
-        wrong = next((one for one in unlike if not _NUMERIC.match(labels[one] or "")), unlike[0])
+        odd = next((one for one in unlike if not re.match(NUMBER, labels[one] or "")), unlike[0])
         allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
-        table.refuse_cell(name, int(np.flatnonzero(place == wrong)[0]), allowed)
+        table.refuse_cell(name, int(np.flatnonzero(place == odd)[0]), allowed)
     kind = kinds.pop() if kinds else "seconds"
     zoned = {"local": False, "date": True}.get(kind)
     return Instants(np.array([time for time, _ in found])[place], "date" if kind == "local" else kind, zoned)
+
+
+def _with_date(table: Table, name: str) -> Table | None:
+    """Return a table whose instants have the dates of another column, if there are hours and such a column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = table.find("date")
+    hours = table.values(name)
+    if found in (None, table.called(name)) or isinstance(hours, np.ndarray):
+        return None
+    if not pc.all(pc.match_substring_regex(hours, _CLOCK.pattern), min_count=0).as_py():
+        return None
+    dates = pc.cast(table.columns[found], pa.string()).combine_chunks()
+    joined = pc.binary_join_element_wise(pc.utf8_trim_whitespace(dates), hours, "T")
+    return Table({table.called(name): pa.chunked_array([joined])}, table.where)
 
 
 def origin_of(table: Table, times: list[Instants], origin: float | str | None) -> float:
@@ -102,9 +138,17 @@ def origin_of(table: Table, times: list[Instants], origin: float | str | None) -
     kind = kinds.pop() if kinds else "seconds"
     if isinstance(origin, str):
         number, of = _of_text(origin.strip())
+        if (of == "date" and any(one.zoned is False for one in times)) or (
+            of == "local" and any(one.zoned for one in times)
+        ):
+            table.refuse(
+                f"origin: {origin!r} is not allowed; allowed: a zone in it and in the table's dates, or in none"
+            )
         if ("date" if of == "local" else of) != kind:
             table.refuse(f"origin: {origin!r} is not allowed; the table has {_WORDS[kind]}")
         return number
+    if kind == "clock" and origin is None:
+        note(table.where, "the run begins at 00:00 (origin names another hour)")
     if kind != "date":
         return origin or 0.0
     if origin is not None:
@@ -143,6 +187,8 @@ def _of_dates(values: "NDArray[Any] | pa.StringArray") -> tuple[FloatArray, Kind
     for zoned in (False, True):
         kind = pa.timestamp("us", "UTC") if zoned else pa.timestamp("us")
         try:
+            # Arrow goes on after a cell that is no date, slowly.
+            pc.cast(values[:_TRIED], kind)
             found = numbers_of(pc.cast(pc.cast(values, kind), pa.int64()))
         except pa.ArrowInvalid:
             continue

@@ -6,13 +6,14 @@ so that memory does not grow with the rounds. An update holds the model that it 
 since a stale update may yet be combined with it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray, Mask, Vector
+from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import PartError
 from fedsim.learning.aggregation.combining import Incoming
 from fedsim.learning.contracts import Release
@@ -20,7 +21,7 @@ from fedsim.learning.drawn_samples import Draw, Drawn
 from fedsim.learning.evaluation import PendingEvaluation
 from fedsim.learning.executors.contracts import OptimizerState
 from fedsim.learning.server_optimizers.contracts import ServerState
-from fedsim.learning.steps.contracts import Message, Sender
+from fedsim.learning.steps.contracts import Sender
 from fedsim.learning.steps.listed import Steps
 from fedsim.learning.store.contracts import Record
 
@@ -99,6 +100,10 @@ class Update:
         return self.result is not None
 
     @property
+    def sender(self) -> Sender:
+        return Sender(self.client, self.base.version, self.repeat, self.release)
+
+    @property
     def memory(self) -> OptimizerState:
         return {} if self.before is None or self.before.value is None else self.before.value
 
@@ -166,116 +171,35 @@ class Model:
 Node = Model | Update
 
 
-class Naming:
-    """A block whose errors of own parts are completed by a function."""
-
-    __slots__ = ("_complete",)
-
-    def __init__(self, complete: Callable[[PartError], None]) -> None:
-        self._complete = complete
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, PartError):
-            self._complete(error)
-
-
-def of_trainings(updates: Sequence[Update]) -> Naming:
-    """Name client and round: the round after the version that the training started from."""
-
-    def complete(fault: PartError) -> None:
-        fault.name_clients([one.client for one in updates])
+@contextmanager
+def naming(
+    updates: Sequence[Update] = (), clients: Sequence[int] = (), round_number: int | None = None
+) -> Iterator[None]:
+    """Name the clients and the round of a part's failure: of trainings the round after the version they start from."""
+    try:
+        yield
+    except PartError as fault:
+        if clients or len(updates) == 1:
+            fault.at = None
+        fault.name_clients(clients or [one.client for one in updates])
         chosen = updates if fault.at is None else updates[fault.at : fault.at + 1]
-        rounds = {one.base.version + 1 for one in chosen}
+        rounds = {one.base.version + 1 for one in chosen} if round_number is None else {round_number}
         if fault.round is None and len(rounds) == 1:
             fault.of_round(rounds.pop())
-
-    return Naming(complete)
-
-
-def of_training(update: Update) -> Naming:
-    def complete(fault: PartError) -> None:
-        fault.at = None
-        fault.name_clients([update.client])
-        if fault.round is None:
-            fault.of_round(update.base.version + 1)
-
-    return Naming(complete)
-
-
-def of_clients(clients: Sequence[int]) -> Naming:
-    def complete(fault: PartError) -> None:
-        fault.at = None
-        fault.name_clients(clients)
-
-    return Naming(complete)
-
-
-def of_model(version: int) -> Naming:
-    def complete(fault: PartError) -> None:
-        if fault.round is None:
-            fault.of_round(version)
-
-    return Naming(complete)
-
-
-class Messages:
-    """The messages of one run."""
-
-    def __init__(self, steps: Steps, part: Callable[[Update], Mask | None], behaviour: str = "") -> None:
-        self.steps, self.part = steps, part
-        self._behaviour = (behaviour,) if behaviour else ()
-        self.lossless: Final = steps.lossless
-        self.remembers: Final = steps.remembers
-
-    def digest(self, update: Update) -> str:
-        return digest_of("sent", update.work_digest, *self.steps.identity(_sender(update)), *self._behaviour)
-
-    def memory_digest(self, sender: Sender) -> str:
-        """Return the digest of what decides how a training changes its client's memory, beside the training."""
-        return digest_of("memory", *self.steps.identity(sender), *self._behaviour)
-
-    def sent(self, update: Update, difference: Vector) -> tuple[Vector, OptimizerState]:
-        """Return what the server receives, shape (d,), and what the client remembers of its message."""
-        if self.lossless and update.release is None:
-            return difference, {}
-        sent = Message(_sender(update), difference, self.part(update), dict(update.memory_of(STEPS)))
-        message = self.steps.client(sent)
-        return message.numbers, {STEPS + name: values for name, values in message.memory.items()}
-
-    def server_noise(self, updates: Sequence[Update], weights: FloatArray) -> Callable[[], FloatArray] | None:
-        """Return what draws what the server adds to an aggregate, shape (d,); None where it adds nothing."""
-        if self.lossless and all(one.release is None for one in updates):
-            return None
-        return self.steps.server([_sender(one) for one in updates], weights)
-
-    def noise_energy(self, update: Update) -> float:
-        """Return the expected squared norm of the noise in an update before compression; NaN if it is not stated."""
-        return self.steps.noise_energy(update.release, self.part(update))
-
-    def before_noise(self, update: Update, difference: Vector) -> tuple[Vector, bool]:
-        """Return an update as the mechanism has clipped it, shape (d,), and whether that changed it.
-
-        Neither what earlier messages left out nor compression is part of it.
-        """
-        found = self.steps.clipped(difference, update.release)
-        return found, found is not difference and not np.array_equal(found, difference)
-
-
-def _sender(update: Update) -> Sender:
-    return Sender(update.client, update.base.version, update.repeat, update.release)
+        raise
 
 
 class Updates:
+    """Makes the handles of cohorts; ``behaviour`` is what the user's own steps do."""
+
     def __init__(
-        self, task: str, shards: Sequence[str], messages: Messages, ratios: Sequence[float], *, keeps: bool
+        self, task: str, shards: Sequence[str], steps: Steps, behaviour: str, ratios: Sequence[float], *, keeps: bool
     ) -> None:
-        self._task, self._shards, self._messages, self._ratios = task, shards, messages, ratios
+        self._task, self._shards, self._steps, self._ratios = task, shards, steps, ratios
+        self._behaviour = (behaviour,) if behaviour else ()
         self.states: dict[int, State] = {}
-        self._keeps = keeps and not messages.remembers
-        self._leaves_state = keeps or messages.remembers
+        self._keeps = keeps and not steps.remembers
+        self._leaves_state = keeps or steps.remembers
         self._whole: dict[int, bytes] = {}
 
     def of(
@@ -294,7 +218,7 @@ class Updates:
         draws, drew = ([None] * len(clients), "") if drawn is None else (drawn.each(), drawn.named)
         levels = [0] * len(clients) if level is None else level.tolist()
         start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}{drew}".encode(), digest_size=16)
-        states, remembers, released = self.states, self._messages.remembers, not self._messages.lossless
+        states, remembers, released = self.states, self._steps.remembers, not self._steps.lossless
         updates: list[Update] = []
         for i, (one, share, width, draw) in enumerate(zip(clients, shares, levels, draws, strict=True)):
             hashed = start.copy()
@@ -305,8 +229,8 @@ class Updates:
             if width:
                 hashed.update(f" {self._ratios[width]!r}".encode())
             if remembers:
-                sender = Sender(one, base.version, repeat, release)
-                hashed.update(self._messages.memory_digest(sender).encode())
+                # What decides, beside the training, how it changes the memory of its client.
+                hashed.update(self._digest("memory", Sender(one, base.version, repeat, release)).encode())
             update = Update(hashed.hexdigest(), base, one, share)
             updates.append(update)
             if repeat or width or draw is not None or before is not None:
@@ -317,7 +241,7 @@ class Updates:
                     states[one] = update.state
             if released or release is not None:
                 update.release = release
-                update.digest = self._messages.digest(update)
+                update.digest = self._digest("sent", update.sender, update.work_digest)
         return updates
 
     def aggregated(self, updates: Sequence[Update]) -> None:
@@ -326,6 +250,9 @@ class Updates:
             for update in updates:
                 if update.state is not None:
                     self.states[update.client] = update.state
+
+    def _digest(self, of: str, sender: Sender, *training: str) -> str:
+        return digest_of(of, *training, *self._steps.identity(sender), *self._behaviour)
 
     def _named(self, client: int, share: float) -> bytes:
         """Return the part of an update's digest that depends on its client and its share of the work."""

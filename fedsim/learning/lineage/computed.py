@@ -8,32 +8,22 @@ first; and each is added to its model as soon as its turn has come, and let go o
 
 import heapq
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from fedsim.arrays import IntArray, Vector
-from fedsim.learning.aggregation.combining import Incoming, difference_from
+from fedsim.learning.aggregation.combining import difference_from
 from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingResult
-from fedsim.learning.lineage.asked import (
-    OWN,
-    STEPS,
-    Messages,
-    Model,
-    Node,
-    Result,
-    State,
-    Update,
-    of_model,
-    of_training,
-    of_trainings,
-)
+from fedsim.learning.lineage.asked import OWN, STEPS, Model, Node, Result, State, Update, naming
 from fedsim.learning.lineage.known import Known
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.verification import PRINT, print_of
+from fedsim.learning.steps.contracts import Message
+from fedsim.learning.steps.listed import Steps
 from fedsim.learning.store.contracts import Record
 from fedsim.learning.torch_modes import own_modes
 from fedsim.streams import Streams
@@ -59,14 +49,14 @@ class Computation:
         executor: Executor,
         rows: Sequence[IntArray],
         streams: Streams,
-        messages: Messages,
+        steps: Steps,
         local: LocalWork,
         known: Known,
     ) -> None:
-        self.executor, self.messages, self.known, self.trained = executor, messages, known, 0
+        self.executor, self.steps, self.local, self.known, self.trained = executor, steps, local, known, 0
         self.when_known: Callable[[Model], None] = _nothing
         self.afterwards: Callable[[], None] = lambda: None
-        self._rows, self._local = rows, local
+        self._rows = rows
         self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
         self._generators = streams.pool("training")
 
@@ -92,9 +82,9 @@ class Computation:
         self.afterwards()
 
     def train_again(self, update: Update) -> Record:
-        with own_modes(), of_trainings([update]):
+        with own_modes(), naming([update]):
             (result,) = self.executor.train(self._jobs([update]))
-        with of_training(update):
+        with naming([update]):
             return self._report(self._left(update, result)[0])
 
     def bound(self, model: Model, states: Mapping[int, State]) -> None:
@@ -122,11 +112,11 @@ class Computation:
                 yield update
         first = [same[0] for same in alike.values()]
         reports: dict[str, Record] = {}
-        with of_trainings(first):
+        with naming(first):
             results = self.executor.train(self._jobs(first)) if first else ()
             for same, result in zip(alike.values(), results, strict=True):
                 self.trained += 1
-                with of_training(same[0]):
+                with naming([same[0]]):
                     left = self._left(same[0], result)
                     for update in same:
                         reports[update.work_digest] = self._give(update, *left)
@@ -137,18 +127,26 @@ class Computation:
     def _give(self, update: Update, result: TrainingResult, own: OptimizerState) -> Record:
         """Give an update its result, and the client what it remembers from now on; return its report."""
         report = update.report = self._report(result)
-        sent, memory = self.messages.sent(update, result.difference)
+        sent, memory = self._sent(update, result.difference)
         update.result = Result(result.difference, sent)
         if update.state is not None:
             update.state.take({**result.state, **own, **memory})
             self.known.note_state(update.client, update.state)
         return report
 
+    def _sent(self, update: Update, difference: Vector) -> tuple[Vector, OptimizerState]:
+        """Return what the server receives, shape (d,), and what the client remembers of its message."""
+        if self.steps.lossless and update.release is None:
+            return difference, {}
+        memory = dict(update.memory_of(STEPS))
+        message = self.steps.client(Message(update.sender, difference, self.local.part(update), memory))
+        return message.numbers, {STEPS + name: values for name, values in message.memory.items()}
+
     def _left(self, update: Update, result: TrainingResult) -> tuple[TrainingResult, OptimizerState]:
         """Return a result as the local algorithm and the draw of samples leave it, and the algorithm's state."""
         own: OptimizerState = {}
-        if not self._local.plain:
-            difference, own = self._local.left(update, result.difference)
+        if not self.local.plain:
+            difference, own = self.local.left(update, result.difference)
             result = result._replace(difference=difference)
         if update.draw is not None and update.draw.scale != 1.0:
             difference = result.difference * np.float32(update.draw.scale)
@@ -169,13 +167,13 @@ class Computation:
             ]
         )
         jobs, of_each = [], zip(updates, generators, self._rows_of(updates), strict=True)
-        if self._local.plain:
+        if self.local.plain:
             for one, rng, rows in of_each:
                 jobs.append(TrainingJob(one.base.vector, rows, one.work, rng, _optimizer_state(one)))
             return jobs
-        for (one, rng, rows), start in zip(of_each, self._local.starts(updates), strict=True):
+        for (one, rng, rows), start in zip(of_each, self.local.starts(updates), strict=True):
             model, offset, anchors = start
-            state, rates = _optimizer_state(one), self._local.rates(one)
+            state, rates = _optimizer_state(one), self.local.rates(one)
             jobs.append(TrainingJob(model, rows, one.work, rng, state, offset, dict(anchors), rates))
         return jobs
 
@@ -221,103 +219,88 @@ class _Walk:
 
     def __init__(self, order: dict[Node, None], wanted: Sequence[Node], made: Callable[[Model], None]) -> None:
         self._made, self._wanted = made, {one for one in wanted if isinstance(one, Update)}
-        self._models: list[Model] = []  # all that they need is there
         self._ready: list[tuple[int, Update]] = []  # a heap: what is needed first comes first
+        self._growing: dict[Model, Iterator[None]] = {}  # all models that they are made of are there
+        self._growable: list[Model] = []
         self._ranks: dict[Update, int] = {}
-        self._missing: dict[Node, int] = {}
-        self._users: dict[Node, list[Node]] = {}
+        self._missing: Counter[Node] = Counter()
+        self._users: defaultdict[Node, list[Node]] = defaultdict(list)
         self._takers: Counter[Update] = Counter()
         """How often each update is yet to be added to a model."""
-        self._sums: dict[Model, _Sum] = {}
         for rank, node in enumerate(order):
-            needs = {one: None for one in node.needs() if not one.known}
-            for one in needs:
-                if one in self._users:
-                    self._users[one].append(node)
-                else:
-                    self._users[one] = [node]
+            for one in {one: None for one in node.needs() if not one.known}:
+                self._users[one].append(node)
+                self._missing[node] += isinstance(node, Update) or isinstance(one, Model)
             if isinstance(node, Update):
                 self._ranks[node] = rank
             elif node.recipe is not None:
                 self._takers.update(node.recipe.updates)
-            self._missing[node] = len(needs)
-            if not needs:
+            if not self._missing[node]:
                 self._release(node)
 
     def next(self, most: int) -> list[Update]:
         """Make the models that can be made; take out the next updates that can run."""
-        self._make()
+        self._grow()
         if len(self._ready) > most:
             return [heapq.heappop(self._ready)[1] for _ in range(most)]
         ready, self._ready = sorted(self._ready), []
         return [update for _, update in ready]
 
     def done(self, update: Update) -> None:
-        self._tell_users(update)
+        self._go_on_after(update)
         if update.result is not None and not self._takers[update] and update not in self._wanted:
             update.result = None
-        self._make()
+        self._grow()
 
-    def _make(self) -> None:
-        while self._models:
-            model = self._models.pop()
-            recipe = model.recipe
-            if recipe is None:
-                raise RuntimeError(f"model {model.digest} of version {model.version} is made of nothing")
-            self._add(model)
-            if recipe.begin is None:
-                model.take(*recipe.end(None))
-            else:
-                total = self._sums.pop(model)
-                if total.added < len(recipe.updates):
-                    raise RuntimeError("an update is to be combined, but its training has not run")
-                with of_model(model.version):
-                    model.take(*recipe.end(total.incoming))
-            self._made(model)
-            self._tell_users(model)
+    def _grow(self) -> None:
+        while self._growable:
+            model = self._growable.pop()
+            if model in self._growing and next(self._growing[model], model) is model:
+                del self._growing[model]
+                self._made(model)
+                self._go_on_after(model)
 
-    def _tell_users(self, node: Node) -> None:
+    def _go_on_after(self, node: Node) -> None:
         for user in self._users.pop(node, ()):
-            if isinstance(user, Model):
-                self._add(user)
-            left = self._missing[user] = self._missing[user] - 1
-            if not left:
-                self._release(user)
+            if isinstance(user, Model) and isinstance(node, Update):
+                self._growable.append(user)
+            else:
+                self._missing[user] -= 1
+                if not self._missing[user]:
+                    self._release(user)
 
     def _release(self, node: Node) -> None:
         del self._missing[node]
         if isinstance(node, Update):
             heapq.heappush(self._ready, (self._ranks.pop(node), node))
         else:
-            self._models.append(node)
+            self._growing[node] = self._growth(node)
+            self._growable.append(node)
 
-    def _add(self, model: Model) -> None:
-        """Add the next updates of a model up to the first without a result, as the order counts."""
+    def _growth(self, model: Model) -> Iterator[None]:
+        """Add the updates of a model in their order, each as soon as it has a result; then make the model."""
         recipe = model.recipe
-        if recipe is None or recipe.begin is None or not recipe.models[0].known:
+        if recipe is None:
+            raise RuntimeError(f"model {model.digest} of version {model.version} is made of nothing")
+        if recipe.begin is None:
+            model.take(*recipe.end(None))
             return
-        start, updates = recipe.models[0], recipe.updates
-        with of_model(model.version):
-            total = self._sums.get(model)
-            if total is None:
-                total = self._sums[model] = _Sum(recipe.begin())
-            while total.added < len(updates) and (result := updates[total.added].result) is not None:
-                update, weight, sent = updates[total.added], recipe.weights[total.added], result.sent
+        start = recipe.models[0]
+        with naming(round_number=model.version):
+            total = recipe.begin()
+            for update, weight in zip(recipe.updates, recipe.weights, strict=True):
+                while (result := update.result) is None:
+                    yield
+                sent = result.sent
                 if recipe.moved:
                     sent = difference_from(start.vector, update.base.vector, sent)
-                total.incoming.add(sent, weight)
-                total.added += 1
-                left = self._takers[update] = self._takers[update] - 1
-                if not left:
+                total.add(sent, weight)
+                self._takers[update] -= 1
+                if not self._takers[update]:
                     del self._takers[update]
                     update.result = None
-
-
-class _Sum:
-    """Updates that are added up, and how many have been."""
-
-    def __init__(self, incoming: Incoming) -> None:
-        self.incoming, self.added = incoming, 0
+                del result, sent  # nothing here has results in memory while others are computed
+            model.take(*recipe.end(total))
 
 
 def _nothing(_: Node) -> None:

@@ -20,7 +20,7 @@ from fedsim.learning.algorithms.contracts import (
 )
 from fedsim.learning.algorithms.plain import FedProx, Plain
 from fedsim.learning.executors.contracts import OptimizerState
-from fedsim.learning.lineage.asked import OWN, State, Update, of_training
+from fedsim.learning.lineage.asked import OWN, State, Update, naming
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.layout import ModelLayout, NarrowModel, Widths, held
 from fedsim.learning.schedules import SCHEDULE, ConstantRate
@@ -87,7 +87,7 @@ class LocalWork:
         cut: dict[tuple[int, int], Vector] = {}
         found = []
         for training in trainings:
-            with of_training(training):
+            with naming([training]):
                 start = self.algorithm.begin(self._task(training))
                 part = self.part(training) if training.level else None
             if part is not None:
@@ -146,12 +146,12 @@ class LocalWork:
     def rates(self, training: Update) -> FloatArray | None:
         if self._schedule is None:
             return None
-        with of_training(training):
+        with naming([training]):
             factors = self._schedule.factors(training.base.version, self._steps(training))
         return self._local.learning_rate * factors
 
     def _drift_weight(self, training: Update) -> float:
-        with of_training(training):
+        with naming([training]):
             return self.algorithm.drift_weight(self._steps(training), self._mean_rate(training))
 
     def _mean_rate(self, training: Update) -> float:

@@ -18,7 +18,19 @@ from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray
 from fedsim.errors import PartError
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import IDS, TIMES, Table, identified, in_order, instants, note, origin_of, owned, picked
+from fedsim.inputs.tables import (
+    IDS,
+    TIMES,
+    Instants,
+    Table,
+    identified,
+    in_order,
+    instants,
+    note,
+    origin_of,
+    owned,
+    picked,
+)
 from fedsim.inputs.tables.published import LAST_STEP
 from fedsim.registry import Component, Registry
 from fedsim.run_setup import RunSetup
@@ -238,13 +250,19 @@ def _ways(table: Table, clients: int | None, origin: float | str | None) -> Poin
     row, client = owned(table, clients, "any")
     least = 0.0 if origin is None else -np.inf
     times = instants(table, table.called(*TIMES), least=least)
-    time_s = times.since(origin_of(table, [times], origin))[row]
+    begins = origin_of(table, [times], origin)
+    time_s = Instants(times.value[row], times.kind).by_days(table, client).since(begins)
     x_m, y_m = (table.numbers(name, COORDINATES, missing="nan", rows=row) for name in ("x_m", "y_m"))
     known = np.isfinite(time_s) & np.isfinite(x_m) & np.isfinite(y_m)
     if not known.any():
         table.refuse("it has no row with an instant and a place; allowed: at least one")
     table.note(int((~known).sum()), "rows not used: a value is missing")
+    there = np.bincount(client, minlength=clients) > 0
     row, client, time_s, x_m, y_m = picked(known, row, client, time_s, x_m, y_m)
+    lost = there & (np.bincount(client, minlength=clients) == 0)
+    table.note(int(lost.sum()), "clients stand where they are placed: none of their rows has an instant and a place")
+    if time_s.max() < 0:
+        table.refuse(f"origin: {origin!r} is not allowed; all rows are of instants before it")
     order = in_order(table, client, time_s)
     row, client, time_s, x_m, y_m = picked(order, row, client, time_s, x_m, y_m)
     again = (np.diff(client, prepend=-1) == 0) & (np.diff(time_s, prepend=-1.0) == 0)

@@ -3,14 +3,13 @@
 from typing import Annotated, Final, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.bounds import check_column
 from fedsim.inputs.paths import InputPath
-from fedsim.inputs.tables import DAY_S, GAP, IDS, After, Instants, Table, in_order, instants, note, owned, picked
+from fedsim.inputs.tables import GAP, IDS, After, Instants, Table, in_order, instants, note, owned, picked
 from fedsim.inputs.tables.content import TABLES, suffix_of, unpacked
 from fedsim.inputs.tables.header import UNITS, Name
 from fedsim.network.traces.capacity import Capacities
@@ -133,7 +132,14 @@ class RateFile(Settings):
         if times is None:
             step_s = self.step_s or 0.0
             return [(np.arange(part.size + 1, dtype=np.float64) * step_s, rate_bps[part]) for part in parts]
-        return [_pieces(table, self.time or "", _counted_s(times, part), rate_bps[part]) for part in parts if part.size]
+        times = Instants(times.value[rows], times.kind).by_days(table, np.sort(owner))
+        ends = np.cumsum([part.size for part in parts])
+        values = [Instants(value, times.kind) for value in np.split(times.value, ends[:-1])]
+        return [
+            _pieces(table, self.time or "", one.since(float(one.value.min())), rate_bps[part])
+            for part, one in zip(parts, values, strict=True)
+            if part.size
+        ]
 
 
 def _numbered(table: Table, trace: str | None) -> IntArray:
@@ -147,14 +153,6 @@ def _numbered(table: Table, trace: str | None) -> IntArray:
     numeric = table.is_numeric(trace)
     order = np.argsort([float(one or 0) for one in labels] if numeric else [str(one) for one in labels])
     return np.asarray(np.argsort(order)[place], dtype=np.int64)
-
-
-def _counted_s(times: Instants, rows: NDArray[np.int64]) -> FloatArray:
-    """Return the instants of a trace, from its first on; hours below those of the row before are of the next day."""
-    value = times.value[rows]
-    if times.kind == "clock":
-        value = value + DAY_S * np.cumsum(np.diff(value, prepend=value[0]) < 0)
-    return Instants(value, times.kind).since(float(value.min()))
 
 
 def _pieces(table: Table, name: str, time_s: FloatArray, rate_bps: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -19,19 +19,22 @@ from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.policies.contracts import Running
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.give_ups import FEW, Patience, patience
 from fedsim.rounds.server.rows import Rows
 from fedsim.rounds.server.synchronous import SynchronousServer
 from fedsim.rounds.server.view import all_members
 from fedsim.selectors import Cohort
 
 PATIENCE: Final = 10_000
-"""After this number of clients given up in a row, no delivery is expected any more."""
+"""Clients given up in a row after which no delivery is expected any more, whatever the times are."""
 
 
 class AsynchronousServer(SynchronousServer):
     """Fills vacant places with idle clients, one by one, until enough updates have arrived."""
 
     asynchronous = may_wait_on = True
+    foresees = True
+    """Whether times are those of the scenario's laws."""
 
     def __init__(
         self, env: Environment, context: ServerContext, clients: Clients, rows: Rows, member: IntArray | None = None
@@ -42,6 +45,7 @@ class AsynchronousServer(SynchronousServer):
         self._asking: Process | None = None
         self._declined_at: int | None = None
         self._watched = self._in_vain = False
+        self._patience = Patience(PATIENCE)
         if self._before_dispatch or self._before_aggregation:
             raise ScenarioError(
                 "rounds.policy: an asynchronous server sends one client at a time, and has no messages before a cohort "
@@ -169,15 +173,20 @@ class AsynchronousServer(SynchronousServer):
         self._watch()
 
     def _give_up(self, run: CohortRun) -> None:
-        if self.crowd.lost_in_a_row >= PATIENCE:
+        crowd, in_a_row = self.crowd, self.crowd.lost_in_a_row + 1
+        foreseen = self.foresees and crowd.whole and self.context.rules.until_s is None
+        if foreseen and (not crowd.released or in_a_row == FEW):
+            plan, most_s = run.participations.plan, self.traits.give_up_after_s
+            self._patience = patience(self.context.clients, plan, most_s) or self._patience
+        if in_a_row >= self._patience.clients:
             raise ScenarioError(
-                f"rounds.policy.give_up_s: {self.traits.give_up_after_s} is not allowed; {PATIENCE} clients in a row "
-                "were given up and none delivered; allowed: a time in which some can deliver"
+                f"rounds.policy.give_up_s: {self.traits.give_up_after_s} is not allowed; {in_a_row} clients in a row "
+                f"were given up and none delivered{self._patience.why}; allowed: a time in which some can deliver"
             )
         run.participations.cancel()
         run.given_up_s = self.env.now
-        self.crowd.give_up(run)
-        self.crowd.notify()
+        crowd.give_up(run)
+        crowd.notify()
 
     def nothing_comes(self) -> str:
         """Return why no update can be expected: all clients in flight are lost, or as many as can be were given up."""

@@ -52,6 +52,7 @@ class RoundRules:
     weighting: Weighting = field(default_factory=BySamples)
     server_restart: ServerRestart | None = None
     refused: Refused | None = None
+    until_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -245,6 +245,8 @@ class SteppedServer(SynchronousServer):
 class SteppedAsynchronousServer(SteppedServer, AsynchronousServer):
     """An asynchronous server whose clients come from outside."""
 
+    foresees = False
+
     def send(self, cohort: Cohort) -> None:
         AsynchronousServer.send(self, cohort)
 

@@ -7,18 +7,10 @@ from fedsim.history.analyses.explaining import PARTS
 from fedsim.results import sentences
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.asynchronous import FedAsync
-from fedsim.selectors import Probe
-from tests.support.worlds import CountingLearner, Everybody, serve
+from tests.support.worlds import Asking, CountingLearner, serve
 
 # Client 0 takes 1 + 3 + 0.5 s and client 1 takes 1 + 1 + 4 s.
 WORLD = [1, 1], [3, 1], [0.5, 4]
-
-
-class Asking(Everybody):
-    """Asks all clients for their loss before it selects them."""
-
-    def probe(self, view, rng):
-        return Probe(client=view.client, asks="loss", up_bits=0.5)
 
 
 def learner(*accuracies):

@@ -7,14 +7,11 @@ from fedsim.errors import RunError
 from fedsim.history import Recorder
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.late import Drop
+from tests.support.stories import rows
 from tests.support.worlds import serve
 
 # Within 5 s client 0 delivers; 1 would end its upload of 3 s to 7 s, 2 its work of 1 s to 6.5 s and then its upload.
 WORLD = [1] * 4, [1, 2, 5.5, 4], [1, 4, 1, 1]
-
-
-def rows(table, *names):
-    return [tuple(row[name] for name in names) for row in table.to_pylist()]
 
 
 def test_of_cancelled_clients_an_upload_tells_about_how_much_was_lacking():

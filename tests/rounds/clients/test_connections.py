@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.network import NETWORKS
 from fedsim.network.contracts import Connection
 from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.network.medium.multicast import Multicast
 from fedsim.rounds import Deadline, WaitForAll
+from tests.support.short_runs import timed
 from tests.support.stories import rows
 from tests.support.worlds import FixedLinks, Pipe, Sequence, serve
 
@@ -70,15 +71,13 @@ def test_a_client_cut_in_its_work_was_last_heard_at_the_end_of_its_downlink():
 
 
 def scenario(**network):
-    return Scenario(
-        name="probes",
-        crowd={"clients": 10},
-        learning={"kind": "none", "model_bits": 1e4, "samples_per_client": 10},
+    return timed(
+        clients=10,
+        bits=1e4,
+        samples=10,
         network={"fading": "none", **network},
-        devices={"compute": "zero"},
         rounds={"count": 2, "policy": "wait-for-all"},
         selector={"kind": "fedcs", "deadline_s": 5.0},
-        results={"audit": True},
     )
 
 

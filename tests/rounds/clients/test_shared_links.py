@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
+from tests.support.short_runs import timed
 from tests.support.stories import rows
 from tests.support.worlds import Pipe, Sequence, serve
 
@@ -107,16 +108,8 @@ def cell(cohort, down, up, **values):
         "downlink": {"sharing": down, "bandwidth_hz": 1e7},
         "uplink": {"sharing": up, "bandwidth_hz": 1e7},
     }
-    return Scenario(
-        name="shared",
-        crowd={"clients": 40},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
-        network=network,
-        devices={"compute": "zero"},
-        rounds={"count": 3, "policy": values.get("policy", "wait-for-all")},
-        selector={"kind": "uniform", "cohort": cohort},
-        results={"audit": True},
-    )
+    rounds = {"count": 3, "policy": values.get("policy", "wait-for-all")}
+    return timed(clients=40, bits=1e6, samples=10, cohort=cohort, network=network, rounds=rounds)
 
 
 RULES = ("equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan")

@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import ScenarioError
 from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.network.medium.multicast import Multicast
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.clients.schedule import KnownStarts
+from tests.support.short_runs import timed
 from tests.support.worlds import Pipe, serve
 
 
@@ -86,18 +87,17 @@ def test_a_cell_is_asked_once_a_round_and_answers_as_for_each_client_alone(monke
 
     monkeypatch.setattr(CellLinks, "uplink_s", count)
     history = simulate(
-        Scenario(
-            name="multicast",
-            crowd={"clients": 30},
-            learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
+        timed(
+            clients=30,
+            bits=1e6,
+            samples=10,
+            cohort=12,
             network={
                 "kind": "cell",
                 "access": {"kind": "grant", "random_access_s": 0.0},
                 "downlink": {"sharing": "multicast"},
             },
-            devices={"compute": "zero"},
             rounds={"count": 3, "policy": {"kind": "deadline", "deadline_s": 60.0}},
-            selector={"kind": "uniform", "cohort": 12},
         )
     )
     assert [size for _, size in calls] == [12] * 3

@@ -17,6 +17,7 @@ from fedsim.run_setup import RunSetup
 from fedsim.selectors import Cohort
 from fedsim.streams import Streams
 from fedsim.testing import check_effect
+from tests.support.short_runs import timed
 from tests.support.stories import rows
 from tests.support.worlds import Pipe, batteries, serve
 
@@ -110,17 +111,8 @@ def test_background_traffic_of_100_s_slows_the_uplinks_of_its_site_alone():
 
 
 def scenario(effects, **changes):
-    return Scenario(
-        name="effects",
-        **{
-            "crowd": {"clients": 6},
-            "learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
-            "network": "pause-two-speed",
-            "rounds": {"count": 2, "effects": effects},
-            "selector": {"kind": "uniform", "cohort": 3},
-            **changes,
-        },
-    )
+    tables = {"devices": {}, "rounds": {"count": 2, "effects": effects}, **changes}
+    return timed(bits=1e6, samples=10, cohort=3, **tables)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import PartError
 from fedsim.rounds import Deadline, Effect, EffectSettings
 from fedsim.selectors import Answers, Cohort
+from tests.support.short_runs import timed
 from tests.support.worlds import Everybody, serve
 
 DRAW = 2**60
@@ -92,14 +93,6 @@ def test_steps_that_no_server_can_take_are_refused(name, member, complaint):
         def build(self, run):
             return own()
 
-    scenario = Scenario(
-        name="lies",
-        crowd={"clients": 3},
-        learning="none",
-        network={"kind": "pause-two-speed"},
-        devices={"compute": "zero"},
-        rounds={"count": 1, "policy": "wait-for-all", "effects": [Settings()]},
-        selector="all",
-    )
+    scenario = timed(clients=3, rounds={"count": 1, "policy": "wait-for-all", "effects": [Settings()]})
     with pytest.raises(PartError, match=f"(?s){complaint}"):
         simulate(scenario)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import simpy
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import ScenarioError
 from fedsim.rounds import BACKHAULS
 from fedsim.rounds.hierarchy.backhaul import BACKHAUL, ThroughNetwork, Wire
+from tests.support.short_runs import timed
 from tests.support.stories import rows
 from tests.support.worlds import FixedLinks
 
@@ -87,19 +88,9 @@ GRAPH = {
 
 
 def scenario(**tables):
-    return Scenario(
-        **{
-            "name": "backhaul",
-            "crowd": {"clients": 3},
-            "learning": {"kind": "none", "model_bits": 1000.0, "samples_per_client": 10},
-            "network": {"kind": "graph", "topology": GRAPH, "server": "edge-server"},
-            "devices": {"compute": "zero"},
-            "rounds": {"count": 1, "edges": {"grouping": "site", "backhaul": "network"}},
-            "selector": "all",
-            "results": {"audit": True},
-            **tables,
-        }
-    )
+    network = {"kind": "graph", "topology": GRAPH, "server": "edge-server"}
+    rounds = {"count": 1, "edges": {"grouping": "site", "backhaul": "network"}}
+    return timed(clients=3, bits=1000.0, samples=10, **{"network": network, "rounds": rounds, **tables})
 
 
 def test_models_share_the_networks_links_and_edges_are_those_that_serve():

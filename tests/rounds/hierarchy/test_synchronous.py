@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.policies.late import Stale
-from fedsim.selectors import Probe
 from tests.support.stories import rows
-from tests.support.worlds import CountingLearner, Everybody, Sequence, serve
+from tests.support.worlds import Asking, CountingLearner, Everybody, Sequence, serve
 
 WIRE = {"kind": "link", "rate_bps": 2.0, "delay_s": 0.25}  # 0.75 s for a model of one bit
 # Participations take 3 and 4 s at edge server 0, and 5, 3 and 7 s at edge server 1.
@@ -167,12 +166,12 @@ def test_selectors_see_their_edge_as_a_crowd_of_its_own():
     assert leakage[:2].max() > leakage[2:].max(), "a client of edge server 1 never came twice"
 
 
-class Asking(Everybody):
+class AskingForTheHighest(Asking):
     """Asks all candidates for their losses, and then selects the one with the highest."""
 
     def probe(self, view, rng):
         self.views.append(view)
-        return Probe(client=view.client, asks="loss", up_bits=1.0)
+        return super().probe(view, rng)
 
     def select(self, view, rng):
         super().select(view, rng)
@@ -184,7 +183,7 @@ def test_questions_and_answers_use_the_ids_of_the_edge():
 
     Edge server 1 asks until 7 s and then sends client 4, its number 2, until 14 s.
     """
-    selectors = [Asking(), Asking()]
+    selectors = [AskingForTheHighest(), AskingForTheHighest()]
     history, _, _, _ = serve(WaitForAll(), *TIMES_S, edges=edges(), selectors=selectors, count=1)
     assert [view.answers.client.tolist() for view in (selectors[0].views[1], selectors[1].views[1])] == [
         [0, 1],

@@ -14,7 +14,16 @@ from fedsim.rounds.policies.count_based import KFastest
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.selectors import Cohort
 from tests.support.stories import ends, rows, timeline, told, used
-from tests.support.worlds import CountingLearner, Everybody, FixedLinks, Pipe, Sequence, available_in, batteries, serve
+from tests.support.worlds import (
+    CountingLearner,
+    Curious,
+    FixedLinks,
+    Pipe,
+    Sequence,
+    available_in,
+    batteries,
+    serve,
+)
 
 # Three clients that take 3, 5 and 12 s: downlink, work, uplink.
 THREE = ([1, 1, 2], [1, 2, 5], [1, 2, 5])
@@ -405,13 +414,9 @@ def test_partial_work_without_a_limit_in_sight_is_all_of_it():
     assert rows(history.participations, "work", "fate") == [(1.0, "wasted-late")]
 
 
-class CuriousEverybody(Everybody):
-    needs = ("loss",)
-
-
 def test_what_a_stale_update_says_is_remembered_and_not_reported():
     """Client 1's update of round 1 arrives in round 2, is measured there, and stands in round 3's view."""
-    _, selector, _, _ = serve(Deadline(deadline_s=4), *THREE, late=Stale(), count=3, selector=CuriousEverybody())
+    _, selector, _, _ = serve(Deadline(deadline_s=4), *THREE, late=Stale(), count=3, selector=Curious())
     np.testing.assert_array_equal(selector.reports[0].loss, [0.0, np.nan, np.nan])
     assert selector.reports[1].client.tolist() == [0]
     assert selector.views[2].last_loss.tolist() == [0.0, 1.0]

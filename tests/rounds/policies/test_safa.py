@@ -10,9 +10,8 @@ from fedsim.rounds.aggregation.staleness import Constant
 from fedsim.rounds.policies.count_based import Quorum
 from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.safa import Safa
-from fedsim.selectors import Probe
 from tests.support.stories import ends, timeline, told
-from tests.support.worlds import CountingLearner, Everybody, available_in, serve
+from tests.support.worlds import Asking, CountingLearner, Everybody, available_in, serve
 
 # Three clients that take 3, 5 and 8 s.
 THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])
@@ -65,12 +64,11 @@ def test_a_selector_that_asks_is_answered_while_others_are_at_work_too():
     7 s, and the round is over. In round 3 nobody is left to be asked.
     """
 
-    class Asks(Everybody):
-        def probe(self, view, rng):
-            return Probe(client=view.client, asks="resources", up_bits=1.0, wait_s=2.0)
-
     history, selector, _ = run(
-        Safa(share=1 / 3, max_wait_s=20.0), ([1, 1, 1], [1, 2, 28], [1, 1, 1]), selector=Asks(), count=3
+        Safa(share=1 / 3, max_wait_s=20.0),
+        ([1, 1, 1], [1, 2, 28], [1, 1, 1]),
+        selector=Asking(asks="resources", wait_s=2.0),
+        count=3,
     )
     asked = [(row["round"], row["client"], row["start_s"]) for row in history.probes.to_pylist()]
     assert asked == [(1, 0, 0), (1, 1, 0), (1, 2, 0), (2, 0, 5)]
@@ -82,13 +80,13 @@ def test_a_selector_that_asks_is_answered_while_others_are_at_work_too():
 def test_a_limit_counts_from_the_end_of_a_question_though_nobody_was_sent_after_it():
     """Client 0 is there to 4 s: asked from 3 s on, it is gone. Client 1 arrives at 12 s, 7 s after that."""
 
-    class Asks(Everybody):
-        def probe(self, view, rng):
-            return Probe(client=view.client, asks="resources", up_bits=1.0) if view.round > 1 else None
-
     there = available_in([(0, 4)], [(0, 1000)])
     history, _, _ = run(
-        Safa(share=0.5, max_wait_s=8.5), ([1, 4], [1, 4], [1, 4]), selector=Asks(), presence=there, count=2
+        Safa(share=0.5, max_wait_s=8.5),
+        ([1, 4], [1, 4], [1, 4]),
+        selector=Asking(asks="resources", rounds=(2,)),
+        presence=there,
+        count=2,
     )
     assert ends(history) == [3, 12]
     assert history.column("rounds", "ended_by").tolist() == ["enough", "enough"]

@@ -11,7 +11,7 @@ from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.round import PastRounds
 from fedsim.selectors import Probe
 from tests.support.stories import ends, timeline, told, used
-from tests.support.worlds import Everybody, FirstWanted, Sequence, serve
+from tests.support.worlds import Curious, FirstWanted, Sequence, serve
 
 # Four clients that take 3, 5, 8 and 12 s: downlink, work, uplink.
 FOUR = ([1, 1, 2, 2], [1, 2, 3, 5], [1, 2, 3, 5])
@@ -289,9 +289,6 @@ def test_too_few_updates_are_thrown_away():
 
 
 def test_a_loss_that_was_asked_for_is_known_of_updates_that_are_thrown_away():
-    class Curious(Everybody):
-        needs = ("loss",)
-
     _, selector, learner, _ = serve(Deadline(deadline_s=5), *FOUR, count=2, minimum_updates=3, selector=Curious())
     np.testing.assert_array_equal(selector.reports[0].loss, [0.0, 1.0, np.nan, np.nan])
     np.testing.assert_array_equal(selector.views[1].last_loss, [0.0, 1.0, np.nan, np.nan])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.devices import Dropout
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import SecureStep
@@ -16,19 +16,17 @@ from fedsim.rounds.policies.late import Drop
 from fedsim.rounds.secure.exchange import SECURE_DRAWS, SecureParts
 from fedsim.rounds.secure.protocols import Bonawitz
 from fedsim.streams import Streams
+from tests.support.short_runs import timed
 from tests.support.worlds import Pipe, batteries, serve
 
 RATE_BPS = 1024.0
-CONSTANT_RATE = Scenario(
-    name="secure",
-    crowd={"clients": 4},
-    learning={"kind": "none", "model_bits": 32_000.0, "samples_per_client": 10},
+CONSTANT_RATE = timed(
+    clients=4,
+    bits=32_000.0,
+    samples=10,
     # A kbit has 1,024 bits here.
     network={"kind": "fedscale", "median_kbps": 1.0, "sigma": 0.0, "lowest_kbps": 0.5},
-    devices={"compute": "zero"},
     rounds={"count": 2, "secure_aggregation": {"kind": "bonawitz", "mask_s": 0.5, "server_mask_s": 0.25}},
-    selector="all",
-    results={"audit": True},
 )
 STEPS = SecureStep.labels()
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Knowledge, WaitForAll
+from tests.support.short_runs import timed
 from tests.support.worlds import Everybody, Sequence, available_in, serve
 
 
@@ -66,18 +66,12 @@ def test_a_run_ends_when_nobody_comes_before_its_end():
 
 
 def scenario(**tables):
-    return Scenario(
-        **{
-            "name": "present",
-            "crowd": {"clients": 30},
-            "learning": {"kind": "none"},
-            "network": {"kind": "pause-two-speed"},
-            "devices": {"compute": "zero", "availability": {"kind": "markov", "mean_on_s": 2.0, "mean_off_s": 20.0}},
-            "rounds": {"count": 200, "policy": {"kind": "deadline", "deadline_s": 0.8}},
-            "selector": {"kind": "uniform", "cohort": 5},
-            **tables,
-        }
-    )
+    usual = {
+        "crowd": {"clients": 30},
+        "devices": {"compute": "zero", "availability": {"kind": "markov", "mean_on_s": 2.0, "mean_off_s": 20.0}},
+        "rounds": {"count": 200, "policy": {"kind": "deadline", "deadline_s": 0.8}},
+    }
+    return timed(cohort=5, **{**usual, **tables})
 
 
 def test_a_policy_that_waits_for_everyone_does_not_fit_clients_that_leave():

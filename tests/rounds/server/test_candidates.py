@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.rounds.server import crowd
 from fedsim.rounds.server.crowd import CandidateSet
 from fedsim.rounds.server.synchronous import SynchronousServer
 from fedsim.selectors import Uniform
+from tests.support.short_runs import timed
 
 PRESENCE = {
     "always": "always",
@@ -17,6 +18,7 @@ PRESENCE = {
     "markov": {"kind": "markov", "mean_on_s": 2.0, "mean_off_s": 3.0},
 }
 LAW = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.8}
+LATENCY = {"kind": "latency", "downlink": LAW, "uplink": LAW}
 POLICIES = {
     "stale": {"kind": "deadline", "deadline_s": 0.9},
     "fedbuff": {"kind": "fedbuff", "buffer": 3, "concurrency": 5, "give_up_s": 4.0},
@@ -55,12 +57,12 @@ def test_it_is_a_set(member, changes, block, few):
 
 
 def scenario(policy, presence, **changes):
-    return Scenario(
-        name="candidates",
+    return timed(
         seed=3,
-        crowd={"clients": 40},
-        learning={"kind": "none", "model_bits": 1e6},
-        network={"kind": "latency", "downlink": LAW, "uplink": LAW},
+        clients=40,
+        bits=1e6,
+        cohort=6,
+        network=LATENCY,
         devices={
             "availability": PRESENCE[presence],
             "compute": "zero",
@@ -71,7 +73,6 @@ def scenario(policy, presence, **changes):
             "policy": POLICIES[policy],
             **({"late": {"kind": "stale", "weight": "constant"}} if policy == "stale" else {}),
         },
-        selector={"kind": "uniform", "cohort": 6},
     ).replace(changes)
 
 
@@ -148,14 +149,6 @@ def test_a_view_tells_how_long_the_server_waits(policy, deadlines_s, presence, o
             return super().select(view, rng)
 
     Reading.oracle = oracle
-    run = Scenario(
-        name="deadline",
-        crowd={"clients": 8},
-        learning={"kind": "none", "model_bits": 1e4},
-        network={"kind": "latency", "downlink": LAW, "uplink": LAW},
-        devices={"compute": "zero", "availability": PRESENCE[presence]},
-        rounds={"count": 3, "policy": policy},
-        selector=Reading(3),
-    )
-    simulate(run)
+    tables = {"network": LATENCY, "rounds": {"count": 3, "policy": policy}, "selector": Reading(3)}
+    simulate(timed(clients=8, bits=1e4, devices={"compute": "zero", "availability": PRESENCE[presence]}, **tables))
     assert told == deadlines_s

@@ -12,25 +12,29 @@ from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server.oracle import OracleKnowledge
-from fedsim.selectors import OracleView, Probe
+from fedsim.selectors import OracleView
 from tests.support import lies
+from tests.support.short_runs import timed
 from tests.support.stories import rows
-from tests.support.worlds import CountingLearner, Everybody, available_in, batteries, serve
+from tests.support.worlds import Asking, CountingLearner, Everybody, available_in, batteries, serve
 
 
-class Asking(Everybody):
-    """Asks some clients, and then selects all that have answered, or everybody if nobody has."""
+class Answering(Asking):
+    """Asks clients, and then selects all that have answered, or everybody if nobody has."""
 
-    def __init__(self, **probe):
-        super().__init__()
-        self.asked = probe
-
-    def probe(self, view, rng):
-        return Probe(**{"asks": "loss", "up_bits": 0.0, **self.asked})
+    def __init__(self, client=None, **question):
+        super().__init__(client, **{"up_bits": 0.0, **question})
 
     def select(self, view, rng):
         super().select(view, rng)
         return view.answers.client if view.answers.client.size else view.client
+
+
+class AnsweringAll(Answering):
+    """Asks all candidates for their losses on four samples."""
+
+    def __init__(self):
+        super().__init__(up_bits=64.0, samples=4)
 
 
 def ids(*client):
@@ -39,7 +43,7 @@ def ids(*client):
 
 def test_a_question_takes_down_work_and_up_before_the_cohort_is_sent():
     """Client 1 answers at 1 + 2 + 4 = 7 s; then client 0 and 1 take part, the slower for 7 s again."""
-    selector = Asking(client=ids(0, 1))
+    selector = Answering(client=ids(0, 1))
     history, selector, _, _ = serve(
         WaitForAll(), [1, 1, 1], [2, 2, 2], [0.5, 4, 9], selector=selector, learner=CountingLearner(np.full(3, 10))
     )
@@ -58,7 +62,7 @@ def test_a_question_takes_down_work_and_up_before_the_cohort_is_sent():
 
 
 def test_whoever_has_not_answered_in_time_is_cut_off_and_an_answer_at_that_instant_counts():
-    selector = Asking(client=ids(0, 1, 2), wait_s=3.5)
+    selector = Answering(client=ids(0, 1, 2), wait_s=3.5)
     history, selector, _, _ = serve(Deadline(deadline_s=100), [1, 1, 1], [2, 2, 2], [0.5, 4, 0.5], selector=selector)
     rows = history.probes.to_pylist()
     assert [(row["outcome"], row["end_s"], row["uplink_s"]) for row in rows] == [
@@ -71,7 +75,7 @@ def test_whoever_has_not_answered_in_time_is_cut_off_and_an_answer_at_that_insta
 
 
 def test_nobody_answers_in_time_and_the_round_goes_on_with_everybody():
-    selector = Asking(client=ids(0, 1), wait_s=0.25)
+    selector = Answering(client=ids(0, 1), wait_s=0.25)
     history, selector, _, _ = serve(WaitForAll(), [1, 1], [2, 2], [1, 1], selector=selector)
     assert selector.views[0].answers.client.size == 0
     assert history.column("rounds", "end_s").tolist() == [4.25]
@@ -80,14 +84,14 @@ def test_nobody_answers_in_time_and_the_round_goes_on_with_everybody():
 def test_a_question_that_would_never_be_answered_needs_a_limit():
     """The message down to client 0 takes for ever; with a limit, client 1 answers alone."""
     world = (Deadline(deadline_s=5.0), [np.inf, 1.0], [1.0, 1.0], [1.0, 1.0])
-    history, *_ = serve(*world, selector=Asking(client=ids(0, 1), asks="resources", wait_s=2.0))
+    history, *_ = serve(*world, selector=Answering(client=ids(0, 1), asks="resources", wait_s=2.0))
     assert history.column("probes", "outcome").tolist() == ["late", "delivered"]
     with pytest.raises(ScenarioError, match="the downlink of client 0 would take inf s"):
-        serve(*world, selector=Asking(client=ids(0, 1), asks="resources"))
+        serve(*world, selector=Answering(client=ids(0, 1), asks="resources"))
 
 
 def test_whoever_leaves_does_not_answer_and_the_server_does_not_wait_for_it():
-    selector = Asking(client=ids(0, 1))
+    selector = Answering(client=ids(0, 1))
     history, selector, _, _ = serve(
         Deadline(deadline_s=50), [1, 1], [2, 2], [1, 9], selector=selector, leaves_s=[np.inf, 5]
     )
@@ -100,7 +104,7 @@ def test_whoever_has_answered_and_gone_is_not_among_the_answers():
     """Client 0 answers at 3.5 s and is there to 5 s; the answer of client 1 is there at 7 s."""
     there = available_in([(0, 5), (90, 99)], [(0, 99)])
     history, selector, _, _ = serve(
-        WaitForAll(), [1, 1], [2, 2], [0.5, 4], selector=Asking(client=ids(0, 1)), presence=there
+        WaitForAll(), [1, 1], [2, 2], [0.5, 4], selector=Answering(client=ids(0, 1)), presence=there
     )
     assert history.column("probes", "outcome").tolist() == ["delivered", "delivered"]
     assert selector.views[0].client.tolist() == selector.views[0].answers.client.tolist() == [1]
@@ -108,7 +112,7 @@ def test_whoever_has_answered_and_gone_is_not_among_the_answers():
 
 
 def test_a_question_about_resources_takes_no_work_and_is_answered_with_means():
-    selector = Asking(client=ids(0, 1), asks="resources", down_bits=3.0, up_bits=5.0)
+    selector = Answering(client=ids(0, 1), asks="resources", down_bits=3.0, up_bits=5.0)
     history, selector, _, _ = serve(WaitForAll(), [1, 2], [4, 8], [0.5, 0.25], selector=selector)
     answers = selector.views[0].answers
     assert (answers.compute_s.tolist(), answers.uplink_s.tolist()) == ([4.0, 8.0], [0.5, 0.25])
@@ -131,24 +135,19 @@ def test_a_question_about_resources_takes_no_work_and_is_answered_with_means():
 )
 def test_a_wrong_question_is_refused(probe, said):
     with pytest.raises(SelectorError, match=said):
-        serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=Asking(**probe))
+        serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=Answering(**probe))
 
 
 def test_over_a_shared_cell_a_question_is_paid_for_on_the_air_and_the_audit_agrees():
-    class Everyone(Asking):
-        def probe(self, view, rng):
-            return Probe(client=view.client, asks="loss", up_bits=64.0, samples=4)
-
     direction = {"sharing": "equal", "bandwidth_hz": 1e6}
-    scenario = Scenario(
-        name="asked",
-        crowd={"clients": 12},
-        learning={"kind": "none", "model_bits": 1e5, "samples_per_client": 30},
+    scenario = timed(
+        clients=12,
+        bits=1e5,
+        samples=30,
         network={"kind": "cell", "downlink": direction, "uplink": direction},
         devices={"compute": {"kind": "rate", "samples_per_s": 50.0, "jitter_sigma": 0.0}},
         rounds={"count": 2, "policy": {"kind": "deadline", "deadline_s": 30.0}},
-        selector=Everyone(),
-        results={"audit": True},
+        selector=AnsweringAll(),
     )
     history = simulate(scenario)
     work_s = history.column("probes", "compute_s")
@@ -165,7 +164,7 @@ def test_whoever_is_asked_again_as_soon_as_it_has_come_back_late_pays_for_all_in
     history, _, _, _ = serve(
         Deadline(deadline_s=1.75),
         *([1], [2], [1]),
-        selector=Asking(client=ids(0)),
+        selector=Answering(client=ids(0)),
         late=Stale(),
         batteries=batteries([100.0], receive=3.0, work_w=1.0, send=4.0),
         count=2,
@@ -199,36 +198,18 @@ def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
             return view.client
 
     law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
-    scenario = Scenario(
-        name="oracle",
-        crowd={"clients": 5},
-        learning={"kind": "none", "samples_per_client": 30},
-        network={"kind": "latency", "downlink": law, "uplink": law},
-        rounds={"count": 1},
-        selector=Oracle(),
-    )
-    history = simulate(scenario)
+    network = {"kind": "latency", "downlink": law, "uplink": law}
+    history = simulate(timed(clients=5, samples=30, network=network, devices={}, selector=Oracle()))
     lasted_s = history.column("participations", "end_s") - history.column("participations", "start_s")
     np.testing.assert_allclose(seen["duration_s"], lasted_s, rtol=1e-12)
     assert seen["stay"].all()
 
 
 def test_the_luck_of_a_question_is_not_that_of_the_participation_after_it():
-    class Everyone(Asking):
-        def probe(self, view, rng):
-            return Probe(client=view.client, asks="loss", up_bits=64.0)
-
     law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
-    history = simulate(
-        Scenario(
-            name="asked",
-            crowd={"clients": 6},
-            learning={"kind": "none", "samples_per_client": 30},
-            network={"kind": "latency", "downlink": law, "uplink": law},
-            rounds={"count": 3},
-            selector=Everyone(),
-        )
-    )
+    network = {"kind": "latency", "downlink": law, "uplink": law}
+    tables = {"network": network, "devices": {}, "rounds": {"count": 3}, "selector": AnsweringAll()}
+    history = simulate(timed(samples=30, **tables))
     asked_s, took_s = (
         np.concatenate([history.column(table, name) for name in ("downlink_s", "uplink_s")])
         for table in ("probes", "participations")
@@ -261,11 +242,6 @@ def test_who_stays_is_there_at_the_beginning_and_until_the_end():
     ]
 
 
-class AskingAll(Asking):
-    def probe(self, view, rng):
-        return Probe(client=view.client, asks="loss", up_bits=1.0)
-
-
 def test_the_audit_takes_a_cut_before_the_question_at_the_same_instant():
     """With lag 0. Client 0 delivers at once and ends round 1 as it begins; client 1 is cut at 10 s and asked at 10 s.
 
@@ -276,7 +252,7 @@ def test_the_audit_takes_a_cut_before_the_question_at_the_same_instant():
         [0, 5],
         [0, 5],
         [0, 0],
-        selector=AskingAll(),
+        selector=Answering(up_bits=1.0),
         count=2,
         batteries=batteries([50.0] * 2, receive=0.1, sample=0.1, send=0.1),
     )
@@ -297,7 +273,7 @@ def test_a_question_that_is_never_answered_is_named():
     with pytest.raises(
         ScenarioError, match=r"client 1 would take inf s; the selector's question waits for every answer"
     ):
-        serve(Deadline(deadline_s=9.0), [1, 1], [1, 1], [1, np.inf], selector=Asking(client=ids(0, 1)))
+        serve(Deadline(deadline_s=9.0), [1, 1], [1, 1], [1, np.inf], selector=Answering(client=ids(0, 1)))
 
 
 class Silent(lies.HonestTransfer):
@@ -338,5 +314,5 @@ def test_a_question_and_its_cohort_have_the_draw_of_their_round():
             drawn.append(draw)
             return super().leaves_after_s(client, time_s, draw, task_s)
 
-    serve(WaitForAll(), [1, 1], [1, 1], [1, 1], presence=Noting(), selector=Asking(client=ids(0)), count=3)
+    serve(WaitForAll(), [1, 1], [1, 1], [1, 1], presence=Noting(), selector=Answering(client=ids(0)), count=3)
     assert drawn == [1, 1, 2, 2, 3, 3]

@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.rounds import Edges
 from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
-from fedsim.selectors import Probe
-from tests.support.worlds import Everybody, available_in, serve
+from tests.support.short_runs import timed
+from tests.support.worlds import Asking, available_in, serve
 
 # A question about resources takes 1 s, participations take 3.5, 4 and 3 s.
 TIMES_S = ([0.5] * 3, [2.5, 3.0, 2.0], [0.5] * 3)
 
 
-class Asking(Everybody):
-    """Asks everybody who is free, and selects as many as are wanted, those with the lowest ids that have answered."""
+class AskingAll(Asking):
+    """Asks all that are free, and selects as many as are wanted, those with the lowest ids that have answered."""
 
-    def probe(self, view, rng):
-        return Probe(client=view.client, asks="resources", down_bits=3.0, up_bits=5.0)
+    def __init__(self):
+        super().__init__(asks="resources", down_bits=3.0, up_bits=5.0)
 
     def select(self, view, rng):
         super().select(view, rng)
@@ -37,7 +37,7 @@ def took_part(history):
 
 def test_updates_are_merged_while_a_question_is_in_the_air():
     """Client 1 comes at 5 s, as clients 0 and 2 are being asked: one place is filled at 5.5 s, the other at 6.5 s."""
-    history, selector, _, _ = serve(FedAsync(concurrency=2), *TIMES_S, selector=Asking(), count=3)
+    history, selector, _, _ = serve(FedAsync(concurrency=2), *TIMES_S, selector=AskingAll(), count=3)
     assert asked(history) == [
         *((1, client, 0.0, 1.0, "delivered") for client in (0, 1, 2)),
         *((2, client, 4.5, 5.5, "delivered") for client in (0, 2)),
@@ -56,7 +56,7 @@ def test_updates_are_merged_while_a_question_is_in_the_air():
 
 
 def test_a_question_that_is_in_the_air_when_the_run_ends_is_cut_off():
-    history, _, _, _ = serve(FedAsync(concurrency=2), *TIMES_S, selector=Asking(), count=2)
+    history, _, _, _ = serve(FedAsync(concurrency=2), *TIMES_S, selector=AskingAll(), count=2)
     assert asked(history)[3:] == [(2, 0, 4.5, 5.0, "late"), (2, 2, 4.5, 5.0, "late")]
     assert history.column("probes", "uplink_bits")[3:].tolist() == [0.0, 0.0], "at 5 s they begin to answer"
 
@@ -66,7 +66,7 @@ def test_a_restart_breaks_a_question_off_and_the_next_is_put_afterwards():
     history, _, _, _ = serve(
         FedAsync(concurrency=2),
         *TIMES_S,
-        selector=Asking(),
+        selector=AskingAll(),
         count=3,
         server_restart=ServerRestart(at_s=[4.75], down_s=1.0),
     )
@@ -83,7 +83,7 @@ def test_where_nobody_is_free_nobody_is_asked_until_somebody_is():
     history, _, _, _ = serve(
         FedBuff(concurrency=2, buffer=1, give_up_s=50.0),
         *(times_s[:2] for times_s in TIMES_S),
-        selector=Asking(),
+        selector=AskingAll(),
         presence=there,
         count=2,
     )
@@ -94,7 +94,7 @@ def test_where_nobody_is_free_nobody_is_asked_until_somebody_is():
 def test_at_edges_each_asks_its_own():
     edges = Edges(grouping={"kind": "given", "edge": (0, 0, 1)}, backhaul="none")
     history, _, _, _ = serve(
-        FedAsync(concurrency=1), *TIMES_S, edges=edges, selectors=[Asking(), Asking()], count=1, audit=True
+        FedAsync(concurrency=1), *TIMES_S, edges=edges, selectors=[AskingAll(), AskingAll()], count=1, audit=True
     )
     assert [(row["edge"], row["client"]) for row in history.probes.to_pylist()] == [(0, 0), (0, 1), (1, 2)]
     assert history.column("participations", "client").tolist() == [2, 0]
@@ -106,14 +106,14 @@ def test_every_selector_that_asks_works_asynchronously_and_questions_have_luck_o
     law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
     options = {"fedcs": {"deadline_s": 60.0}, "cpow-d": {"cohort": 3, "samples": 4}}.get(kind, {"cohort": 3})
     history = simulate(
-        Scenario(
-            name="asked",
-            crowd={"clients": 12},
-            learning={"kind": "none", "samples_per_client": 30, "model_bits": 1e5},
+        timed(
+            clients=12,
+            bits=1e5,
+            samples=30,
             network={"kind": "latency", "downlink": law, "uplink": law},
+            devices={},
             rounds={"count": 25, "policy": {"concurrency": 4, **policy}},
             selector={"kind": kind, **options},
-            results={"audit": True},
         )
     )
     assert history.rounds.num_rows == 25
@@ -132,7 +132,7 @@ def test_the_critical_path_knows_each_clients_own_question():
     Client 0 comes at 5.25 s, client 1 at 5.75 s, and client 0, asked for 1 s in the round before, at 8.75 s.
     """
     times_s = ([0.5, 2.25, 0.5], [1.5, 0.25, 1.5], [0.5] * 3)
-    history, _, _, _ = serve(FedAsync(concurrency=2), *times_s, selector=Asking(), count=3)
+    history, _, _, _ = serve(FedAsync(concurrency=2), *times_s, selector=AskingAll(), count=3)
     names = ("round", "duration_s", "cause", "client", "phase", "phase_s")
     assert [tuple(row[name] for name in names) for row in history.critical_path().to_pylist()] == [
         (1, 5.25, "client", 0, "probe", 2.75),

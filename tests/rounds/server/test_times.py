@@ -20,7 +20,7 @@ from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.selectors import Cohort
-from tests.support.worlds import CountingLearner, Everybody, Sequence, serve
+from tests.support.worlds import CountingLearner, Curious, Sequence, serve
 
 
 def participations(history):
@@ -208,9 +208,6 @@ def test_stale_updates_share_the_prescribed_weight_of_the_newest_cohort():
 
 
 def test_losses_are_computed_only_for_selectors_that_ask():
-    class Curious(Everybody):
-        needs = ("loss",)
-
     _, plain, _, _ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], count=2)
     _, curious, _, _ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=Curious(), count=2)
     assert np.isnan(plain.reports[0].loss).all()

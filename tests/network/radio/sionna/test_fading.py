@@ -27,6 +27,17 @@ def test_profiles_without_a_line_of_sight_are_rayleigh(law):
 
 @both
 @pytest.mark.statistical
+def test_a_profile_with_a_line_of_sight_is_rician(law):
+    """TR 38.901, table 7.7.2-4: a constant part of -0.2 dB, and 13 scattered ones."""
+    scattered_db = [-13.5, -18.8, -21.0, -22.8, -17.9, -20.1, -21.9, -22.9, -27.8, -23.6, -24.8, -30.0, -27.7]
+    k = 10**-0.02 / (10 ** (np.array(scattered_db) / 10)).sum()
+    number = SAMPLES[law.kind]
+    gain = law(profile="D").gain_quantile((np.arange(number) + 0.5) / number)
+    assert stats.kstest(gain, stats.ncx2(2, 2 * k, scale=1 / (2 * (1 + k))).cdf).pvalue > 1e-4
+
+
+@both
+@pytest.mark.statistical
 def test_a_band_fades_in_parts(law):
     """The deviation of its mean gain has a closed form for TDL-A: 0.612 at 10 MHz and 363 ns."""
     gain = law().gains_over_band(2048, 32, 10e6, 363e-9)

@@ -1,0 +1,249 @@
+"""Tables as people and other programs write them: used as they are meant, or refused in words."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from pydantic import ValidationError
+
+from fedsim.calibration import read_log
+from fedsim.devices.availability.traces import Traces
+from fedsim.errors import DataError
+from fedsim.inputs.tables import reading
+from fedsim.network import FromFile
+from fedsim.network.satellite.satellite import WindowFile
+from fedsim.network.topology.mobility import Trace
+from fedsim.network.traces.files import RateFile
+from fedsim.per_client.laws import Column
+from fedsim.run_setup import RunSetup
+from fedsim.streams import Streams
+
+HOUR_S = 3600.0
+
+
+def places(path):
+    return FromFile(path=path).positions(2, Streams(0)).tolist()
+
+
+def way(path, **more):
+    """Return instant and x of each leg of client 0."""
+    return [(leg.start_s, leg.place_m[0]) for leg in Trace(path=path, **more).of_clients(2)(0, (-1.0, -1.0))]
+
+
+def presence(path, **more):
+    found = Traces(path=path, **more).intervals(2)[0]
+    return list(zip(found.start_s.tolist(), found.end_s.tolist(), strict=True))
+
+
+def windows(path):
+    found = WindowFile(path=path, after="none").build(RunSetup(2, Streams(0), flops_per_sample=1.0)).windows
+    return found.start_s[0].tolist(), found.length_s[0].tolist()
+
+
+def rates(path, **names):
+    found, trace = RateFile(path=path, **names).of_clients("f", 2, None, Streams(0))
+    return found.rate_bps.tolist(), trace.tolist()
+
+
+def value(path, column="v", field="network.delay_s"):
+    return Column(path=path, column=column).values(2, Streams(0), field).tolist()
+
+
+def read(folder, content, reader, **more):
+    """Return what a reader makes of a file, with the notes."""
+    path = folder / "t.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with reading() as run:
+        return reader(str(path), **more), " ".join(run.notes)
+
+
+BOTH = [[3.0, 4.0], [1.0, 2.0]]
+"""Clients 0 and 1, of whom 1 stands first in each table."""
+ROWS = "1,1,2\n0,3,4\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["client_id", "ClientID", "Client ID", "clients", "cid", "device_id", "# client", "id no", " CLIENT-INDEX "]
+)
+def test_spellings_of_a_column_of_ids_are_known(name, tmp_path):
+    assert read(tmp_path, f"{name},x_m,y_m\n{ROWS}", places)[0] == BOTH
+    assert read(tmp_path, f"{name},v\n1,1\n0,3\n", value)[0] == [3.0, 1.0]
+    rows = f"{name},time_s,rate_bps\n1,0,1\n1,1,2\n0,0,3\n0,1,4\n"
+    by_id = [0, 0] if name.startswith("device") else [0, 1]
+    found, trace = read(tmp_path, rows, rates, time="time_s")[0]
+    assert (found, trace if by_id[1] else by_id) == ([3, 4, 0, 1, 2, 0], by_id)
+
+
+def test_another_column_of_names_is_noted_where_rows_are_taken_in_order(tmp_path):
+    found, notes = read(tmp_path, f"user,x_m,y_m\n{ROWS}", places)
+    assert found == BOTH[::-1]
+    assert "rows are those of clients 0, 1, ...: user is no column client or id" in notes
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"# made by hand\nclient,x_m,y_m\n{ROWS}",
+        f"# by A, B\n# client,x_m,y_m\n{ROWS}",
+        f"sep=,\nclient,x_m,y_m\n{ROWS}",
+        "client|x_m|y_m\n1|1|2\n0|3|4\n",
+        "client,x_m,y_m\n1,1,2\n \t \n0,3,4\n",
+        f"client,x_m,y_m\r\n{ROWS}".encode("utf-32"),
+        "client;x_m;y_m;\n001;1,0;2.0;\n000;3e0;4;\n",
+    ],
+)
+def test_dialects_are_the_same_table(content, tmp_path):
+    assert read(tmp_path, content, places) == (BOTH, "")
+
+
+def test_paths_may_be_those_of_pathlib_and_begin_at_home(tmp_path, monkeypatch):
+    (tmp_path / "a b.csv").write_text(f"client,x_m,y_m\n{ROWS}")
+    (tmp_path / "link.csv").symlink_to("a b.csv")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "a b.csv", "~/a b.csv", "./x/../link.csv"):
+        assert places(path) == BOTH
+    assert FromFile(path=Path("link.csv")).path == str(tmp_path / "link.csv")
+    monkeypatch.delenv("HOME")
+    with pytest.raises(ValidationError, match="there is no such home folder"):
+        FromFile(path="~no-such-user/t.csv")
+    with pytest.raises(DataError, match="it is a folder; allowed: a file"):
+        places(tmp_path)
+
+
+def packed(**columns):
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.table(columns), sink)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (ROWS, "its first line is '1,1,2'; allowed: the names of its columns"),
+        (f"client,x_m,y_m\n{ROWS}".encode("utf-16-le"), "it has null bytes"),
+        (packed(client=[0, 1]), "is no text, whatever its suffix says"),
+        (b"PK\x03\x04 a workbook", "is no text, whatever its suffix says"),
+        ('client,x_m,y_m,n\n1,1,2,"a\n0,3,4,\n', "begins a text that does not end"),
+        ("client,x_m,y_m\n1_0,1,2\n0,3,4\n", "client, row 2: '0' is not allowed"),
+        ("client,x_m,y_m\n7,1,2\n-8,3,4\n", "client, row 2: '-8' is not allowed"),
+        ('client,x_m,y_m\n1,"1,000",2\n0,3,4\n', "x_m, row 1: '1,000' is not allowed"),
+        (f"client,x_m,y_m\n{ROWS}client,x_m,y_m\n", "client, row 3: 'client' is not allowed"),
+    ],
+)
+def test_what_is_no_such_table_is_refused(content, said, tmp_path):
+    with pytest.raises(DataError, match=said):
+        read(tmp_path, content, places)
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "right"),
+    [
+        ("date,time", ("2024-02-29,23:59:50", "2024-03-01,00:00:10"), 20.0),
+        ("datetime", ("2024-03-31 01:00:00", "2024-03-31 03:00:00"), 2 * HOUR_S),
+        ("time", ("2024-10-27T02:59:59+02:00", "2024-10-27T02:00:00+01:00"), 1.0),
+        ("t", ("0", "1e1"), 10.0),
+    ],
+)
+def test_instants_of_days(header, rows, right, tmp_path):
+    table = f"client,{header},x_m,y_m\n0,{rows[0]},5,0\n0,{rows[1]},6,0\n1,{rows[0]},0,0\n"
+    assert read(tmp_path, table, way)[0] == [(0.0, 5.0), (right, 6.0)]
+
+
+def test_hours_go_on_on_the_next_day(tmp_path):
+    """From 22:00 on for eight hours; without an origin the run begins at 00:00."""
+    rows = "client,time,x_m,y_m\n1,23:00,0,0\n0,22:00,5,0\n0,06:00,6,0\n"
+    found, notes = read(tmp_path, rows, way, origin="22:00")
+    assert found == [(0.0, 5.0), (8 * HOUR_S, 6.0)]
+    assert "1 rows are of the next day" in notes
+    assert "the run begins at 00:00" in read(tmp_path, rows, way)[1]
+    spans = "client,start,end\n0,22:00,06:00\n1,06:00,22:00\n"
+    for more in ({"after": "none"}, {"period_s": 7 * 24 * HOUR_S}):
+        assert read(tmp_path, spans, presence, **more)[0] == [(22 * HOUR_S, 30 * HOUR_S), (6 * HOUR_S, 22 * HOUR_S)]
+
+
+@pytest.mark.parametrize(
+    ("table", "more", "said"),
+    [
+        ("client,time,x_m,y_m\n0,0,0,0\n0,1709287210,1,0\n0,5,1,0\n", {}, "time, row 2: '1709287210' is not allowed"),
+        ("client,time,x_m,y_m\n0,12-31 10:00,0,0\n", {}, "time, row 1: '12-31 10:00' is not allowed"),
+        ("client,time,x_m,y_m\n0,2016-12-31T23:59:60Z,0,0\n", {}, "time, row 1: .* is not allowed"),
+        ("client,time,x_m,y_m\n0,2024-03-01,0,0\n", {"origin": "2024-03-01T00:00Z"}, "a zone in it and in the table's"),
+        ("client,time,x_m,y_m\n0,2024-03-01,0,0\n", {"origin": "2025-03-01"}, "all rows are of instants before it"),
+    ],
+)
+def test_instants_that_are_not_known_are_refused(table, more, said, tmp_path):
+    with pytest.raises(DataError, match=said):
+        read(tmp_path, table, way, **more)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("client,start_s,end_s,period_s\n", "it has no row"),
+        ("client,start_s,end_s,period_s\n0,0,1,-5\n1,0,1,-5\n", "period_s, row 1: '-5' is not allowed"),
+        ("client,time_s,online\n0,0,1\n0,9,0\n1,0,1\n1,9,0\n", "online: states are not read"),
+    ],
+)
+def test_presence_that_is_not_known_is_refused(table, said, tmp_path):
+    with pytest.raises(DataError, match=said):
+        read(tmp_path, table, presence)
+
+
+def test_units_of_bytes_are_no_bits_and_other_units_no_seconds(tmp_path):
+    rows = "client,time_s,rate ({})\n0,0,1\n0,1,2\n1,0,3\n1,1,4\n"
+    for unit, bits in (("KB/s", 8e3), ("kB/s", 8e3), ("Kbps", 1e3), ("MBPS", 1e6), ("MB/s", 8e6)):
+        assert read(tmp_path, rows.format(unit), rates, rate="rate", time="time_s")[0][0][0] == bits
+    assert "read as bit/s" in read(tmp_path, rows.format("MB/S"), rates, rate="rate (MB/S)", time="time_s")[1]
+    with pytest.raises(DataError, match="v_m: its name states m; allowed: a unit of s"):
+        read(tmp_path, "client,v_m\n0,1\n1,2\n", value, column="v_m")
+    (tmp_path / "t.parquet").write_bytes(packed(client=[0, 1], v=pa.array([1, 2], pa.duration("ms"))))
+    with pytest.raises(DataError, match="holds durations"):
+        value(str(tmp_path / "t.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("column", "field", "right"),
+    [
+        ("power_mw", "devices.energy.power_w", 1e-3),
+        ("f (MHz)", "network.bandwidth_hz", 1e6),
+        ("gflops", "devices.compute.flops_per_s", 1e9),
+        ("samples_per_min", "devices.compute.samples_per_s", 1 / 60),
+        ("v_km_per_h", "network.speed_m_per_s", 1 / 3.6),
+        ("size_MB", "learning.model_bits", 8e6),
+        ("gain", "network.gain_db", 1.0),
+    ],
+)
+def test_units_of_columns_are_made_those_of_fields(column, field, right, tmp_path):
+    found = read(tmp_path, f"client,{column}\n1,3\n0,1\n", value, column=column, field=field)[0]
+    assert found == pytest.approx([right, 3 * right])
+
+
+def test_a_unit_that_is_not_known_is_refused(tmp_path):
+    for column, field in (("size_mb", "learning.model_bits"), ("samples_per_ms", "devices.compute.samples_per_s")):
+        with pytest.raises(DataError, match=f"{column} is in no unit of"):
+            read(tmp_path, f"client,{column}\n1,3\n0,1\n", value, column=column, field=field)
+
+
+def test_contacts_may_come_in_any_order(tmp_path):
+    events = "# TIME CONN a b\n5 CONN 0 1 down\n7 CONN 1 0 UP\n9 CONN 0 1 DOWN\n0 CONN 0 1 up\n"
+    assert read(tmp_path, events, windows)[0] == ([0.0, 7.0], [5.0, 2.0])
+
+
+def test_a_client_without_an_instant_and_a_place_is_counted(tmp_path):
+    found, notes = read(tmp_path, "client,time_s,x_m,y_m\n0,0,NA,0\n0,-,1,0\n1,0,0,0\n", way)
+    assert found == [(0.0, -1.0)]
+    assert "1 clients stand where they are placed" in notes
+
+
+def test_logs_may_have_dates_and_capitals(tmp_path):
+    second = [f"2024-03-01 10:00:{number:02d}" for number in range(12)]
+    rows = "".join(f"{i},{second[i]},{second[i + 1]},Delivered\n" for i in range(11))
+    log = read(tmp_path, f"client_id,start,end,outcome\n{rows}", read_log)[0]
+    assert (log.start_s.tolist(), set(log.spent_s[2].tolist())) == (list(range(11)), {1.0})
+    assert "t.csv: the run begins at 2024-03-01T10:00:00Z" in log.notes[0]
+    assert np.isnan(log.spent_s[0]).all()
+    assert math.isclose(log.spent_s[2].sum(), 11.0)
