@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from fedsim.learning.data.partitions.sizes import EqualPartition
     from fedsim.learning.drawn_samples import Drawn, SampleDraws
     from fedsim.learning.evaluation import ClientEvaluations, KnownEvaluation, PendingEvaluation
-    from fedsim.learning.executors.catalogue import EXECUTORS
-    from fedsim.learning.executors.choice import ExecutorChoice, MakeExecutor
+    from fedsim.learning.executors.choice import EXECUTORS, ExecutorChoice, MakeExecutor
     from fedsim.learning.executors.contracts import (
         EvaluationJob,
         Executor,

@@ -26,8 +26,7 @@ from fedsim.errors import FedsimError
 from fedsim.identity import identity
 from fedsim.learning.algorithms.contracts import ALGORITHM
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
-from fedsim.learning.executors.choice import ExecutorChoice
+from fedsim.learning.executors.choice import AUTO, EXECUTORS, ExecutorChoice
 from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.lineage.asked import digest_of
 from fedsim.learning.lineage.behaviour import OF_FEDSIM, Behaviour, behaviour_of_training, trains_by_own_code

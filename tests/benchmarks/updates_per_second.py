@@ -38,7 +38,7 @@ from fedsim.learning import (
     TrainingJob,
     TrainingSetup,
 )
-from fedsim.learning.executors.catalogue import GRAPHS, PROCESSES, STACKED
+from fedsim.learning.executors.choice import GRAPHS, PROCESSES, STACKED
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.simulation import Simulation
 from fedsim.streams import Streams

@@ -10,7 +10,7 @@ from fedsim.answers import FAILURES
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult
-from fedsim.learning.executors.sandbox import StateError
+from fedsim.learning.executors.own_code import StateError
 from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.models.settings import own_name
 

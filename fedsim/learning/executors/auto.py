@@ -11,7 +11,7 @@ import numpy as np
 
 from fedsim.errors import FedsimError
 from fedsim.learning.evaluation import Evaluation
-from fedsim.learning.executors.catalogue import AUTO, EXECUTORS, GRAPHS, PROCESSES, STACKED
+from fedsim.learning.executors.choice import AUTO, EXECUTORS, GRAPHS, PROCESSES, STACKED
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
     EvaluationJob,

@@ -1,19 +1,48 @@
-"""Which executor computes a run: named by the caller or the environment, never by the scenario."""
+"""The kinds of executors, and which one computes a run: the caller or the environment says so, never the scenario."""
 
 import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Self, cast, get_args
+from typing import Final, Protocol, Self, cast, get_args
 
 from pydantic_core import PydanticCustomError
 
 from fedsim.arrays import IntArray
 from fedsim.errors import ContractError, FedsimError
-from fedsim.learning.executors.auto import AutoExecutor
-from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
 from fedsim.learning.executors.contracts import EXECUTOR, SEQUENTIAL, Executor, Expected, Precision, TrainingSetup
 from fedsim.learning.sizes import ExecutorUsed
+from fedsim.registry import Registry
+
+AUTO: Final = "auto"
+"""The kind that stands for the one with the least estimated time."""
+
+PROCESSES: Final = "processes"
+"""The kind that trains in worker processes."""
+
+STACKED: Final = "stacked"
+"""The kind that trains a whole cohort as one computation."""
+
+GRAPHS: Final = "graphs"
+"""The kind that trains on a GPU by CUDA graphs."""
+
+RAY: Final = "ray"
+"""The kind that trains by actors of a Ray cluster."""
+
+EXECUTORS: Final = Registry(
+    "executor",
+    "fedsim.executors",
+    ("train", "evaluate"),
+    {
+        AUTO: "fedsim.learning.executors.auto:AutoExecutor",
+        SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor",
+        PROCESSES: "fedsim.learning.executors.processes:ProcessesExecutor",
+        GRAPHS: "fedsim.learning.executors.graphs:GraphsExecutor",
+        STACKED: "fedsim.learning.executors.stacked.executor:StackedExecutor",
+        RAY: "fedsim.learning.executors.on_ray:RayExecutor",
+    },
+    default=AUTO,
+)
 
 ENVIRONMENT_VARIABLE: Final = "FEDSIM_EXECUTOR"
 """Names the executor of runs that name none themselves."""
@@ -67,8 +96,9 @@ class ExecutorChoice:
             expected = Expected(samples, self.cohort or len(samples), self.rounds)
         made: Executor = make(replace(setup, precision=self.precision, fast=self.fast, expected=expected), self.device)
         kind, device = self.kind, self.device
-        if isinstance(made, AutoExecutor):
-            kind, device, made = made.kind, made.device, made.executor
+        if kind == AUTO:
+            chosen = cast(_Chosen, made)
+            kind, device, made = chosen.kind, chosen.device, chosen.executor
         name, fingerprint, most = type(made).__name__, cast(object, made.fingerprint), cast(object, made.max_batch)
         if not (isinstance(fingerprint, str) and fingerprint):
             raise ContractError(f"{name}.fingerprint: {fingerprint!r} is not allowed; it must be a text")
@@ -86,6 +116,14 @@ class ExecutorChoice:
             self.executor if inspect.isroutine(self.executor) or inspect.isclass(self.executor) else type(self.executor)
         )
         return f"{owner.__module__}:{owner.__qualname__}"
+
+
+class _Chosen(Protocol):
+    """What the executor "auto" says of the one that it has chosen."""
+
+    kind: str
+    device: str
+    executor: Executor
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError, ScenarioError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.executors.contracts import TrainingSetup
-from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Objective
+from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.settings import MODELS, own_name

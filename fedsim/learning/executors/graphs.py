@@ -24,8 +24,8 @@ from fedsim.learning.executors.contracts import (
     check_mapped,
     most_trainings,
 )
-from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Seen
+from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.sequential import SequentialExecutor, device_of
 from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.models.generators import torch_generator

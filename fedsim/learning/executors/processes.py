@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Final
 
-from fedsim.learning.executors.contracts import TrainingJob, TrainingSetup, check_cpu
+from fedsim.learning.executors.contracts import TrainingSetup, check_cpu
 from fedsim.learning.executors.cores import worker_count
-from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.workers import pool, worker
 from fedsim.learning.executors.workers.segments import Segment
@@ -68,8 +67,7 @@ class ProcessesExecutor(SpreadingExecutor):
                 raise pool.lost(error) from None
 
         def here(index: int) -> Any:
-            with named_faults(self._run, index if isinstance(jobs[index], TrainingJob) else None):
-                return self._trainer.compute(jobs[index])
+            return self._trainer.compute(jobs[index], index)
 
         with self._trainer.turn():
             return spread(costs, self.workers - 1, there, here=here, end=pool.end)

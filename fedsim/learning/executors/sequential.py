@@ -1,7 +1,7 @@
 """The executor "sequential": trains one client after the other in this process, on its cores where bits allow it."""
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
@@ -23,7 +23,7 @@ from fedsim.learning.executors.contracts import (
     most_trainings,
 )
 from fedsim.learning.executors.cores import worker_count
-from fedsim.learning.executors.faults import named_faults
+from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import FlatModule
 from fedsim.learning.models.generators import torch_generator
@@ -101,48 +101,42 @@ class SequentialExecutor:
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
         """Return what each client learns; on one thread torch's own layers are trained when a result is read."""
-        shared = min(self.threads, len(jobs)) > 1
-
-        def train(trainer: Trainer, place: int) -> TrainingResult:
-            with named_faults(self._setup, place):
-                return trainer.train(jobs[place], seeds=not shared)
-
         if self.trainer.sandbox is not None:  # in one turn, since to put all generators back takes longer than to seed
             with self.trainer.turn():
-                return [train(self.trainer, place) for place in range(len(jobs))]
-        if shared:
+                return [self.trainer.compute(job, place) for place, job in enumerate(jobs)]
+        if min(self.threads, len(jobs)) > 1:
             seed = int(copy.deepcopy(jobs[0].rng).integers(2**63))  # of what threads draw in turn with ``fast``
             with one_thread(self._setup), torch_generator(seed):
-                return self._shared(train, range(len(jobs)), self.threads)
-        return (self._alone(train, place) for place in range(len(jobs)))
+                return self._shared(list(enumerate(jobs)), self.threads)
+        return (self._alone(job, place) for place, job in enumerate(jobs))
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        with named_faults(self._setup):
-            return evaluated(jobs, self._setup, self._scores)
+        return evaluated(jobs, self._setup, self._scores)
 
-    def _alone(self, train: Callable[[Trainer, int], TrainingResult], place: int) -> TrainingResult:
+    def _alone(self, job: TrainingJob, place: int) -> TrainingResult:
         with self.trainer.turn():
-            return train(self.trainer, place)
+            found: TrainingResult = self.trainer.compute(job, place)
+            return found
 
     def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
         with self.trainer.turn():
-            return self._shared(lambda trainer, chunk: trainer.score(chunk), chunks, self._scoring_threads)
+            return self._shared(list(enumerate(chunks)), self._scoring_threads)
 
-    def _shared(self, work: Callable[[Trainer, Any], Any], items: Sequence[Any], threads: int) -> list[Any]:
-        """Return the results of work on each item, in their order; a thread takes the next item with a free trainer."""
+    def _shared(self, items: Sequence[tuple[int, Any]], threads: int) -> list[Any]:
+        """Return the results of jobs or chunks, in their order; a thread takes the next with a free trainer."""
         threads = min(threads, len(items))
         if threads < 2:
-            return [work(self.trainer, item) for item in items]
+            return [self.trainer.compute(item, place) for place, item in items]
         while len(self._trainers) < threads:
             self._trainers.append(Trainer(self._setup, self._device))
         free: SimpleQueue[Trainer] = SimpleQueue()
         for trainer in self._trainers[:threads]:
             free.put(trainer)
 
-        def one(item: Any) -> Any:
+        def one(item: tuple[int, Any]) -> Any:
             trainer = free.get()
             try:
-                return work(trainer, item)
+                return trainer.compute(item[1], item[0], seeds=False)
             finally:
                 free.put(trainer)
 

@@ -4,7 +4,7 @@ import contextlib
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -17,8 +17,8 @@ from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.objective import Objective, Seen
 from fedsim.learning.executors.optimizers import Optimizer, in_order
+from fedsim.learning.executors.own_code import Sandbox, has_own_code, named_faults
 from fedsim.learning.executors.own_loss import OwnLoss
-from fedsim.learning.executors.sandbox import Sandbox, has_own_code
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.generators import kept_generators, seed_generators, torch_generator
 from fedsim.learning.models.inputs import Inputs
@@ -59,8 +59,11 @@ class Trainer:
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
         self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
-    def compute(self, job: TrainingJob | Chunk) -> TrainingResult | FloatArray:
-        return self.train(job) if isinstance(job, TrainingJob) else self.score(job)
+    def compute(self, job: Any, place: int | None = None, *, seeds: bool = True) -> Any:
+        """Return a training's result or the sums of a chunk; an error names the user's part and the job's place."""
+        is_training = isinstance(job, TrainingJob)
+        with named_faults(self.setup, place if is_training else None):
+            return self.train(job, seeds=seeds) if is_training else self.score(job)
 
     def train(self, job: TrainingJob, *, seeds: bool = True) -> TrainingResult:
         """Return what a client learns; without ``seeds`` generators are left alone, which threads share."""

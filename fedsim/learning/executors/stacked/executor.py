@@ -22,8 +22,8 @@ from fedsim.learning.executors.contracts import (
     check_mapped,
     fingerprint_with,
 )
-from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Objective
+from fedsim.learning.executors.own_code import named_faults
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.stacked.step import ModelsOfSlots
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError

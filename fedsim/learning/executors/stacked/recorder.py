@@ -144,7 +144,7 @@ def _replaced(one: Any, instead: Mapping[Any, Any]) -> Any:
 
 
 def _without_needless(listed: Sequence[_Node], results: Any) -> tuple[list[_Node], Any]:
-    """Return list and results without operations that change nothing, and without those that nobody needs."""
+    """Return list and results without operations that change nothing, and without those whose results are not used."""
     changed: set[_Node] = set()  # in place, by a later operation, itself or through a view
     for node in reversed(listed):
         if node.writes or (node in changed and node.views):
@@ -214,7 +214,7 @@ def _strides(one: Any) -> tuple[int, ...]:
 def _written(given: Sequence[_Node], called: Sequence[tuple[_Node, Callable[..., Any]]], results: Any) -> Run:
     """Return operations as a function of Python's, which lets go of each array after its last use."""
     names = {node: f"v{i}" for i, node in enumerate((*given, *(node for node, _ in called)))}
-    last = {one: node for node, _ in called for one in node.needs()}
+    last: dict[_Node, _Node | None] = {one: node for node, _ in called for one in node.needs()}
     last |= dict.fromkeys([one for one in (*given, *results) if isinstance(one, _Node)])
     scope: dict[str, Any] = {}
 

@@ -15,8 +15,7 @@ from fedsim.errors import FedsimError
 from fedsim.foreign import Foreign
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.executors.alone import check_same
-from fedsim.learning.executors.contracts import TrainingJob, TrainingSetup
-from fedsim.learning.executors.faults import named_faults
+from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.executors.workers.portable import by_value, from_bytes, portable
 from fedsim.learning.executors.workers.segments import Shared
@@ -49,15 +48,13 @@ class Worker:
         """Return what trainings and chunks give that begin with the models at these places."""
         if self._failed:
             return self._failed
-        trainer, found = self._executor.trainer, []
+        trainer = self._executor.trainer
+        started = [job._replace(base=models[place]) for job, place in zip(jobs, places, strict=True)]
         try:
             with trainer.turn():
-                for number, (job, place) in enumerate(zip(jobs, places, strict=True)):
-                    with named_faults(trainer.setup, number if isinstance(job, TrainingJob) else None):
-                        found.append(trainer.compute(job._replace(base=models[place])))
+                return [trainer.compute(job, number) for number, job in enumerate(started)]
         except Exception as error:
             return portable(error)
-        return found
 
 
 def packed(setup: TrainingSetup, wanted: str, executor: str) -> bytes:

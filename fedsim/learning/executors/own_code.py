@@ -1,4 +1,4 @@
-"""One start for every training with a user's own code: what it changed before is put back, or refused by its name.
+"""A user's own code in a training: what it changed before is put back or refused, and its failures name it.
 
 A tree of fedsim's and torch's own layers without hooks has no state but its numbers and torch's generator; it needs no
 sandbox.
@@ -6,16 +6,21 @@ sandbox.
 
 import copy
 import types
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import torch
 from torch import nn
 
+from fedsim.answers import FAILURES, attributed, failed
 from fedsim.code_digest import is_builtin
-from fedsim.errors import PartError
+from fedsim.errors import FedsimError, PartError
+from fedsim.learning.algorithms.contracts import ALGORITHM
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.models.flat_module import FlatModule
+from fedsim.learning.models.settings import own_name
+from fedsim.learning.tasks.contracts import TASK
 
 _LIBRARIES: Final = ("fedsim", "torch", "torchvision")
 _OF_TORCH: Final = frozenset(nn.Module().__dict__)
@@ -125,4 +130,39 @@ def _copies(values: list[Any], memo: dict[int, Any]) -> list[Any] | None:
     """Return copies of values, which share what the values share; None if one cannot be copied."""
     with suppress(Exception):  # a lock, an open file
         return copy.deepcopy(values, memo)
+    return None
+
+
+@contextmanager
+def named_faults(setup: TrainingSetup, place: int | None = None) -> Iterator[None]:
+    """Raise a failure in here as the error about the user's part.
+
+    Where no frame of the traceback is that of such a part, as with layers of torch in a row, it is the model's if that
+    is the user's, or else that of the task's losses or of the algorithm's loss.
+    """
+    try:
+        yield
+    except PartError as fault:
+        fault.at = place if fault.at is None else fault.at
+        raise
+    except FedsimError:
+        raise
+    except FAILURES as failure:
+        known = attributed(failure)
+        if known is None and (asked := _own_member(setup)) is not None:
+            known = failed(*asked, failure)
+        if known is None:
+            raise
+        known.at = place
+        raise known from failure
+
+
+def _own_member(setup: TrainingSetup) -> tuple[str, str] | None:
+    """Return the first of the user's own parts that the numbers of a batch come from, and its member."""
+    if (name := own_name(setup.model)) is not None:
+        return f"model {name}", "forward"
+    if not is_builtin(type(setup.task)):
+        return TASK.name_of(setup.task), "losses"
+    if setup.algorithm.has_loss and not is_builtin(type(setup.algorithm)):
+        return ALGORITHM.name_of(setup.algorithm), "loss"
     return None
