@@ -14,8 +14,9 @@ from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import MODELS
 from fedsim.learning.schedules import SCHEDULES, Schedule
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
-from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised, TrainingRun
+from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
 from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Metrics, Task
+from fedsim.learning.training_run import TrainingRun
 from fedsim.measurements import MEASUREMENTS
 
 if TYPE_CHECKING:

@@ -1,9 +1,6 @@
 """The learning table of a scenario, and the kinds of learners."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol, Self
+from typing import Annotated, ClassVar, Final, Protocol, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -28,39 +25,13 @@ from fedsim.learning.models.own.handed import HandedModel
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
-from fedsim.learning.steps.listed import BringsSteps
 from fedsim.learning.tasks.contracts import TASK, TASKS, Task
 from fedsim.learning.tasks.ignored import IgnoringTask, counted
 from fedsim.learning.tasks.of_labels import Classification
 from fedsim.learning.torch_modes import own_modes
+from fedsim.learning.training_run import TrainingRun
 from fedsim.registry import Component, Registry, Slot
-from fedsim.run_setup import RunSetup
 from fedsim.units import Bits, FlopsPerSample, Positive
-
-if TYPE_CHECKING:
-    from fedsim.learning.executors.choice import ExecutorChoice
-    from fedsim.learning.lineage.known import Keeping
-    from fedsim.learning.store.choice import StoreChoice
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TrainingRun(RunSetup):
-    """The argument ``run`` of a learner's ``build(run)``: also what is chosen outside of scenarios.
-
-    Attributes
-    ----------
-    parts : the other parts of the scenario by path, for the steps that they bring to updates
-    store : where results of training are stored and looked up; see `fedsim.learning.store.choice.open_store`
-    data_dir : where data sets are looked for; see `fedsim.learning.data_folder`
-    executor : what computes trainings; by default one client after the other
-    keeping : which models stay in the store; all by default
-    """
-
-    parts: Mapping[str, BringsSteps] = field(default_factory=dict)
-    store: "StoreChoice" = None
-    data_dir: Path | None = None
-    executor: "ExecutorChoice | None" = None
-    keeping: "Keeping | None" = None
 
 
 def notes_of(data: Dataset, task: Task) -> tuple[str, ...]:

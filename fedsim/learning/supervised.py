@@ -5,7 +5,7 @@ This module asks (`fedsim.learning.lineage.asked`); what is not known (`known`) 
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from fedsim.learning.aggregation.combining import (
     stepped,
     weighted_mean,
 )
+from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.blueprint import Blueprint
 from fedsim.learning.contracts import Model, Release, Update
@@ -51,11 +52,24 @@ from fedsim.learning.steps.listed import Steps
 from fedsim.learning.store.choice import open_store
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.tasks.scores import own_task
+from fedsim.learning.training_run import TrainingRun
 from fedsim.learning.update_metrics import checked_fresh_weights, deviations, measure
 from fedsim.units import BITS_PER_FLOAT32
 
-if TYPE_CHECKING:
-    from fedsim.learning.settings import Supervised, TrainingRun
+
+class Rules(Protocol):
+    """The fields of a learning table that a learner reads, beside the steps of its parts."""
+
+    @property
+    def server(self) -> ServerOptimizer: ...
+    @property
+    def aggregation(self) -> Aggregator: ...
+    @property
+    def allow_empty(self) -> bool: ...
+    @property
+    def model_bits(self) -> float | None: ...
+    @property
+    def flops_per_sample(self) -> float | None: ...
 
 
 class SupervisedLearner:
@@ -76,8 +90,8 @@ class SupervisedLearner:
 
     def __init__(
         self,
-        settings: "Supervised",
-        run: "TrainingRun",
+        settings: Rules,
+        run: TrainingRun,
         setup: TrainingSetup,
         blueprint: Blueprint,
         executor: Executor,
