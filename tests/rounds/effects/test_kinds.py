@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from fedsim import Component, Scenario, read_run, run, simulate
+from fedsim import Component, read_run, run, simulate
 from fedsim.devices import Dropout
 from fedsim.devices.tracking import PlainTracker
 from fedsim.errors import ContractError, FedsimError, PartError, ScenarioError
@@ -80,10 +80,11 @@ def test_background_traffic_has_its_turns_in_a_queue():
 def test_background_traffic_of_100_s_slows_the_uplinks_of_its_site_alone():
     def uplinks(effects):
         history = simulate(
-            Scenario(
-                name="traffic",
+            timed(
+                bits=1e6,
+                samples=10,
+                cohort=15,
                 crowd={"clients": 30, "placement": {"kind": "disc", "radius_m": 150.0}},
-                learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
                 network={
                     "kind": "cell",
                     "fading": "none",
@@ -92,7 +93,6 @@ def test_background_traffic_of_100_s_slows_the_uplinks_of_its_site_alone():
                 },
                 devices={"compute": {"kind": "rate", "samples_per_s": 2.0, "spread_sigma": 0.0, "jitter_sigma": 0.0}},
                 rounds={"count": 40, "policy": {"kind": "deadline", "deadline_s": 60.0}, "effects": effects},
-                selector={"kind": "uniform", "cohort": 15},
             )
         )
         site = dict(zip(*(history.column("clients", name).tolist() for name in ("client", "site")), strict=True))
