@@ -25,6 +25,7 @@ from tests.support.worlds import Pipe, batteries, serve
 def test_a_duty_cycle_of_a_quarter_is_followed_by_three_times_the_message():
     """Uploads of 2 s, due each 4 s after the end: silent for 6 s, so that each waits for 3 s, for 1 s of work."""
     settings = DutyCycle(share=0.25)
+    assert DutyCycle().share == 0.01, "as in Europe at 868 MHz"
     history, *_ = serve(
         WaitForAll(), [1.0], [2.0], [2.0], effects=[settings.build(RunSetup(1, Streams(0)))], count=3, audit=True
     )
