@@ -17,7 +17,7 @@ numbers: as easy as 1, 2, 3", SC 2011, section 3.3), checked in the tests agains
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final, cast
 
@@ -29,53 +29,60 @@ from fedsim.arrays import FloatArray, constant
 from fedsim.errors import ScenarioError
 
 Key = int | str
+Schedule = list[tuple[NDArray[np.uint64], NDArray[np.uint64]]]
 
 _ROUNDS: Final = 10
 _FIRST: Final = 0xD2511F53
 _SECOND: Final = 0xCD9E8D57
-_MULTIPLIERS: Final = np.array([[_FIRST], [_SECOND]], dtype=np.uint64)
-_KEY_STEPS: Final = np.array([0x9E3779B9, 0xBB67AE85], dtype=np.uint64)
-_LOW: Final = np.uint64(0xFFFFFFFF)
-_HALF: Final = np.uint64(32)
-_TWENTY: Final = np.uint64(20)
-_TWELVE: Final = np.uint64(12)
-_ONE: Final = np.uint64(0x3FF0000000000000)
+_WORD: Final = np.dtype("<u8")
+_HALF: Final = np.dtype("<u4")
+_KEY_STEPS: Final = np.array([0x9E3779B9, 0xBB67AE85], dtype=_WORD)
+# Without axes: operations with NumPy's scalars are slower.
+_FIRST_WORD, _SECOND_WORD, _LOW, _UPPER, _TWENTY, _TWELVE = (
+    np.array(word, dtype=_WORD) for word in (_FIRST, _SECOND, 0xFFFFFFFF, 32, 20, 12)
+)
+_ONE: Final = np.array(0x3FF0000000000000, dtype=_WORD)
 """Bits of the floating-point number 1; the lower 52 are those of the numbers between 1 and 2."""
 _BELOW_ONE: Final = constant(1 - 2.0**-53)
-_WORD: Final = np.dtype("<u8")
 _FLOAT: Final = np.dtype("<f8")
 _SIGNED_WORD: Final = np.dtype("<i8")
 _TWO_WORDS: Final = struct.Struct("<QQ").unpack
 _CHUNK: Final = 2**13
 """Numbers drawn at once, so that their counters stay in a core's cache."""
 _LARGEST: Final = 2**63
-_FEW: Final = 600
+_FEW: Final = 200
 """Largest size for which drawing in the lanes of whole numbers is faster than drawing arrays."""
+_MOST_LANES: Final = 600
+"""Lanes up to which numbers of several streams are drawn together."""
 
 
-def key_schedule(key: tuple[int, int]) -> NDArray[np.uint64]:
-    """Return the ten round keys of a Philox4x32 key of two 32-bit words, shape (10, 2, 1)."""
-    steps = np.arange(_ROUNDS, dtype=np.uint64)[:, None]
-    return ((np.array(key, dtype=np.uint64) + steps * _KEY_STEPS) & _LOW)[:, :, None]
+def key_schedule(key: tuple[int, int]) -> Schedule:
+    """Return the ten round keys of a Philox4x32 key, each two 32-bit words without axes."""
+    words = (np.array(key, dtype=_WORD) + np.arange(_ROUNDS, dtype=_WORD)[:, None] * _KEY_STEPS) & _LOW
+    return [(row[0, ...], row[1, ...]) for row in words]
 
 
-def philox4x32(counter: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return Philox4x32-10 of many counters under one key."""
-    even, odd = counter[0::2].copy(), counter[1::2].copy()
-    _rounds(even, odd, schedule)
-    return np.stack([even[0], odd[0], even[1], odd[1]])
+def philox4x32(counter: Sequence[ArrayLike], schedule: Schedule) -> list[NDArray[np.uint64]]:
+    """Return the four words of Philox4x32-10 of counters under one key, each of the shape of all counters together.
 
-
-def _rounds(even: NDArray[np.uint64], odd: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> None:
-    """Turn the words of counters into those of Philox4x32-10, in place."""
-    product = np.empty_like(even)
-    crossed = product[::-1]
-    for round_key in schedule:
-        np.multiply(_MULTIPLIERS, even, out=product)
-        np.right_shift(crossed, _HALF, out=even)
-        np.bitwise_xor(even, odd, out=even)
-        np.bitwise_xor(even, round_key, out=even)
-        np.bitwise_and(crossed, _LOW, out=odd)
+    Of a counter's second and fourth word the lower 32 bits count.
+    """
+    words = np.empty((6, *np.broadcast(*counter).shape), dtype=_WORD)
+    words[0], words[2], words[1], words[3] = counter
+    rows, size = words.reshape(3, -1), words[0].size
+    (even, _, first, third), before, product = [
+        (halves[0::2], halves[1::2], row[:size], row[size:]) for row, halves in zip(rows, rows.view(_HALF), strict=True)
+    ]
+    for even_key, odd_key in schedule:
+        # The products lie in exchanged order, so that each upper word is beside the words that it meets.
+        _, upper, of_third, of_first = product
+        np.multiply(third, _SECOND_WORD, out=of_third)
+        np.multiply(first, _FIRST_WORD, out=of_first)
+        np.bitwise_xor(upper, before[0], out=even)
+        first ^= even_key
+        third ^= odd_key
+        before, product = product, before
+    return [word.reshape(words[0].shape) for word in (first, before[2] & _LOW, third, before[3] & _LOW)]
 
 
 class _PhiloxKey(ISeedSequence):
@@ -101,7 +108,8 @@ class Streams:
         self.seed, self._path = seed, path
         self._keys: dict[str, tuple[int, int]] = {}
         self._prefix = _text((seed, *path))[1:]
-        self._schedules: dict[str, NDArray[np.uint64]] = {}
+        self._schedules: dict[str, Schedule] = {}
+        self._lanes = lru_cache(maxsize=128)(self._new_lanes)
         # Streams that were asked for the numbers of the same counters one after the other are drawn together; the
         # first of them leads. What was drawn last: the counters, the stream that leads, and the others' numbers.
         self._together: dict[str, tuple[str, ...]] = {}
@@ -130,19 +138,17 @@ class Streams:
             words = asked if asked.dtype == _SIGNED_WORD else asked.astype(_WORD)
             numbers = self._of_few(name, words.tobytes(), asked.size, block)
             return numbers if asked.ndim == 1 else numbers.reshape(asked.shape)
-        counted = np.asarray(block)
-        both = np.empty((2, *np.broadcast(asked, counted).shape), dtype=np.uint64)
-        both[0], both[1] = asked, counted
-        clients, blocks = both
-        if clients.size <= _FEW:
-            words = clients.tobytes(), blocks.tobytes()
-            return _in_lanes(*words, _lanes((self._key(name),), clients.size)).reshape(clients.shape)
-        numbers = np.empty(clients.size)
-        flat_clients, flat_blocks, schedule = clients.ravel(), blocks.ravel(), self._schedule(name)
-        for low in range(0, numbers.size, _CHUNK):
-            part = slice(low, low + _CHUNK)
-            numbers[part] = _uniform(flat_clients[part], flat_blocks[part], schedule)
-        return numbers.reshape(clients.shape)
+        both = np.broadcast(asked, block)
+        if both.size <= _FEW:
+            words = np.empty((2, *both.shape), dtype=_WORD)
+            words[0], words[1] = asked, block
+            lanes = self._lanes((name,), both.size)
+            return _in_lanes(words[0].tobytes(), words[1].tobytes(), lanes).reshape(both.shape)
+        if both.size <= _CHUNK:
+            return _in_arrays(asked, np.asarray(block), self._schedule(name))
+        clients, blocks = (each.ravel() for each in np.broadcast_arrays(asked, block))
+        parts = [slice(low, low + _CHUNK) for low in range(0, both.size, _CHUNK)]
+        return np.concatenate([self.uniform(name, clients[part], blocks[part]) for part in parts]).reshape(both.shape)
 
     def _of_few(self, name: str, clients: bytes, size: int, block: int) -> FloatArray:
         """Return the numbers of a few clients in one block, shape (n,), and draw those of other streams with them."""
@@ -153,14 +159,14 @@ class Streams:
             followers = self._together.get(leader, ())
             if name != leader and name not in followers:
                 self._together[leader] = (*followers, name)
-            return _in_lanes(clients, block, _lanes((self._key(name),), size))
+            return _in_lanes(clients, block, self._lanes((name,), size))
         if ready:
             # These were drawn in vain.
             self._together[leader] = tuple([other for other in self._together[leader] if other not in ready])
         names = (name, *self._together.get(name, ()))
-        if size * len(names) > _FEW:
+        if size * len(names) > _MOST_LANES:
             names = (name,)
-        lanes = _lanes(tuple([self._key(each) for each in names]), size)
+        lanes = self._lanes(names, size)
         numbers: FloatArray = _in_lanes(clients * len(names), block, lanes).reshape(len(names), size)
         # By their places: to go through an array takes longer than to take its rows.
         self._ready = clients, block, name, {other: numbers[i] for i, other in enumerate(names) if i}
@@ -173,7 +179,10 @@ class Streams:
             self._keys[name] = int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
         return self._keys[name]
 
-    def _schedule(self, name: str) -> NDArray[np.uint64]:
+    def _new_lanes(self, names: tuple[str, ...], size: int) -> "_Lanes":
+        return _Lanes(tuple([self._key(name) for name in names]), size)
+
+    def _schedule(self, name: str) -> Schedule:
         if name not in self._schedules:
             self._schedules[name] = key_schedule(self._key(name))
         return self._schedules[name]
@@ -236,17 +245,14 @@ class _Lanes:
         self.size = size * len(keys)
         self.ones = int.from_bytes(b"\x01\0\0\0\0\0\0\0" * self.size, "little")
         self.low, self.short, self.one = self.ones * 0xFFFFFFFF, self.ones * 0xFFFFF, self.ones * int(_ONE)
-        words = np.stack([key_schedule(key)[:, :, 0] for key in keys], axis=2).repeat(size, axis=2)
-        rows = [int.from_bytes(row.tobytes(), "little") for row in words.astype(_WORD).reshape(2 * _ROUNDS, self.size)]
+        words = np.array([key_schedule(key) for key in keys]).reshape(len(keys), 2 * _ROUNDS).T.repeat(size, axis=1)
+        rows = [int.from_bytes(row.tobytes(), "little") for row in words]
         *first, ninth, tenth = zip(rows[0::2], rows[1::2], strict=True)
         self.keys, self.ninth, self.tenth = first, ninth[1], tenth[0]
 
 
-_lanes = lru_cache(maxsize=128)(_Lanes)
-
-
 def _in_lanes(client: bytes, block: bytes | int, lanes: _Lanes) -> FloatArray:
-    """Return the numbers of a few counters, shape (n,): `_uniform` in the lanes of whole numbers.
+    """Return the numbers of a few counters, shape (n,): `_in_arrays` in the lanes of whole numbers.
 
     A product of two 32-bit words fits into a lane, so that one multiplication of whole numbers is one of all lanes.
     """
@@ -270,14 +276,9 @@ def _in_lanes(client: bytes, block: bytes | int, lanes: _Lanes) -> FloatArray:
     return _above_zero(np.frombuffer((bits ^ lanes.one).to_bytes(8 * lanes.size, "little"), dtype=_FLOAT))
 
 
-def _uniform(client: NDArray[np.uint64], block: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> FloatArray:
-    """Return the numbers of one chunk: the first 52 bits of each counter's Philox words."""
-    even, odd = np.empty((2, 2, client.size), dtype=np.uint64)
-    even[0], odd[1] = client, 0
-    np.bitwise_and(block, _LOW, out=odd[0])
-    np.right_shift(block, _HALF, out=even[1])
-    _rounds(even, odd, schedule)
-    bits, lower = even[0], odd[0]
+def _in_arrays(client: NDArray[Any], block: NDArray[Any], schedule: Schedule) -> FloatArray:
+    """Return the numbers of many counters: the first 52 bits of each counter's Philox words."""
+    bits, lower, *_ = philox4x32((client, block, block >> 32, 0), schedule)
     bits <<= _TWENTY
     lower >>= _TWELVE
     bits ^= lower

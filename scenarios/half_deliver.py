@@ -11,21 +11,21 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from study_scripts import Column, Runs, last_accuracy, run, sizes, study_of, summary
+from study_scripts import Column, last_accuracy, run_by_seed, sizes, study_of, summary
 
-from fedsim import History, simulate
-from fedsim.studies.study import Study, Variant
+from fedsim import History, Study, simulate
+from fedsim.studies.study import Variant
 
 
-def under(study: Study, seed: int, share: float, names: list[str], cohort: int) -> Study:
+def under(study: Study, share: float, names: list[str], seed: int) -> Study:
     """Return the study of one seed, under the deadline that a share of its crowd meets."""
     all_ = {"seed": seed, "selector": {"kind": "all"}, "rounds.count": 1, "rounds.policy": "wait-for-all"}
     first = simulate(study.base.replace(all_))
     took_s = first.column("participations", "end_s") - first.column("participations", "start_s")
-    policy = {"rounds.policy": {"kind": "deadline", "deadline_s": float(np.quantile(took_s, share))}}
+    base = study.base.replace({"rounds.policy": {"kind": "deadline", "deadline_s": float(np.quantile(took_s, share))}})
     known = {one.name: one.values for one in study.variants}
-    arms = [Variant(name, {**known[name], "selector.cohort": cohort, **policy}) for name in names or known]
-    return replace(study, seeds=(seed,), variants=tuple(arms), baseline=arms[0].name)
+    arms = tuple(Variant(name, known[name]) for name in names or known)
+    return replace(study, base=base, variants=arms, baseline=arms[0].name)
 
 
 def empty(history: History) -> np.ndarray:
@@ -48,13 +48,10 @@ COLUMNS: dict[str, Column] = {
 
 def main() -> None:
     given = sizes(__file__, __doc__, clients=150, cohort=10, rounds=60, seeds=5, share=0.5, selectors="")
-    study = study_of(__file__, given.seeds, crowd__clients=given.clients, rounds__count=given.rounds)
-    names, runs = [one.strip() for one in given.selectors.split(";") if one], Runs()
-    for seed in study.seeds:
-        own = under(study, seed, given.share, names, given.cohort)
-        for name, of in run(own, given.out / f"seed-{seed}").items():
-            runs.setdefault(name, []).extend(of)
-    summary(runs, COLUMNS)
+    values = {"crowd__clients": given.clients, "rounds__count": given.rounds, "selector__cohort": given.cohort}
+    study = study_of(__file__, given.seeds, **values)
+    names = [one.strip() for one in given.selectors.split(";") if one]
+    summary(run_by_seed(study, partial(under, study, given.share, names), given.out), COLUMNS)
 
 
 if __name__ == "__main__":

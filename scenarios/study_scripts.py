@@ -59,6 +59,15 @@ def run(study: Study, out: Path, **options: Any) -> Runs:
     return {variant: [result[variant, seed] for seed in study.seeds] for variant in study.arms}
 
 
+def run_by_seed(study: Study, of_seed: Callable[[int], Study], out: Path, **options: Any) -> Runs:
+    """Return all runs of a study that is another one for each seed, as with the deadline of the seed's crowd."""
+    runs = Runs()
+    for seed in study.seeds:
+        for variant, (one,) in run(of_seed(seed).with_seeds([seed]), out / f"seed-{seed}", **options).items():
+            runs.setdefault(variant, []).append(one)
+    return runs
+
+
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table whose columns are as wide as their longest cell."""
     lines = [list(map(str, row)) for row in (heads, *rows)]

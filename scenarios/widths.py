@@ -8,26 +8,23 @@ row gives plain training four times the deadline.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
-from study_scripts import Column, Runs, last_accuracy, run, sizes, study_of, summary, times_to, written
+from study_scripts import Column, last_accuracy, run_by_seed, sizes, study_of, summary, times_to, written
 
-from fedsim import History, draw
+from fedsim import History, Study, draw
 from fedsim.simulation import Simulation
-from fedsim.studies.study import Study, Variant
+from fedsim.studies.study import Variant
 
 
 def with_deadline(study: Study, seed: int) -> Study:
     """Return the study of one seed under the deadline of its crowd, with a row that has four times as much."""
     crowd = Simulation(study.base.replace({"seed": seed}), store=False).context.clients
     median_s = float(np.median(crowd.expected_s.sum(axis=0)))
-    ways = [(one.name, one.values, 1.0) for one in study.variants]
-    ways.append(("plain, four times the deadline", study.variants[0].values, 4.0))
-    arms = [
-        Variant(name, {**values, "rounds.policy": {"kind": "deadline", "deadline_s": times * median_s}})
-        for name, values, times in ways
-    ]
-    return replace(study, seeds=(seed,), variants=tuple(arms))
+    base = study.base.replace({"rounds.policy": {"kind": "deadline", "deadline_s": median_s}})
+    longer = {**study.variants[0].values, "rounds.policy.deadline_s": 4 * median_s}
+    return replace(study, base=base, variants=(*study.variants, Variant("plain, four times the deadline", longer)))
 
 
 def delivered(history: History, name: str) -> np.ndarray:
@@ -47,10 +44,7 @@ COLUMNS: dict[str, Column] = {
 def main() -> None:
     given = sizes(__file__, __doc__, rounds=200, seeds=3, alpha=0.1)
     study = study_of(__file__, given.seeds, rounds__count=given.rounds, learning__split__alpha=given.alpha)
-    runs: Runs = {}
-    for seed in study.seeds:
-        for way, of in run(with_deadline(study, seed), given.out / f"seed-{seed}", executor="stacked").items():
-            runs.setdefault(way, []).extend(of)
+    runs = run_by_seed(study, partial(with_deadline, study), given.out, executor="stacked")
     summary(runs, COLUMNS, "way")
     written({"widths.png": draw([of[0] for of in runs.values()], smoothing=1, labels=list(runs))}, given.out)
 

@@ -33,8 +33,8 @@ KNOWN_ANSWERS = [
 
 @pytest.mark.parametrize(("counter", "key", "answer"), KNOWN_ANSWERS)
 def test_philox_gives_the_authors_known_answers(counter, key, answer):
-    words = philox4x32(np.array(counter, dtype=np.uint64)[:, None], key_schedule(key))
-    assert " ".join(f"{int(word):08x}" for word in words[:, 0]) == answer
+    words = philox4x32(counter, key_schedule(key))
+    assert " ".join(f"{word.item():08x}" for word in words) == answer
 
 
 @given(st.integers(0, 2**32), names, names, st.integers(1, 50))
@@ -160,7 +160,7 @@ def test_uniform_broadcasts():
     assert u[2, 1] == float(Streams(0).uniform("a", 2, 1))
 
 
-@pytest.mark.parametrize("size", [1, 2, 31, 400, 401])
+@pytest.mark.parametrize("size", [1, 2, 31, 200, 201])
 @pytest.mark.parametrize("block", [0, 7, 2**62 + 2**33 + 5])
 def test_a_few_numbers_are_the_first_of_many(size, block):
     """Few numbers are drawn in the lanes of whole numbers, many as arrays of words; each depends on its key alone."""
@@ -178,8 +178,8 @@ def test_few_and_many_numbers_are_philox_of_their_counters():
     streams, client, block = Streams(4), np.array([0, 5, 2**32 - 1], dtype=np.uint64), 2**40 + 3
     key = tuple(int.from_bytes(streams.digest("a")[low : low + 4], "little") for low in (0, 4))
     counter = np.array([client, [block % 2**32] * 3, [block >> 32] * 3, [0] * 3], dtype=np.uint64)
-    words = philox4x32(counter, key_schedule(key)).tolist()
-    expected = [((first << 20 ^ second >> 12) + 0.5) / 2**52 for first, second in zip(words[0], words[1], strict=True)]
+    first, second, *_ = (word.tolist() for word in philox4x32(counter, key_schedule(key)))
+    expected = [((one << 20 ^ other >> 12) + 0.5) / 2**52 for one, other in zip(first, second, strict=True)]
     assert streams.uniform("a", client, block).tolist() == expected
 
 

@@ -147,8 +147,8 @@ class _Tail(NamedTuple):
 
 def joined(column: Column, pieces: Sequence[tuple[int, Mapping[str, Piece]]]) -> NDArray[Any]:
     """Return a column of pieces with some rows each, one after the other; a piece may be one number for its rows."""
-    values = [piece.get(column.name, column.no_value) for _, piece in pieces]
-    sizes = [rows for rows, _ in pieces]
+    name, nothing = column.name, column.no_value
+    values, sizes = [columns.get(name, nothing) for _, columns in pieces], [rows for rows, _ in pieces]
     if not any(type(value) is np.ndarray for value in values):
         return np.repeat(np.array(values, dtype=column.dtype), sizes)
     arrays = [

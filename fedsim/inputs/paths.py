@@ -5,17 +5,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 
 def absolute(path: str, folder: str | Path = "") -> str:
-    """Return the path of a file from a folder on, by default from the working folder."""
+    """Return the path of a file from a folder on, by default from the working folder; ``~`` is the home folder."""
     if "\\" in path and os.sep == "/":
         raise ValueError("a backslash does not part folders; allowed: / as in data/places.csv")
-    return Path(os.path.abspath(os.path.join(folder, path))).as_posix()  # noqa: PTH100, PTH118 (links stay as they are)
+    try:
+        expanded = Path(path).expanduser()
+    except RuntimeError:
+        raise ValueError("there is no such home folder; allowed: a path without ~") from None
+    return Path(os.path.abspath(Path(folder) / expanded)).as_posix()  # noqa: PTH100 (links stay as they are)
 
 
-InputPath = Annotated[str, Field(min_length=1), AfterValidator(absolute)]
+def _text(value: Any) -> Any:
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+InputPath = Annotated[str, BeforeValidator(_text), Field(min_length=1), AfterValidator(absolute)]
 """Type of a field that names a file to read; the field is called ``path``."""
 
 

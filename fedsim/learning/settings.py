@@ -11,7 +11,6 @@ from pydantic import model_validator
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.errors import ScenarioError
-from fedsim.identity import parts_of
 from fedsim.learning.aggregation.contracts import AGGREGATIONS, Aggregator, Mean
 from fedsim.learning.algorithms.contracts import LOCAL_ALGORITHMS, LocalAlgorithm
 from fedsim.learning.algorithms.plain import Plain
@@ -29,8 +28,7 @@ from fedsim.learning.models.own.handed import HandedModel
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
-from fedsim.learning.steps.contracts import StepRun
-from fedsim.learning.steps.listed import BringsSteps, Steps
+from fedsim.learning.steps.listed import BringsSteps
 from fedsim.learning.tasks.contracts import TASK, TASKS, Task
 from fedsim.learning.tasks.ignored import IgnoringTask, counted
 from fedsim.learning.tasks.of_labels import Classification
@@ -242,30 +240,7 @@ class Supervised(Component):
         )
         samples = np.array([part.size for part in rows])
         blueprint, computing = prepare(setup, run.executor or ExecutorChoice(), samples, kept)
-        layout = blueprint.layout
-        steps = Steps({**run.parts, **dict(parts_of(self, "learning"))}, StepRun(clients, streams, layout=layout))
-        untested = divided.tests.without if self.algorithm.personal else ""
-        return SupervisedLearner(
-            setup,
-            rows=rows,
-            tests=lambda: divided.tests,
-            layout=layout,
-            executor=computing,
-            executor_used=blueprint.used,
-            server=self.server,
-            aggregator=self.aggregation,
-            allow_empty=self.allow_empty,
-            notes=(*notes, *filter(None, [*(step.note for step in steps.listed), untested])),
-            streams=streams,
-            steps=steps,
-            store=kept,
-            keeping=run.keeping,
-            numerics=blueprint.numerics,
-            model_bits=self.model_bits,
-            flops_per_sample=self.flops_per_sample,
-            narrow=blueprint.narrow,
-            behaviour=blueprint.behaviour,
-        )
+        return SupervisedLearner(self, run, setup, blueprint, computing, rows, lambda: divided.tests, notes)
 
 
 LEARNERS: Final = Registry(

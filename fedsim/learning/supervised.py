@@ -5,14 +5,14 @@ This module asks (`fedsim.learning.lineage.asked`); what is not known (`known`) 
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
-from fedsim.identity import identity
+from fedsim.identity import identity, parts_of
 from fedsim.learning.aggregation.combining import (
     Incoming,
     Of,
@@ -24,8 +24,8 @@ from fedsim.learning.aggregation.combining import (
     stepped,
     weighted_mean,
 )
-from fedsim.learning.aggregation.contracts import Aggregator, Mean
 from fedsim.learning.algorithms.plain import Plain
+from fedsim.learning.blueprint import Blueprint
 from fedsim.learning.contracts import Model, Release, Update
 from fedsim.learning.data.partitions.local_tests import LocalTests
 from fedsim.learning.data.partitions.statistics import label_counts
@@ -34,31 +34,28 @@ from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvalu
 from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, TrainingSetup
 from fedsim.learning.lineage import asked
 from fedsim.learning.lineage.asked import Combined, Recipe, Updates, digest_of
-from fedsim.learning.lineage.behaviour import (
-    OF_FEDSIM,
-    Behaviour,
-    behaviour_of_rule,
-    identity_of_rule,
-    is_own,
-    name_of,
-)
+from fedsim.learning.lineage.behaviour import behaviour_of_rule, identity_of_rule, is_own, name_of
 from fedsim.learning.lineage.computed import Computation
-from fedsim.learning.lineage.evaluated import Evaluations, evaluate_clients, over_clients
+from fedsim.learning.lineage.evaluated import Evaluations, over_clients
 from fedsim.learning.lineage.known import Keeping, Known
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.verification import Verification, distrust, trusted
 from fedsim.learning.local_training import check_batches, checked_probe, probe_samples
-from fedsim.learning.models.layout import ModelLayout, NarrowModel, Widths
+from fedsim.learning.models.layout import Widths
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.sizes import ExecutorUsed, Work
+from fedsim.learning.steps.contracts import StepRun
 from fedsim.learning.steps.listed import Steps
-from fedsim.learning.store.contracts import NoStore, Store
+from fedsim.learning.store.choice import open_store
+from fedsim.learning.store.contracts import Store
 from fedsim.learning.tasks.scores import own_task
 from fedsim.learning.update_metrics import checked_fresh_weights, deviations, measure
-from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
+
+if TYPE_CHECKING:
+    from fedsim.learning.settings import Supervised, TrainingRun
 
 
 class SupervisedLearner:
@@ -79,38 +76,31 @@ class SupervisedLearner:
 
     def __init__(
         self,
+        settings: "Supervised",
+        run: "TrainingRun",
         setup: TrainingSetup,
-        *,
+        blueprint: Blueprint,
+        executor: Executor,
         rows: Sequence[IntArray],
         tests: Callable[[], LocalTests] | None = None,
-        layout: ModelLayout,
-        executor: Executor,
-        server: ServerOptimizer,
-        streams: Streams,
-        steps: Steps,
-        aggregator: Aggregator | None = None,
-        store: Store | None = None,
-        keeping: Keeping | None = None,
-        numerics: str = "",
-        model_bits: float | None = None,
-        flops_per_sample: float | None = None,
-        executor_used: ExecutorUsed | None = None,
-        narrow: Sequence[NarrowModel] = (),
-        behaviour: Behaviour = OF_FEDSIM,
-        allow_empty: bool = False,
         notes: tuple[str, ...] = (),
     ) -> None:
+        layout, behaviour, streams = blueprint.layout, blueprint.behaviour, run.streams
+        self._layout, self._setup, self._local, self._settings = layout, setup, setup.local, settings
+        self._server, self._aggregator = settings.server, settings.aggregation
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self._rows = rows
         self._tests = cache(tests or (lambda: LocalTests(rows, held_out=False)))
-        self.store: Store = NoStore() if store is None else store
-        self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
-        self.steps, made_of = steps, [step.made_of for step in steps.listed]
+        self.store: Store = open_store(run.store)
+        self._algorithm = local = LocalWork(setup.algorithm, setup.local, layout, blueprint.narrow, self.samples)
+        parts = {**run.parts, **dict(parts_of(settings, "learning"))}
+        self.steps = steps = Steps(parts, StepRun(run.clients, streams, layout=layout))
+        made_of = [step.made_of for step in steps.listed]
         of_steps = "".join(behaviour_of_rule(one).text for one in made_of if is_own(one))
-        self._known = Known(self.store, keeping or Keeping())
+        self._known = Known(self.store, run.keeping or Keeping())
         self._computation = Computation(executor, rows, streams, steps, local, self._known)
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
-        made_by = digest_of(numerics, setup.data.digest, *other, *filter(None, (behaviour.text,)))
+        made_by = digest_of(blueprint.numerics, setup.data.digest, *other, *filter(None, (behaviour.text,)))
         basis = trusted(made_by, self.store)
         trained_by = ", ".join(name_of(one) for one in (setup.model, setup.task, setup.algorithm) if is_own(one))
         self._verification = Verification(
@@ -128,35 +118,38 @@ class SupervisedLearner:
         )
         self._in_use = 0
         self._newest: asked.Model | None = None
-        self._setup, self._flops_per_sample, self._smallest_batch = setup, flops_per_sample, layout.smallest_batch
-        self._local, self._server = setup.local, server
-        whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
-        received, sent = local.bits(self.steps.bits)
-        self.model_bits: float = received if model_bits is None else model_bits * (received / whole_bits)
-        self.update_bits: float = sent if model_bits is None else model_bits * (sent / whole_bits)
-        self.widths: Widths | None = local.widths(1.0 if model_bits is None else model_bits / whole_bits)
+        self._price(settings.model_bits, *local.bits(steps.bits))
         self.remembers: bool = steps.remembers
         own = () if type(setup.algorithm) is Plain else (identity(setup.algorithm), len(rows))
         task = (identity(setup.task.model_copy(update={"metrics": ()})),) if own_task(setup.task) else ()
-        self._aggregator = aggregator or Mean()
         rules = own if self._aggregator.adds_up else (*own, identity_of_rule(self._aggregator))
-        rule = identity_of_rule(server)
+        rule = identity_of_rule(self._server)
         self._server_identity = digest_of(rule, *rules) if rules else rule
-        own_parts = [one for one in (server, self._aggregator, *reversed(made_of)) if is_own(one)]
+        own_parts = [one for one in (self._server, self._aggregator, *reversed(made_of)) if is_own(one)]
         behaviours = [behaviour, *map(behaviour_of_rule, own_parts)]
-        self.notes = (*notes, *(one.untold for one in behaviours if one.untold))
+        untested = self._tests().without if local.algorithm.personal else ""
+        more = [*(step.note for step in steps.listed), untested, *(one.untold for one in behaviours)]
+        self.notes = (*notes, *filter(None, more))
         done = [one.text for one in behaviours if one.text and not one.untold]
         done += filter(None, (self._evaluations.behaviour_of_metrics,))
         self.data_digest: str = digest_of(setup.data.digest, *done) if done else setup.data.digest
         self.architecture = Architecture(setup.model, setup.data.shape, setup.outputs)
-        self.executor_used: ExecutorUsed | None = executor_used
-        check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
+        self.executor_used: ExecutorUsed | None = blueprint.used
+        check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=settings.allow_empty)
         model = identity(setup.model)
         work = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
         keeps = setup.local.keep_optimizer_state or local.algorithm.remembers
         self._updates = Updates(work, shards, steps, of_steps, local.algorithm.ratios, keeps=keeps)
         initial = digest_of("initial", basis, model, str(setup.data.shape), setup.outputs, setup.seed)
-        self._layout, self._initial = layout, asked.Model(initial, 0, vector=layout.initial)
+        self._initial = asked.Model(initial, 0, vector=layout.initial)
+
+    def _price(self, model_bits: float | None, received: float, sent: float) -> None:
+        """Let bits of messages be those of this model, or in proportion those of a bigger one that it stands for."""
+        whole_bits = float(BITS_PER_FLOAT32 * self._layout.initial.size)
+        self.model_bits: float = received if model_bits is None else model_bits * (received / whole_bits)
+        self.update_bits: float = sent if model_bits is None else model_bits * (sent / whole_bits)
+        scale = 1.0 if model_bits is None else model_bits / whole_bits
+        self.widths: Widths | None = self._algorithm.widths(scale)
 
     @property
     def work(self) -> Work:
@@ -171,16 +164,23 @@ class SupervisedLearner:
 
     @cached_property
     def flops_per_sample(self) -> float:
-        from fedsim.learning.models.flops import training_flops
+        if self._settings.flops_per_sample:
+            return self._settings.flops_per_sample
+        digest = digest_of("flops", self._initial.digest)
+        if not (found := self._known.records([digest])):
+            from fedsim.learning.models.flops import training_flops
 
-        return self._flops_per_sample or training_flops(self._setup.model, self._setup.data.shape, self._setup.outputs)
+            whole = training_flops(self._setup.model, self._setup.data.shape, self._setup.outputs)
+            found = {digest: {"flops": whole}}
+            self._known.put_records(found)
+        return found[digest]["flops"]
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
         share, samples = 1.0 if work is None else work, self.samples[client] if got is None else got
-        return self._local.work_samples(samples, share, self._smallest_batch)
+        return self._local.work_samples(samples, share, self._layout.smallest_batch)
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        return self._local.whole_steps(self.samples[client], work, self._smallest_batch, up=up)
+        return self._local.whole_steps(self.samples[client], work, self._layout.smallest_batch, up=up)
 
     def initial(self) -> Model:
         return self._initial
@@ -305,9 +305,8 @@ class SupervisedLearner:
         return self._evaluations.start_evaluation(cast(asked.Model, model))
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations:
-        return evaluate_clients(
-            self._evaluations, cast(asked.Model, model), self._tests(), self._algorithm, self._updates.states
-        )
+        states = self._updates.states
+        return self._evaluations.evaluate_clients(cast(asked.Model, model), self._tests(), self._algorithm, states)
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
         """Return a model's arrays under the names in its module; the store has the model then."""

@@ -7,6 +7,7 @@ Streams: ``per-client <field>`` by client, with the dotted path of the field, su
 """
 
 import math
+import re
 from abc import abstractmethod
 from typing import Annotated, Final, NamedTuple, Protocol, Self
 
@@ -36,6 +37,8 @@ CLIENT_LAWS: Final = Registry(
     default="column",
 )
 
+_NO_UNIT: Final = re.compile(r"_per_|[_ (][kmg]b\)?$")
+"""Ends of names that look like a unit: a quotient, and mb, which may be bits or bytes."""
 _GREATEST: Final = 1e30
 _ANY: Final = Bound(0.0, _GREATEST)
 Any30 = Annotated[float, Field(ge=-_GREATEST, le=_GREATEST)]
@@ -221,10 +224,9 @@ class Column(Component):
     def values(self, clients: int, streams: Streams, field: str) -> FloatArray:
         table = Table.read(self.path, field)
         row = owned(table, clients, "one").row
-        unit = Name.of(field.rpartition(".")[2]).unit
-        (_, of_column, per), (_, of_field, wanted) = (name.rpartition("_per_") for name in (self.column, field))
-        if of_column and of_field and per != wanted:
-            table.refuse(f"{self.column} is per {per}, and {field} per {wanted}; allowed: a column in the field's unit")
+        unit, own = (Name.of(name).unit for name in (field.rpartition(".")[2], self.column))
+        if unit and own is None and _NO_UNIT.search(self.column):
+            table.refuse(f"{self.column} is in no unit of {unit.of}; allowed: a column in the field's unit")
         return table.numbers(self.column, _ANY, to=unit, rows=row)
 
     def limits(self) -> None:

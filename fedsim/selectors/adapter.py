@@ -9,6 +9,7 @@ import numpy as np
 
 from fedsim.answers import asked, in_words
 from fedsim.arrays import IntArray
+from fedsim.code_digest import is_builtin
 from fedsim.errors import PartError, SelectorError
 from fedsim.inputs.plugins import with_package
 from fedsim.measurements import MEASUREMENTS, NUMBERS
@@ -107,7 +108,7 @@ class SelectorPort(SelectorInfo):
 
     @classmethod
     def of(cls, selector: object) -> Self:
-        """Return the port of an object with the methods of a selector; a port is returned as it is."""
+        """Return the port of an object with the methods of a selector; answers of fedsim's own are not checked."""
         if isinstance(selector, cls):
             return selector
         info = SelectorInfo.of(selector)
@@ -145,11 +146,12 @@ class SelectorPort(SelectorInfo):
                 error.name_clients(reports.client)
                 raise
 
+        own = is_builtin(type(selector))
         return cls(
             **vars(info),
-            select=select,
-            observe=observe,
-            probe=probe if info.probes else None,
+            select=found.select if own else select,
+            observe=found.observe if own else observe,
+            probe=(found.probe if own else probe) if info.probes else None,
             cohort=cohort if isinstance(cohort, int) and not isinstance(cohort, bool) else None,
             ignores_reports=isinstance(found, PublishedSelector)
             and found.observe == PublishedSelector.observe.__get__(found),

@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedsampling_experiments import EXPERIMENTS, scenario_of
-from paper_runs.command import in_words, sizes
+from paper_runs.command import in_words, options
 from paper_runs.tables import markdown
 
 from fedsim.arrays import IntArray
@@ -43,7 +43,7 @@ def row_of(size: IntArray, samples: int, threshold: int, epsilon: float, questio
 
 def main() -> None:
     names = ["fig6", *(name for name in EXPERIMENTS if name != "fig6")]
-    asked = sizes(__doc__, experiment=names, seeds=1, questions=400, data_dir=None)
+    asked = options(__doc__, experiment=names, seeds=1, questions=400, data_dir=None).parse_args()
     setting = next(iter(EXPERIMENTS[asked.experiment].settings))
     for seed in range(asked.seeds):
         scenario = scenario_of(asked.experiment, "fedsampling", setting, seed)

@@ -6,6 +6,7 @@ takes the plain mean of their updates (section 1 of the paper: two samples of on
 """
 
 import csv
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,22 +20,14 @@ Changes = Mapping[str, Any]
 _ADAPTIVE: Final = {"learning_rate": 0.01, "tau": 0.001}
 RATIO: Final = 0.034
 """Of the naive method: about 2,048 of 60,000 samples."""
-_SERVERS: Final = ("FedAvg", "FedYogi", "FedAdagrad", "FedAdam")
-LABELS: Final = {
-    "centralization": "centralised",
-    **{one.lower(): one for one in _SERVERS},
-    **{f"{one.lower()}-weighted": f"{one}, weighted" for one in _SERVERS},
-    "fixed-ratio": "naive, fixed ratio",
-    "fedsampling": "FedSampling",
-}
-WEIGHTED: Final = tuple(LABELS)
-PLAIN: Final = tuple(name for name in LABELS if "-" not in name)
+_FILE: Final[dict[str, Any]] = tomllib.loads((HERE / "methods.toml").read_text(encoding="utf-8"))
+LABELS: Final[dict[str, str]] = _FILE["methods"]
 
 
 @dataclass(frozen=True)
 class Experiment:
     title: str
-    methods: tuple[str, ...] = PLAIN
+    methods: tuple[str, ...] = tuple(name for name in LABELS if "-weighted" not in name and name != "fixed-ratio")
     settings: Mapping[str, Changes] = field(default_factory=lambda: {"all": {}})
     mean_size: float = 2.0
     drawn: Literal["bars", "lines", "curves"] = "bars"
@@ -43,30 +36,7 @@ class Experiment:
     """The data here, for those of the paper."""
 
 
-EXPERIMENTS: Final = {
-    "table1": Experiment("Table 1", stand_in="AG News for MIND"),
-    "fig3": Experiment("Fig. 3: weighted sampling of clients", WEIGHTED),
-    "fig4": Experiment(
-        "Fig. 4: how unlike the sizes of clients are",
-        settings={f"{sigma}": {"learning.split.sigma": float(sigma)} for sigma in (1, 2, 3, 4)},
-        drawn="lines",
-        axis="sigma",
-    ),
-    "fig5": Experiment(
-        "Fig. 5: clients of one label each", mean_size=300.0, drawn="curves", stand_in="Fashion-MNIST for EMNIST"
-    ),
-    "fig6": Experiment(
-        "Fig. 6: threshold M and epsilon of the answers about sizes",
-        ("fedsampling",),
-        {
-            f"{epsilon}-m{threshold}": {"selector.threshold": threshold, "selector.epsilon": float(epsilon)}
-            for threshold in (10, 100, 1000)
-            for epsilon in (1, 3, 5)
-        },
-        drawn="lines",
-        axis="epsilon",
-    ),
-}
+EXPERIMENTS: Final = {name: Experiment(**of) for name, of in _FILE["experiments"].items()}
 
 _IMAGES: Final[dict[str, Any]] = {
     "learning.local.learning_rate": 0.05,

@@ -15,7 +15,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedsampling_experiments import scenario_of
-from paper_runs.command import in_words, sizes
+from paper_runs.command import in_words, options
 from paper_runs.tables import markdown, with_deviation
 
 from fedsim import simulate
@@ -38,7 +38,7 @@ class LongerSteps(Schedule):
 
 
 def main() -> None:
-    asked, rows = sizes(__doc__, seeds=5, data_dir=None), []
+    asked, rows = options(__doc__, seeds=5, data_dir=None).parse_args(), []
     for length in (1, 5, 10):
         found = []
         for seed in range(asked.seeds):

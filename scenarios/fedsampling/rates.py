@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedsampling_experiments import LABELS, scenario_of
-from paper_runs.command import in_words, sizes
+from paper_runs.command import in_words, options
 from paper_runs.runs import scaled
 from paper_runs.tables import markdown, with_deviation
 
@@ -46,7 +46,7 @@ class WithValidation(FashionMNIST):
 
 
 def main() -> None:
-    asked = sizes(
+    asked = options(
         __doc__,
         experiment=["fig3", "fig5"],
         scale=1.0,
@@ -56,7 +56,7 @@ def main() -> None:
         data_dir=None,
         store=None,
         out=Path("runs/fedsampling_rates"),
-    )
+    ).parse_args()
     rows = []
     for method in asked.methods:
         path, rates = RATES[method]

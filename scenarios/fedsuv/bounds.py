@@ -14,8 +14,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from fig6_world import Crowd, area, make_crowd, play_rounds
-from paper_runs.command import in_words, sizes
+from fig6_world import Crowd, area, make_crowd, play
+from paper_runs.command import in_words, options
 from paper_runs.tables import markdown
 from scipy.spatial.distance import cdist
 
@@ -91,7 +91,7 @@ def measure(crowd: Crowd, rounds: int, seed: int, delta: float, rho: float) -> M
     alpha, gram, response = 1.0 + math.sqrt(math.log(4.0 / delta) / 2.0), np.eye(2), np.zeros(2)
     before, width, regret = np.arange(crowd.validity.size), np.zeros(rounds), np.zeros(rounds)
     best, named, eliminated = area(crowd.validity, crowd.utility), 0, 0
-    for number, (chosen, left, delivered) in enumerate(play_rounds(selector, crowd, rounds, seed)):
+    for number, (chosen, left, delivered, _) in enumerate(play(selector, crowd, rounds, seed)):
         rows = crowd.features
         norm = np.sqrt(np.einsum("ni,ij,nj->n", rows, np.linalg.inv(gram), rows))
         if before.size > (1.0 - selector.rho) * crowd.validity.size:
@@ -111,7 +111,7 @@ def measure(crowd: Crowd, rounds: int, seed: int, delta: float, rho: float) -> M
 
 
 def main() -> None:
-    asked = sizes(__doc__, clients=2500, rounds=400, seeds=5, delta=0.1)
+    asked = options(__doc__, clients=2500, rounds=400, seeds=5, delta=0.1).parse_args()
     crowd = make_crowd(asked.clients, "grid", "means", 0)
     gamma = greedy_gain(crowd.features, asked.rounds)
     gap, alpha = least_gap(crowd), 1.0 + math.sqrt(math.log(4.0 / asked.delta) / 2.0)

@@ -12,16 +12,18 @@ A seed takes half a minute of a processor, and the coverage of Theorem 5.3 (100 
 
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from fig6_world import Crowd, Played, distance_to_front, make_crowd, play
+from fig6_world import FIRST_ROUNDS, Crowd, area, make_crowd, play
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
-from paper_runs.command import in_words, sizes
+from paper_runs.command import in_words, options
 from paper_runs.curves import written
 from paper_runs.tables import markdown
 
+from fedsim.arrays import FloatArray
 from fedsim.selectors import FedSuv, Oort, OortFedScale, Selector, Uniform
 
 COHORT = 20  # section 6.1
@@ -43,8 +45,42 @@ HEADS = (
 SHOWN = ("FedSUV", "Oort", "uniform")
 
 
+@dataclass(frozen=True)
+class Played:
+    """Of one run: counts by client, the regret of section 5.3 and that of (OPT) in each round, and whether all hold."""
+
+    as_candidate: FloatArray
+    first_as_candidate: FloatArray
+    selected: FloatArray
+    delivered: int
+    regret: FloatArray
+    shortfall: FloatArray
+    holds: tuple[bool, bool]
+
+
+def played(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Played:
+    """Return what a selector does in so many rounds."""
+    best, worth = area(crowd.validity, crowd.utility), crowd.validity * crowd.utility
+    falling, run = np.sort(worth)[::-1], list(play(selector, crowd, rounds, seed))
+    counts = [
+        np.bincount(np.concatenate(some), minlength=worth.size).astype(float)
+        for some in (
+            [one.left for one in run],
+            [one.left for one in run[:FIRST_ROUNDS]],
+            [one.chosen for one in run],
+        )
+    ]
+    return Played(
+        *counts,
+        delivered=int(sum(one.delivered.sum() for one in run)),
+        regret=np.array([best - area(crowd.validity[one.chosen], crowd.utility[one.chosen]) for one in run]),
+        shortfall=np.array([falling[: one.chosen.size].mean() - worth[one.chosen].mean() for one in run]),
+        holds=(all(one.holds[0] for one in run), all(one.holds[1] for one in run)),
+    )
+
+
 def main() -> None:
-    asked = sizes(
+    asked = options(
         __doc__,
         clients=2500,
         rounds=400,
@@ -54,61 +90,55 @@ def main() -> None:
         layout=["grid", "random"],
         features=["mixed", "means", "none"],
         out=Path("runs/fedsuv_fig6"),
-    )
+    ).parse_args()
     crowds = [make_crowd(asked.clients, asked.layout, asked.features, seed) for seed in range(asked.seeds)]
     found = {
-        name: [play(make(), crowd, asked.rounds, seed) for seed, crowd in enumerate(crowds)]
+        name: [played(make(), crowd, asked.rounds, seed) for seed, crowd in enumerate(crowds)]
         for name, make in SELECTORS.items()
     }
     rows = []
     for name, runs in found.items():
-        values = np.array([measures(played, crowd) for played, crowd in zip(runs, crowds, strict=True)])
-        cells = (f"{mean:.3g} +- {std:.2g}" for mean, std in zip(values.mean(0), values.std(0), strict=True))
-        rows.append([name, *cells])
+        values = np.array([measures(run, crowd) for run, crowd in zip(runs, crowds, strict=True)])
+        rows.append(
+            [name, *(f"{mean:.3g} +- {std:.2g}" for mean, std in zip(values.mean(0), values.std(0), strict=True))]
+        )
     print(markdown(HEADS, rows))
     print(f"Theorem 5.3 over {asked.coverage_runs} runs: share in which every rectangle holds in every round\n")
-    shares = [[f"{one:.3f}" for one in (1 - delta, *coverage(delta, asked))] for delta in DELTAS]
-    rows = [[f"{delta:g}", *cells] for delta, cells in zip(DELTAS, shares, strict=True)]
+    rows = [[f"{delta:g}", *(f"{one:.3f}" for one in (1 - delta, *coverage(delta, asked)))] for delta in DELTAS]
     print(markdown(("delta", "promised", "measured", "validity", "utility"), rows))
     written(heat_maps({name: found[name][0] for name in SHOWN}, crowds[0]), asked.out / "heatmaps.png")
     written(regrets(found), asked.out / "regret.png")
 
 
-def measures(played: Played, crowd: Crowd) -> list[float]:
+def measures(run: Played, crowd: Crowd) -> list[float]:
     """Return one row of the table, in the order of its titles."""
-    low = crowd.validity < LOW_VALIDITY
-    chosen = played.selected / played.selected.sum()
-    worth = crowd.validity * crowd.utility
-    first = played.candidate_rounds if played.first_rounds is None else played.first_rounds
+    low, chosen = crowd.validity < LOW_VALIDITY, run.selected / run.selected.sum()
     return [
-        float(first[low].mean()),
-        float(played.candidate_rounds[low].mean()),
-        float(played.candidate_rounds[~low].mean()),
+        float(run.first_as_candidate[low].mean()),
+        float(run.as_candidate[low].mean()),
+        float(run.as_candidate[~low].mean()),
         float(chosen[low].sum()),
-        float(chosen[distance_to_front(crowd) <= NEAR].sum()),
-        float(played.delivered.sum() / played.selected.sum()),
-        float(chosen @ worth),
-        sum(played.regret),
-        sum(played.shortfall),
+        float(chosen[crowd.distance_to_front() <= NEAR].sum()),
+        run.delivered / float(run.selected.sum()),
+        float(chosen @ (crowd.validity * crowd.utility)),
+        float(run.regret.sum()),
+        float(run.shortfall.sum()),
     ]
 
 
-def coverage(delta: float, asked: Namespace) -> tuple[float, float, float]:
+def coverage(delta: float, asked: Namespace) -> list[float]:
     """Return the share of runs in which all rectangles hold in all rounds, and the same for either side alone.
 
     The features are the paper's x here, without scaling: v = theta . x holds with theta = (1, 0). Clients that do not
     deliver add no utility, as the intervals (5) are those of a delivered update's utility.
     """
     held = []
-    for run in range(asked.coverage_runs):
-        seed = 1000 + run
+    for seed in range(1000, 1000 + asked.coverage_runs):
         crowd = make_crowd(asked.clients, asked.layout, "means", seed)
         selector = FedSuv(COHORT, delta=delta, utility_scale=1.0, scaling="none", undelivered="nothing", fit="none")
-        played = play(selector, crowd, asked.coverage_rounds, seed)
-        validity, utility = all(played.validity_holds), all(played.utility_holds)
-        held.append((validity and utility, validity, utility))
-    both, validity_share, utility_share = np.mean(held, axis=0).tolist()
-    return both, validity_share, utility_share
+        holds = played(selector, crowd, asked.coverage_rounds, seed).holds
+        held.append((all(holds), *holds))
+    return list(np.mean(held, axis=0))
 
 
 def heat_maps(found: dict[str, Played], crowd: Crowd) -> Figure:
@@ -118,8 +148,8 @@ def heat_maps(found: dict[str, Played], crowd: Crowd) -> Figure:
     mark_points = 210.0 / crowd.validity.size**0.5
     # Few are selected very often: the root of the counts keeps the others visible.
     shown = {
-        "rounds as a candidate": ([played.candidate_rounds for played in found.values()], 1.0),
-        "times selected (root scale)": ([played.selected for played in found.values()], 0.5),
+        "rounds as a candidate": ([run.as_candidate for run in found.values()], 1.0),
+        "times selected (root scale)": ([run.selected for run in found.values()], 0.5),
     }
     for row, (title, (counts, power)) in zip(panels, shown.items(), strict=True):
         norm = PowerNorm(power, 0, max(int(max(values.max() for values in counts)), 1))
@@ -144,7 +174,7 @@ def regrets(found: dict[str, list[Played]]) -> Figure:
     titles = "hypervolume regret (section 5.3), summed", "regret of validity times utility (OPT), summed"
     for i, (axes, title) in enumerate(zip(figure.subplots(1, 2), titles, strict=True)):
         for name, runs in found.items():
-            summed = np.cumsum([(played.regret, played.shortfall)[i] for played in runs], axis=1)
+            summed = np.cumsum([(run.regret, run.shortfall)[i] for run in runs], axis=1)
             number = np.arange(1, summed.shape[1] + 1)
             (line,) = axes.plot(number, summed.mean(0), label=name, linewidth=1.5)
             axes.fill_between(number, summed.min(0), summed.max(0), color=line.get_color(), alpha=0.2, linewidth=0)

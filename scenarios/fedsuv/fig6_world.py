@@ -8,9 +8,9 @@ all selectors meet the same draws.
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,8 @@ from scipy.special import betaincinv, ndtri
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from paper_runs.rounds import reports_of, view_of
-
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors import FedSuv, Reports, Selector
+from fedsim.selectors import FedSuv, Reports, RoundView, Selector
 from fedsim.streams import Streams
 
 DEADLINE_S: Final = 100.0  # section 6.1
@@ -53,17 +51,19 @@ class Crowd:
         best = np.maximum.accumulate(self.utility[order])
         return np.asarray(order[np.concatenate([[True], best[1:] > best[:-1]])])
 
+    def distance_to_front(self) -> FloatArray:
+        """Return each client's distance to the nearest Pareto-optimal client, in the plane of the expectations."""
+        across, along = (np.subtract.outer(one, one[self.front]) for one in (self.validity, self.utility))
+        return np.asarray(np.hypot(across, along).min(axis=1))
 
-@dataclass
-class Played:
-    candidate_rounds: IntArray  # in FedSUV's X_t, per client
-    selected: IntArray
-    delivered: IntArray
-    regret: list[float] = field(default_factory=list)  # per round, V(A*) - V(A_t) of section 5.3
-    shortfall: list[float] = field(default_factory=list)  # of (OPT), to the best cohort
-    validity_holds: list[bool] = field(default_factory=list)  # all rectangles of X_t (Theorem 5.3)
-    utility_holds: list[bool] = field(default_factory=list)
-    first_rounds: IntArray | None = None  # in X_t within the first 100 rounds, if there are that many
+
+class Round(NamedTuple):
+    """The cohort, FedSUV's X (all clients for another selector), who delivered, and whether rectangles of X hold."""
+
+    chosen: IntArray
+    left: IntArray
+    delivered: NDArray[np.bool_]
+    holds: tuple[bool, bool]
 
 
 def make_crowd(
@@ -79,9 +79,8 @@ def make_crowd(
         validity, utility = (axis.ravel() for axis in np.meshgrid(middle, middle))
     else:
         validity, utility = rng.uniform(1e-6, 1 - 1e-6, (2, clients))
-    means = np.stack([validity, utility], axis=1)
     if features == "means":
-        return Crowd(validity, utility, means)
+        return Crowd(validity, utility, np.stack([validity, utility], axis=1))
     if features == "none":
         return Crowd(validity, utility, np.zeros((clients, 0)))
     # A stream of their own: both layouts of a seed have the same attributes.
@@ -91,44 +90,57 @@ def make_crowd(
     return Crowd(validity, utility, mixed + 0.1 * attributes.standard_normal(mixed.shape))
 
 
-def play_rounds(
-    selector: Selector, crowd: Crowd, rounds: int, seed: int
-) -> Iterator[tuple[IntArray, IntArray, NDArray[np.bool_]]]:
-    """Yield of each round the cohort, FedSUV's X (all clients for another selector), and who delivered."""
-    streams, clients = Streams(seed), crowd.validity.size
-    everybody, selected = np.arange(clients), np.zeros(clients, dtype=np.int64)
-    features = crowd.features if isinstance(selector, FedSuv) else crowd.declared
+def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Iterator[Round]:
+    """Yield what a selector does in each round, before it observes what became of its cohort."""
+    streams, everybody = Streams(seed), np.arange(crowd.validity.size)
+    suv = selector if isinstance(selector, FedSuv) else None
+    selected, unknown = np.zeros_like(everybody), np.full(everybody.size, np.nan)
+    constant: dict[str, Any] = {
+        "clients": everybody.size,
+        "client": everybody,
+        "samples": np.ones_like(everybody),
+        "total_samples": everybody.size,
+        "last_duration_s": unknown,
+        "last_loss": unknown,
+        "privacy_spent": np.zeros(everybody.size),
+        "privacy_budget": None,
+        "features": crowd.declared if suv is None else crowd.features,
+    }
     for number in range(1, rounds + 1):
-        rng = streams.generator("fig6-selector", number)
-        view = view_of(number, selected.copy(), time_s=(number - 1) * DEADLINE_S, features=features)
-        chosen = np.asarray(selector.select(view, rng).client)
+        now_s = (number - 1) * DEADLINE_S
+        view = RoundView(round=number, time_s=now_s, participations=selected.copy(), **constant)
+        chosen = np.asarray(selector.select(view, streams.generator("fig6-selector", number)).client)
         selected[chosen] += 1
-        reports = _reports(crowd, streams, number, chosen)
-        yield chosen, selector.left if isinstance(selector, FedSuv) else everybody, reports.delivered
+        reports = reports_of(crowd, streams, number, chosen)
+        left, holds = everybody, (True, True)
+        if suv is not None:
+            left, sides = suv.left, suv.rectangle(suv.left)
+            validity, utility = crowd.validity[left], crowd.utility[left]
+            holds = (
+                bool(((sides.validity_low <= validity) & (validity <= sides.validity_high)).all()),
+                bool(((sides.utility_low <= utility) & (utility <= sides.utility_high)).all()),
+            )
+        yield Round(chosen, left, reports.delivered, holds)
         selector.observe(reports)
 
 
-def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Played:
-    """Return what a selector does in so many rounds."""
-    best = area(crowd.validity, crowd.utility)
-    worth = crowd.validity * crowd.utility
-    falling = np.sort(worth)[::-1]
-    played = Played(*np.zeros((3, crowd.validity.size), dtype=np.int64))
-    for number, (chosen, left, delivered) in enumerate(play_rounds(selector, crowd, rounds, seed), start=1):
-        played.candidate_rounds[left] += 1
-        played.selected[chosen] += 1
-        played.delivered[chosen] += delivered
-        played.regret.append(best - area(crowd.validity[chosen], crowd.utility[chosen]))
-        played.shortfall.append(float(falling[: chosen.size].mean() - worth[chosen].mean()))
-        if isinstance(selector, FedSuv):
-            sides, validity, utility = selector.rectangle(left), crowd.validity[left], crowd.utility[left]
-            inside = (sides.validity_low <= validity) & (validity <= sides.validity_high)
-            played.validity_holds.append(bool(inside.all()))
-            inside = (sides.utility_low <= utility) & (utility <= sides.utility_high)
-            played.utility_holds.append(bool(inside.all()))
-        if number == FIRST_ROUNDS:
-            played.first_rounds = played.candidate_rounds.copy()
-    return played
+def reports_of(crowd: Crowd, streams: Streams, number: int, client: IntArray) -> Reports:
+    """Return what became of a cohort; with one sample and a gain of 1 the utility L * Delta is the loss reported."""
+    luck = ndtri(streams.uniform("fig6-duration", client, number))
+    duration_s = DEADLINE_S * np.exp(DURATION_SIGMA * (luck - ndtri(crowd.validity[client])))
+    delivered = duration_s <= DEADLINE_S
+    mean = crowd.utility[client]
+    drawn = betaincinv(UTILITY_SIZE * mean, UTILITY_SIZE * (1 - mean), streams.uniform("fig6-utility", client, number))
+    loss = np.where(delivered, drawn, np.nan)
+    return Reports(
+        round=number,
+        time_s=number * DEADLINE_S,
+        client=client,
+        delivered=delivered,
+        duration_s=np.minimum(duration_s, DEADLINE_S),
+        loss=loss,
+        measured={"loss_rms": loss, "accuracy_gain": np.where(delivered, 1.0, np.nan)},
+    )
 
 
 def area(validity: FloatArray, utility: FloatArray) -> float:
@@ -140,30 +152,3 @@ def area(validity: FloatArray, utility: FloatArray) -> float:
     order = np.argsort(-validity)
     widths = validity[order] - np.append(validity[order][1:], 0.0)
     return float(np.sum(widths * np.maximum.accumulate(utility[order])))
-
-
-def distance_to_front(crowd: Crowd) -> FloatArray:
-    """Return each client's distance to the nearest Pareto-optimal client, in the plane of the expectations."""
-    front = crowd.front
-    across = np.subtract.outer(crowd.validity, crowd.validity[front])
-    along = np.subtract.outer(crowd.utility, crowd.utility[front])
-    return np.asarray(np.hypot(across, along).min(axis=1))
-
-
-def _reports(crowd: Crowd, streams: Streams, number: int, client: IntArray) -> Reports:
-    """Return what became of a cohort; with one sample and a gain of 1 the utility L * Delta is the loss reported."""
-    luck = ndtri(streams.uniform("fig6-duration", client, number))
-    duration_s = DEADLINE_S * np.exp(DURATION_SIGMA * (luck - ndtri(crowd.validity[client])))
-    delivered = duration_s <= DEADLINE_S
-    mean = crowd.utility[client]
-    drawn = betaincinv(UTILITY_SIZE * mean, UTILITY_SIZE * (1 - mean), streams.uniform("fig6-utility", client, number))
-    heard = np.where(delivered, drawn, np.nan)
-    return reports_of(
-        number,
-        client,
-        np.minimum(duration_s, DEADLINE_S),
-        time_s=number * DEADLINE_S,
-        delivered=delivered,
-        loss=heard,
-        measured={"loss_rms": heard, "accuracy_gain": np.where(delivered, 1.0, np.nan)},
-    )

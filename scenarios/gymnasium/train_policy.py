@@ -9,6 +9,7 @@ The policy gives each candidate a score by a network of 96 numbers, the same for
 import sys
 import time
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +40,11 @@ LEARNING: Final[dict[str, Any]] = {
     "model": {"kind": "mlp", "hidden": [32]},
     "local": {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 2, "batch_size": 10},
 }
-Chooser = Callable[[dict[str, NDArray[Any]]], NDArray[np.float32]]
+Observation = dict[str, NDArray[Any]]
+Chooser = Callable[[Observation], torch.Tensor]
+"""Returns a score for each client; those with the largest ones are taken."""
+Run = tuple[float, int, float]
+"""The seconds, the rounds and the last accuracy of an episode."""
 
 
 class Policy(torch.nn.Module):
@@ -49,19 +54,13 @@ class Policy(torch.nn.Module):
         super().__init__()
         self.layers = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1, bias=False))
 
-    def forward(self, observation: dict[str, NDArray[Any]]) -> torch.Tensor:
+    def forward(self, observation: Observation) -> torch.Tensor:
         """Return the scores, shape (K,); those of clients that are no candidates are minus infinity."""
-        known = observation["last_duration_s"] >= 0
-        taken = observation["participations"]
-        columns = [
-            np.where(known, observation["last_duration_s"], 0.0),
-            known,
-            taken / max(float(taken.max()), 1e-6),
-            observation["samples"],
-        ]
-        scores = self.layers(torch.tensor(np.stack(columns, axis=1), dtype=torch.float32)).squeeze(1)
-        away = torch.tensor(observation["candidate"] == 0)
-        return torch.where(away, -torch.inf, scores)
+        known, taken = observation["last_duration_s"] >= 0, observation["participations"]
+        last_s = np.where(known, observation["last_duration_s"], 0.0)
+        columns = np.stack([last_s, known, taken / max(float(taken.max()), 1e-6), observation["samples"]], axis=1)
+        scores = self.layers(torch.tensor(columns, dtype=torch.float32)).squeeze(1)
+        return torch.where(torch.tensor(observation["candidate"] == 0), -torch.inf, scores)
 
 
 def main() -> None:
@@ -74,14 +73,14 @@ def main() -> None:
     print(f"{given.updates} updates of {CROWDS * COPIES} episodes: {time.process_time() - began_s:.0f} s of CPU")
     seeds = range(FIRST_HELD_OUT, FIRST_HELD_OUT + given.held_out)
     runs = {
-        "uniform": [played(env, seed, uniform(seed)) for seed in seeds],
-        "policy": [played(env, seed, drawing(policy, seed)) for seed in seeds],
+        "uniform": [played(env, seed, uniform(seed))[1] for seed in seeds],
+        "policy": [played(env, seed, drawing(policy, seed))[1] for seed in seeds],
     }
     print_table(runs)
     written({"policy.png": drawn(curve, runs)}, given.out)
 
 
-def environment() -> "gymnasium.Env[dict[str, NDArray[Any]], Any]":
+def environment() -> "gymnasium.Env[Observation, Any]":
     """Return the crowd with stragglers, with real learning up to the target; the reward is minus the seconds."""
     rounds = {"count": ROUNDS, "until_s": LIMIT_S, "policy": "wait-for-all", "target_accuracy": TARGET}
     return gymnasium.make(SELECTION, scenario={**CROWD_WITH_STRAGGLERS, "learning": LEARNING, "rounds": rounds})
@@ -94,19 +93,15 @@ def trained(env: "gymnasium.Env[Any, Any]", policy: Policy, updates: int) -> lis
     for update in range(updates):
         losses, took_s = list[torch.Tensor](), list[float]()
         for crowd in range(CROWDS):
-            episodes = [sampled(env, policy, seed=update * CROWDS + crowd) for _ in range(COPIES)]
+            logs = [list[torch.Tensor]() for _ in range(COPIES)]
+            episodes = [played(env, update * CROWDS + crowd, sampling(policy, of))[0] for of in logs]
             # What was still to come at each round, 0 after the end; the other copies of the crowd are the baseline.
-            rounds = max(len(rewards) for rewards, _ in episodes)
-            to_come = np.array(
-                [np.cumsum((rewards + [0.0] * (rounds - len(rewards)))[::-1])[::-1] for rewards, _ in episodes]
-            )
+            rewards = np.array(list(zip_longest(*episodes, fillvalue=0.0))).T
+            to_come = np.cumsum(rewards[:, ::-1], axis=1)[:, ::-1]
             took_s.extend(-to_come[:, 0])
             gain = torch.tensor(to_come - to_come.mean(axis=0)) * COPIES / (COPIES - 1)
             spread = to_come[:, 0].std() + 1e-6
-            losses += [
-                -(gain[copy, : len(chosen)] * torch.stack(chosen)).sum() / spread
-                for copy, (_, chosen) in enumerate(episodes)
-            ]
+            losses += [-(of[: len(log)] * torch.stack(log)).sum() / spread for of, log in zip(gain, logs, strict=True)]
         optimiser.zero_grad()
         torch.autograd.backward(torch.stack(losses).mean())
         optimiser.step()
@@ -114,28 +109,35 @@ def trained(env: "gymnasium.Env[Any, Any]", policy: Policy, updates: int) -> lis
     return curve
 
 
-def sampled(env: "gymnasium.Env[Any, Any]", policy: Policy, seed: int) -> tuple[list[float], list[torch.Tensor]]:
-    """Play an episode with cohorts drawn by the scores; return rewards, and logs of the cohorts' probabilities.
+def played(env: "gymnasium.Env[Any, Any]", seed: int, choose: Chooser) -> tuple[list[float], Run]:
+    """Play an episode; return its rewards, and what came of it."""
+    observation, info = env.reset(seed=seed)
+    rewards, over = list[float](), False
+    while not over:
+        observation, reward, terminated, truncated, info = env.step(in_bounds(choose(observation)))
+        rewards.append(float(reward))
+        over = terminated or truncated
+    return rewards, (info["time_s"], len(rewards), info["accuracy"])
+
+
+def sampling(policy: Policy, logs: list[torch.Tensor]) -> Chooser:
+    """Return what draws cohorts by the scores of a policy, and notes the logarithms of their probabilities.
 
     Clients are drawn one after the other without replacement, each with a probability in proportion to the exponential
     of its score (Plackett and Luce): those of the largest scores plus Gumbel noise.
     """
-    observation, _ = env.reset(seed=seed)
-    rewards, chosen, over = list[float](), list[torch.Tensor](), False
-    while not over:
+
+    def choose(observation: Observation) -> torch.Tensor:
         scores = policy(observation)
         noisy = with_noise(scores.detach(), None)
         order = torch.topk(noisy, COHORT).indices
-        gone = torch.zeros(COHORT, len(scores), dtype=torch.bool)
+        left = scores.repeat(COHORT, 1)
         for place in range(1, COHORT):
-            gone[place] = gone[place - 1]
-            gone[place, order[place - 1]] = True
-        left = torch.where(gone, -torch.inf, scores)
-        chosen.append((scores[order] - torch.logsumexp(left, 1)).sum())
-        observation, reward, terminated, truncated, _ = env.step(in_bounds(noisy))
-        rewards.append(float(reward))
-        over = terminated or truncated
-    return rewards, chosen
+            left[place:, order[place - 1]] = -torch.inf
+        logs.append((scores[order] - torch.logsumexp(left, 1)).sum())
+        return noisy
+
+    return choose
 
 
 def with_noise(scores: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
@@ -152,31 +154,16 @@ def in_bounds(scores: torch.Tensor) -> NDArray[np.float32]:
 def drawing(policy: Policy, seed: int) -> Chooser:
     """Return what draws clients by the scores of a policy, as in training."""
     generator = torch.Generator().manual_seed(seed)
-
-    def choose(observation: dict[str, NDArray[Any]]) -> NDArray[np.float32]:
-        with torch.no_grad():
-            return in_bounds(with_noise(policy(observation), generator))
-
-    return choose
+    return lambda observation: with_noise(policy(observation).detach(), generator)
 
 
 def uniform(seed: int) -> Chooser:
     """Return what gives each client a random score."""
     rng = np.random.default_rng(seed)
-    return lambda observation: rng.uniform(-1, 1, observation["candidate"].size).astype(np.float32)
+    return lambda observation: torch.tensor(rng.uniform(-1, 1, observation["candidate"].size))
 
 
-def played(env: "gymnasium.Env[Any, Any]", seed: int, choose: Chooser) -> tuple[float, int, float]:
-    """Return the seconds, the rounds and the last accuracy of an episode."""
-    observation, _ = env.reset(seed=seed)
-    rounds, over, info = 0, False, dict[str, Any]()
-    while not over:
-        observation, _, terminated, truncated, info = env.step(choose(observation))
-        rounds, over = rounds + 1, terminated or truncated
-    return info["time_s"], rounds, info["accuracy"]
-
-
-def print_table(runs: dict[str, list[tuple[float, int, float]]]) -> None:
+def print_table(runs: dict[str, list[Run]]) -> None:
     """Print the means over the held-out crowds, and the paired difference with its 95 % interval."""
     rows = []
     for name, found in runs.items():
@@ -189,7 +176,7 @@ def print_table(runs: dict[str, list[tuple[float, int, float]]]) -> None:
     print(f"policy - uniform: {apart_s.mean():.1f} +- {half_s:.1f} s; sooner in {sooner} of {apart_s.size} crowds")
 
 
-def drawn(curve: list[float], runs: dict[str, list[tuple[float, int, float]]]) -> Figure:
+def drawn(curve: list[float], runs: dict[str, list[Run]]) -> Figure:
     """Return the seconds of each update of the training, and those of each held-out crowd."""
     figure, (left, right) = panels(2, (9.0, 4.0))
     left.plot(range(1, len(curve) + 1), curve)

@@ -1,4 +1,4 @@
-"""Options that the commands of all papers share, and the table that a command writes."""
+"""Options of the commands of all papers, and the table that a command writes."""
 
 import argparse
 import os
@@ -16,6 +16,17 @@ from paper_runs.tables import recorded, repeated, tables_of, write
 
 _UNTOLD: Final = ("--data-dir", "--store", "--out", "--workers", "--executor")
 """Options with a value that no result depends on."""
+_HELP: Final = {
+    "scale": "share of the rounds that are run, for a quick look",
+    "seeds": "how many seeds, from the paper's own on",
+    "set": "PATH=VALUE, of every scenario",
+    "repeat": "print the page's table of this command beside the new",
+    "workers": "runs at a time",
+    "executor": "of each run",
+    "data_dir": "of data sets; FEDSIM_DATA by default",
+    "store": "of trainings; the user's cache by default",
+    "out": "folder of runs, tables and figures",
+}
 
 
 def share(text: str) -> float:
@@ -34,37 +45,35 @@ def count(text: str) -> int:
     return value
 
 
-def sizes(about: str | None, **defaults: Any) -> argparse.Namespace:
-    """Return the options of a study without runs: sizes, one word of a list, or names that are chosen where true."""
+def options(about: str | None, **defaults: Any) -> argparse.ArgumentParser:
+    """Return a parser by the defaults of its options.
+
+    A list is of words of which the first is usual, and an empty one collects; names in a dictionary are chosen where
+    their value is true; numbers are counts or shares, and what is None is a path.
+    """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in defaults.items():
-        more: dict[str, Any] = {"type": Path if value is None else type(value), "default": value}
-        if isinstance(value, int):
-            more["type"] = count
+        how: dict[str, Any] = {"type": Path if value is None else type(value), "default": value}
+        if isinstance(value, bool):
+            how = {"action": "store_true"}
+        elif isinstance(value, int | float):
+            how["type"] = count if isinstance(value, int) else share
         elif isinstance(value, list):
-            more = {"choices": value, "default": value[0]}
+            how = {"choices": value, "default": value[0]} if value else {"action": "append", "default": []}
         elif isinstance(value, dict):
-            usual = [one for one, chosen in value.items() if chosen]
-            more = {"nargs": "+", "choices": list(value), "default": usual, "metavar": "NAME", "help": ", ".join(value)}
-        parser.add_argument(f"--{name.replace('_', '-')}", **more)
-    return parser.parse_args()
-
-
-def options(about: str | None, out: str, methods: Mapping[str, str]) -> argparse.ArgumentParser:
-    """Return a parser with the options of a study of runs; a study adds its own."""
-    names = "; ".join(f"{name}: {label}" for name, label in methods.items())
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=share, default=1.0, help="share of the rounds that are run, for a quick look")
-    parser.add_argument("--seeds", type=count, default=1, help="how many seeds, from the paper's own on")
-    parser.add_argument("--methods", nargs="+", choices=methods, default=list(methods), metavar="NAME", help=names)
-    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="of every scenario")
-    parser.add_argument("--repeat", action="store_true", help="print the page's table of this command beside the new")
-    parser.add_argument("--workers", type=count, default=os.cpu_count() or 1, help="runs at a time")
-    parser.add_argument("--executor", choices=EXECUTORS.kinds(), default="auto", help="of each run")
-    parser.add_argument("--data-dir", type=Path, default=None, help="of data sets; FEDSIM_DATA by default")
-    parser.add_argument("--store", type=Path, default=None, help="of trainings; the user's cache by default")
-    parser.add_argument("--out", type=Path, default=Path(out), help="folder of runs, tables and figures")
+            names = [f"{one}: {label}" if isinstance(label, str) else str(one) for one, label in value.items()]
+            how = {"nargs": "+", "type": type(next(iter(value))), "choices": list(value), "metavar": "NAME"}
+            how |= {"default": [one for one, chosen in value.items() if chosen], "help": "; ".join(names)}
+        parser.add_argument(f"--{name.replace('_', '-')}", **{"help": _HELP.get(name), **how})
     return parser
+
+
+def of_runs(about: str | None, out: str, methods: Mapping[str, str], **more: Any) -> argparse.ArgumentParser:
+    """Return a parser with the options of a study of runs, and its own."""
+    places = {"data_dir": None, "store": None, "out": Path(out)}
+    executors = ["auto", *(kind for kind in EXECUTORS.kinds() if kind != "auto")]
+    how = {"set": [], "repeat": False, "workers": os.cpu_count() or 1, "executor": executors}
+    return options(about, scale=1.0, seeds=1, methods=dict(methods), **how, **places, **more)
 
 
 def engine(asked: argparse.Namespace) -> Engine:

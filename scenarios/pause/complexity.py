@@ -13,15 +13,14 @@ import math
 from functools import partial
 
 import numpy as np
-from annealing import WEIGHTS, Search, State, milliseconds, states
-from array_rounds import TAU_MIN_S, two_speed
-from paper_runs.command import in_words, sizes
+from annealing import WEIGHTS, Search, exact_ms, milliseconds, states
+from crowds import TAU_MIN_S
+from paper_runs.command import in_words, options
 from paper_runs.tables import markdown
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.pause.energy import Terms
+from fedsim.selectors import Pause
 from fedsim.selectors.pause.enumeration import PauseEnumeration
-from fedsim.selectors.pause.pause import best_cohort
 
 CROWDS = (10, 20, 30, 100, 300, 1000, 3000)
 MOST_SETS = 200_000
@@ -51,46 +50,35 @@ def neighbours(lists: list[FloatArray], members: IntArray) -> int:
     return int(np.count_nonzero(joined))
 
 
-def enumeration_ms(state: State, m: int, clients: int) -> float:
-    """Return the processor time of one selection by enumeration; NaN where it would take too long."""
-    if math.comb(clients, m) > MOST_SETS:
-        return math.nan
-    selector = PauseEnumeration(m, TAU_MIN_S, *WEIGHTS[300])
-    return milliseconds(lambda: selector.search(state.terms, np.random.default_rng(0)))
-
-
 def row(clients: int, sets: int) -> list[float]:
-    """Return one row of the table."""
+    """Return one row of the table; NaN where enumeration would take too long."""
     m = max(2, clients // 10)
-    (state,) = states(two_speed(clients), m, WEIGHTS[300], [math.ceil(clients / m) + 10])
-    terms: Terms = state.terms
+    weights, covered = WEIGHTS[300], math.ceil(clients / m)
+    (state,) = states(Pause(m, TAU_MIN_S, *weights), clients, [covered + 10])
+    terms = state.terms
     lists = [np.asarray(values) for values in (terms.latency, terms.privacy, terms.generalisation)]
     rng = np.random.default_rng(0)
     drawn = [rng.choice(clients, m, replace=False) for _ in range(sets)]
-    ended, walked = [], []
-    for search in (Search(KAPPA), Search(KAPPA, vanilla=True)):
-        walk = search.walk(state, np.random.default_rng(1))
-        walked.append(milliseconds(partial(walk.run, 1000)))
-        if not search.vanilla:
-            walk.run(2000)
-            ended.append(np.asarray(walk.best))
-    exact = milliseconds(lambda: [best_cohort(terms.latency, terms.bonus, m) for _ in range(10)]) / 10
+    tailored, vanilla = (Search(KAPPA, vanilla=one).walk(state, np.random.default_rng(1)) for one in (False, True))
+    walked_ms = [milliseconds(partial(walk.run, 1000)) for walk in (tailored, vanilla)]
+    tailored.run(2000)
+    enumerated = partial(PauseEnumeration(m, TAU_MIN_S, *weights).search, terms, rng)
     return [
         clients,
         m,
         math.log10(math.comb(clients, m)),
         m * (clients - m),
         float(np.mean([neighbours(lists, members) for members in drawn])),
-        float(np.mean([neighbours(lists, members) for members in ended])),
-        enumeration_ms(state, m, clients),
-        walked[1],
-        walked[0],
-        exact,
+        float(neighbours(lists, np.asarray(tailored.best))),
+        milliseconds(enumerated) if math.comb(clients, m) <= MOST_SETS else math.nan,
+        walked_ms[1],
+        walked_ms[0],
+        exact_ms(terms),
     ]
 
 
 def main() -> None:
-    asked = sizes(__doc__, sets=200)
+    asked = options(__doc__, sets=200).parse_args()
     rows = [row(clients, asked.sets) for clients in CROWDS]
     print(markdown(HEADS, [["-" if math.isnan(value) else f"{value:.4g}" for value in values] for values in rows]))
     large = np.log(np.array(rows)[3:])

@@ -10,35 +10,32 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from array_rounds import view_of
+from crowds import Crowd
 from matplotlib.figure import Figure
-from paper_runs.command import in_words, sizes
+from paper_runs.command import in_words, options
 from paper_runs.curves import written
 
+from fedsim import Testbed
 from fedsim.arrays import FloatArray
 from fedsim.selectors import Pause
 
 CLIENTS, COHORT, ROUNDS = 30, 5, 1000
-BETAS = (1.0, 1.5, 2.0, 3.0)
-
-
-def rewards(beta: float, participations: int) -> float:
-    """Return g_k after so many participations in 1,000 rounds."""
-    view = replace(view_of(ROUNDS + 1, np.full(CLIENTS, participations)), total_samples=CLIENTS)
-    return float(Pause(COHORT, beta=beta).generalisation(view)[0])
 
 
 def curve(beta: float) -> tuple[FloatArray, FloatArray]:
-    """Return shares of rounds, and the reward of each."""
-    counts = np.arange(0, ROUNDS + 1, 10)
-    return counts / ROUNDS, np.array([rewards(beta, int(count)) for count in counts])
+    """Return shares of rounds, and g_k after so many."""
+    with Testbed(Crowd(CLIENTS).scenario("all")) as testbed:
+        view = replace(testbed.view(), round=ROUNDS + 1)
+    counts, selector = np.arange(0, ROUNDS + 1, 10), Pause(COHORT, beta=beta)
+    views = (replace(view, participations=np.full(CLIENTS, count)) for count in counts)
+    return counts / ROUNDS, np.array([selector.generalisation(one)[0] for one in views])
 
 
 def main() -> None:
-    asked = sizes(__doc__, out=Path("runs/pause"))
+    asked = options(__doc__, out=Path("runs/pause")).parse_args()
     figure = Figure(figsize=(5.5, 4.0), dpi=150, layout="constrained")
     axes = figure.subplots()
-    for beta in BETAS:
+    for beta in (1.0, 1.5, 2.0, 3.0):
         axes.plot(*curve(beta), label=f"beta {beta:g}")
     axes.axvline(COHORT / CLIENTS, color="grey", linestyle=":", linewidth=1.0, label="m / K, reward 0")
     axes.set(xlabel="share of rounds in which the user took part", ylabel="generalisation reward g")

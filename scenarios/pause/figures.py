@@ -9,127 +9,153 @@ with all users: Figs. 6, 7 (--executor stacked) 30 and 500; Figs. 2, 3 (--execut
 5,100; Figs. 4, 5 1,500 and 6,400; Figs. 8, 9 960 and 10,400.
 """
 
-import math
 import sys
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
+from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from paper_runs.command import changes, engine, in_words, options, publish
-from paper_runs.curves import Panel, draw, first_s, written
-from paper_runs.runs import Ended, run_methods, scaled
-from paper_runs.tables import markdown, with_deviation
-from pause_experiments import EXPERIMENTS, FIGURES, Experiment
+from paper_runs.command import changes, in_words, of_runs, publish
+from paper_runs.curves import Curve, draw
+from paper_runs.runs import Column, Found, Measured, Table, Values, first_at, made, mean, scaled
 
-from fedsim.arrays import FloatArray
+from fedsim import Scenario
 from fedsim.history import History
+from fedsim.history.tables import X
 from fedsim.studies.figures.bands import at_steps
 
-SMOOTHING = 10
-Curves = Sequence[tuple[FloatArray, FloatArray]]
+HERE: Final = Path(__file__).parent
+SMOOTHING: Final = 10
+_FILE: Final[dict[str, Any]] = tomllib.loads((HERE / "experiments.toml").read_text(encoding="utf-8"))
+LABELS: Final[dict[str, str]] = {name: of["label"] for name, of in _FILE["methods"].items()}
 
 
-def row_of(experiment: Experiment, method: str, runs: Sequence[History], cpu_s: float) -> list[str]:
-    """Return the row of a method; a cell is a mean over seeds, with a standard deviation."""
-    drawn = experiment.methods[method]
-    log, log_s = (
-        (f"{one:.{digits}f}" for one, digits in zip(experiment.logs[method], (1, 0), strict=True))
-        if method in experiment.logs
-        else "--"
-    )
-    curves = [one.curve("time", "accuracy", SMOOTHING) for one in runs if one.evaluations.num_rows]
-    leaked = [one.curve("time", "leakage") for one in runs]
-    reached = [first_s(*curve, experiment.target_accuracy) for curve in curves]
-    return [
-        drawn.label + ("" if drawn.in_paper else " (not in the paper's figure)"),
-        with_deviation([100.0 * float(accuracy[-1]) for _, accuracy in curves], 1),
-        log,
-        *(values_at(curves, at_s, 100.0) for at_s in experiment.at_s),
-        with_deviation([math.inf if at_s is None else at_s for at_s in reached], 0),
-        with_deviation([float(one.column("rounds", "end_s")[-1]) for one in runs], 0),
-        log_s,
-        with_deviation([float(one.column("rounds", "duration_s").mean()) for one in runs], 3),
-        *(values_at(leaked, at_s) if drawn.leaks else "-" for at_s in experiment.at_s),
-        with_deviation([float(of[-1]) for _, of in leaked], 1) if drawn.leaks else "-",
-        str(len(runs)),
-        f"{cpu_s:.0f}",
-    ]
+@dataclass(frozen=True)
+class Experiment:
+    """A scenario and two figures, that of accuracy and that of leakage."""
+
+    name: str
+    title: str
+    file: str
+    accuracy: int
+    leakage: int
+    leakage_x: X
+    at_s: list[float]
+    iterations: int
+    not_in_paper: list[str]
+    logs: Mapping[str, tuple[float, float]]
+
+    @property
+    def base(self) -> Scenario:
+        """The scenario of the file, whose seed is the authors'."""
+        return Scenario.load(HERE / self.file)
+
+    @property
+    def methods(self) -> dict[str, Values]:
+        """What each method changes of the scenario."""
+        found = {name: dict(of["set"]) for name, of in _FILE["methods"].items()}
+        for name in ("sa-pause", "sa-pause-30"):
+            found[name]["selector.iterations"] = self.iterations
+        return found
+
+    def label(self, method: str) -> str:
+        return LABELS[method] + (", exact arg max" if method == "pause" and method in self.not_in_paper else "")
+
+    @property
+    def to_target(self) -> str:
+        """The head of the column of seconds to the target."""
+        return f"mean of {SMOOTHING} to {100 * self.base.results.target_accuracy:.0f} % s"
+
+    def measure(self, history: History) -> Measured:
+        """Return the columns and curves of a run: without learning no accuracy, without privacy no leakage."""
+        duration_s, end_s = (history.column("rounds", name) for name in ("duration_s", "end_s"))
+        found: dict[str, Any] = {"simulated s": float(end_s[-1]), "mean round s": float(duration_s.mean())}
+        if history.evaluations.num_rows:
+            curve = found["accuracy"] = history.curve("time", "accuracy", SMOOTHING)
+            found["last 10 rounds %"] = 100.0 * float(curve[1][-1])
+            found[self.to_target] = first_at(*curve, self.base.results.target_accuracy)
+            found |= self._at(curve, "at {} s %", 100.0)
+        if history.budget is not None:
+            found["leakage"] = history.curve(self.leakage_x, "leakage")
+            curve = history.curve("time", "leakage")
+            found["largest leakage"] = float(curve[1][-1])
+            found |= self._at(curve, "leaked at {} s", 1.0)
+        return found
+
+    def _at(self, curve: Curve, head: str, factor: float) -> dict[str, float]:
+        """Return the values of a curve at the table's instants, as far as it lasted."""
+        lasted = [at_s for at_s in self.at_s if at_s <= curve[0][-1]]
+        values = factor * at_steps(curve, np.array(lasted))
+        return {head.format(f"{at_s:.0f}"): float(value) for at_s, value in zip(lasted, values, strict=True)}
+
+    def columns(self) -> list[Column]:
+        def name(method: str) -> str:
+            return self.label(method) + (" (not in the paper's figure)" if method in self.not_in_paper else "")
+
+        def log(method: str, at: int, digits: int) -> str:
+            return f"{self.logs[method][at]:.{digits}f}" if method in self.logs else "-"
+
+        return [
+            ("method", lambda row: name(row.method)),
+            mean("last 10 rounds %", 1),
+            ("log %", lambda row: log(row.method, 0, 1)),
+            *(mean(f"at {at_s:.0f} s %", 1) for at_s in self.at_s),
+            mean(self.to_target, 0),
+            mean("simulated s", 0),
+            ("log s", lambda row: log(row.method, 1, 0)),
+            mean("mean round s", 3),
+            *(mean(f"leaked at {at_s:.0f} s", 1) for at_s in self.at_s),
+            mean("largest leakage", 1),
+        ]
+
+    def figure(self, number: int, found: Found) -> Figure | None:
+        """Return one of the paper's figures; None without anything to draw."""
+        leaks = number == self.leakage
+        what, x = ("leakage", self.leakage_x) if leaks else ("accuracy", "time")
+        curves = {
+            self.label(method): [run[what] for run in found.get(method, ()) if what in run] for method in self.methods
+        }
+        if not any(curves.values()):
+            return None
+        labels = (
+            "global round" if x == "round" else "latency, simulated (s)",
+            "largest leakage of a user (epsilon)" if leaks else f"test accuracy, mean of {SMOOTHING} rounds",
+        )
+        target = None if leaks else self.base.results.target_accuracy
+        title, dashed = f"PAUSE, Fig. {number}: {self.title}", [self.label(method) for method in self.not_in_paper]
+        return draw(curves, labels, title, target, dashed)
 
 
-def values_at(curves: Curves, at_s: float, factor: float = 1.0) -> str:
-    """Return the mean of curves at an instant, of those that lasted until then."""
-    return with_deviation(
-        [factor * float(at_steps(one, np.array([at_s]))[0]) for one in curves if one[0][-1] >= at_s], 1
-    )
-
-
-def heads_of(experiment: Experiment) -> list[str]:
-    return [
-        *("method", "last 10 rounds %", "log %", *(f"at {at:.0f} s %" for at in experiment.at_s)),
-        f"mean of {SMOOTHING} to {100 * experiment.target_accuracy:.0f} % s",
-        *("simulated s", "log s", "mean round s", *(f"leaked at {at:.0f} s" for at in experiment.at_s)),
-        *("largest leakage", "seeds", "processor s"),
-    ]
-
-
-def draw_figure(number: int, experiment: Experiment, found: Mapping[str, Sequence[History]], folder: Path) -> None:
-    """Draw one of the paper's figures; a method without a curve keeps its colour, so that both have the same ones."""
-    leakage = number == experiment.leakage
-    x = experiment.leakage_x if leakage else "time"
-    curves = {
-        drawn.label: found.get(method, ()) if drawn.leaks or not leakage else ()
-        for method, drawn in experiment.methods.items()
-    }
-    what = "largest leakage of a user (epsilon)" if leakage else f"test accuracy, mean of {SMOOTHING} rounds"
-    panel = Panel(
-        x,
-        "leakage" if leakage else "accuracy",
-        1 if leakage else SMOOTHING,
-        ("global round" if x == "round" else "latency, simulated (s)", what),
-        title=f"PAUSE, Fig. {number}: {experiment.title}",
-        target=None if leakage else experiment.target_accuracy,
-        styles={method.label: "--" for method in experiment.methods.values() if not method.in_paper},
-    )
-    written(draw(curves, panel), folder / f"fig{number}.png")
-
-
-def report(experiment: Experiment, parts: Sequence[Ended], numbers: Sequence[int], folder: Path) -> str:
-    """Draw the figures of an experiment and return its part of the page."""
-    lines = [f"### Fig. {experiment.accuracy} and {experiment.leakage}: {experiment.title}\n"]
-    lines += [line for part in parts for line in part.told()]
-    found = {method: (runs, part.cpu_s[method]) for part in parts for method, runs in part.runs.items()}
-    if found:
-        rows = [row_of(experiment, method, *found[method]) for method in experiment.methods if method in found]
-        lines += [f"{parts[0].base.rounds.count} rounds.\n", markdown(heads_of(experiment), rows)]
-        learned = any(one.evaluations.num_rows for runs, _ in found.values() for one in runs)
-        for number in numbers:
-            if number == experiment.leakage or (number == experiment.accuracy and learned):
-                draw_figure(number, experiment, {method: runs for method, (runs, _) in found.items()}, folder)
-    return "\n".join(lines)
+EXPERIMENTS: Final = tuple(Experiment(name, **of) for name, of in _FILE["figures"].items())
+FIGURES: Final = {number: one for one in EXPERIMENTS for number in (one.accuracy, one.leakage)}
+"""Experiments by the numbers of the paper's figures."""
 
 
 def main() -> None:
-    labels = {name: method.label for name, method in EXPERIMENTS[0].methods.items()}
-    parser = options(__doc__, "runs/pause", labels)
-    parser.add_argument("--figure", nargs="+", type=int, choices=sorted(FIGURES), default=sorted(FIGURES), metavar="N")
-    parser.add_argument("--once", nargs="+", choices=labels, default=[], metavar="NAME", help="methods of one seed")
-    asked = parser.parse_args()
+    asked = of_runs(
+        __doc__, "runs/pause", LABELS, figure=dict.fromkeys(sorted(FIGURES), True), once=dict.fromkeys(LABELS, False)
+    ).parse_args()
     values, parts = changes(asked), []
+    of_all = {path: value for path, value in values.items() if not path.startswith("selector.")}
+    of_methods = {path: value for path, value in values.items() if path != "rounds.count"}
     for one in (one for one in EXPERIMENTS if {one.accuracy, one.leakage} & set(asked.figure)):
-        base, ended = scaled(one.base.replace(values), asked.scale), []
-        for once, seeds, which in ((False, asked.seeds, ""), (True, 1, "-once")):
-            arms = {
-                name: {**of.changes, **values}
-                for name, of in one.methods.items()
-                if name in asked.methods and (name in asked.once) == once
-            }
-            if arms:
-                folder = asked.out / "runs" / f"{one.name}{which}"
-                ended.append(run_methods(base, arms, range(base.seed, base.seed + seeds), folder, engine(asked)))
-        parts.append(report(one, ended, asked.figure, asked.out))
+        table = Table(
+            one.name,
+            f"Fig. {one.accuracy} and {one.leakage}: {one.title}",
+            scaled(one.base.replace(of_all), asked.scale),
+            {name: {**of, **of_methods} for name, of in one.methods.items() if name in asked.methods},
+            one.measure,
+            one.columns(),
+            {f"fig{n}.png": partial(one.figure, n) for n in (one.accuracy, one.leakage) if n in asked.figure},
+        )
+        parts.append(made(table, asked, once=asked.once))
     publish("scenarios/pause/figures.py", parts, asked)
 
 

@@ -12,8 +12,7 @@ an integral, so that decisions are the only noise. K = 12 and m = 3. Settings:
   the Genie's set lack to the best of all 220 sets by (9), with the same history.
 - ``margin-paper``, ``paper-margin``: the crowd of one with the weights of the other.
 
-Rounds are driven on arrays (`array_rounds`), since the Genie is asked in every round with the policy's own history.
-SA-PAUSE is Algorithm 2 with kappa = 1. PAUSE takes 25 s of a processor for 100,000 rounds, SA-PAUSE ten times as long;
+SA-PAUSE is Algorithm 2 with kappa = 1. PAUSE takes 90 s of a processor for 100,000 rounds, SA-PAUSE four times as long;
 all of ``margin`` and ``paper`` with five seeds over 10,000 rounds took 110 minutes of two busy processors.
 """
 
@@ -21,29 +20,33 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from array_rounds import TAU_MIN_S, Crowd, play, two_speed
+from crowds import TAU_MIN_S, Crowd, Margin
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from paper_runs.command import in_words, sizes
+from paper_runs.command import in_words, options
 from paper_runs.curves import written
 from paper_runs.tables import markdown
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors import Pause, Selector, Uniform
+from fedsim.selectors import Pause, RoundView, Selector, Uniform
 from fedsim.selectors.pause.genie import PauseGenie, least_difference, regret_bound
 from fedsim.selectors.pause.sa_pause import SaPause
 
-COHORT = 3
-SA_ITERATIONS = 300
+CLIENTS, COHORT = 12, 3
 MARKS = (10, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 COLOURS = {"PAUSE": "C0", "SA-PAUSE, warm start": "C3", "SA-PAUSE": "C1", "uniform": "C2"}
 Shape = Callable[[FloatArray], FloatArray]
 SHAPES: dict[str, Shape] = {"log n": np.log, "sqrt n": np.sqrt, "n": np.positive}
+REGRET, MEASURE, SHORT, GENIES = SUMS = (
+    *("regret (15)", "by the Genie's measure", "reward (9) short of the best set's", "the same of the Genie's set"),
+)
+AGREED = "rounds as the Genie"
+Run = Mapping[str, FloatArray]
+"""Sums of one run from the first round on, by name."""
 
 
 @dataclass(frozen=True)
@@ -53,74 +56,66 @@ class Setting:
     gamma: float
     beta: float = 2.0
 
-    def genie(self) -> PauseGenie:
-        """Return the policy that knows mu_k."""
-        mu = self.crowd.expected_reward().tolist()
-        return PauseGenie(COHORT, TAU_MIN_S, self.alpha, self.beta, self.gamma, expected_reward=mu)
+    @cached_property
+    def mu(self) -> FloatArray:
+        return self.crowd.expected_reward()
+
+    @cached_property
+    def smallest(self) -> dict[tuple[int, ...], float]:
+        """All sets, with the expected smallest reward of each."""
+        return {members: self.crowd.expected_smallest(members) for members in combinations(range(CLIENTS), COHORT)}
 
     def policies(self) -> dict[str, Callable[[], Selector]]:
-        options = (COHORT, TAU_MIN_S, self.alpha, self.beta, self.gamma)
-        annealed = partial(SaPause, *options, iterations=SA_ITERATIONS, kappa=1.0)
+        terms = (COHORT, TAU_MIN_S, self.alpha, self.beta, self.gamma)
+        annealed = partial(SaPause, *terms, iterations=300, kappa=1.0)
         return {
-            "PAUSE": partial(Pause, *options),
+            "PAUSE": partial(Pause, *terms),
             "SA-PAUSE, warm start": partial(annealed, start="last"),
             "SA-PAUSE": annealed,
             "uniform": partial(Uniform, COHORT),
             "Genie": self.genie,
         }
 
+    def genie(self) -> PauseGenie:
+        """Return the policy that knows mu_k."""
+        return PauseGenie(COHORT, TAU_MIN_S, self.alpha, self.beta, self.gamma, expected_reward=self.mu.tolist())
+
     def bounds(self, n: FloatArray) -> dict[str, FloatArray]:
         """Return Theorem 3 with both readings of delta."""
-        mu = self.crowd.expected_reward()
-        deltas = {"mean latencies": self.crowd.centre_s, "mean rewards": mu}
-        return {
-            f"Theorem 3, delta of {name}": regret_bound(n, COHORT, self.alpha, self.gamma, mu, least_difference(values))
-            for name, values in deltas.items()
-        }
+        deltas = {"mean latencies": self.crowd.links().centre_s, "mean rewards": self.mu}
+        bound = partial(regret_bound, n, COHORT, self.alpha, self.gamma, self.mu)
+        return {f"Theorem 3, delta of {name}": bound(least_difference(values)) for name, values in deltas.items()}
 
-    @cached_property
-    def sets(self) -> tuple[IntArray, FloatArray]:
-        """All sets, and the expected smallest reward of each."""
-        sets = np.array(list(combinations(range(self.crowd.centre_s.size), COHORT)))
-        return sets, np.array([self.crowd.expected_smallest(members) for members in sets])
+    def follow(self, policy: str, rounds: int, seed: int) -> Run:
+        """Play a policy and ask the Genie in every round what it would have done."""
+        genie, rng = self.genie(), np.random.default_rng(seed)
+        sets = {members: at for at, members in enumerate(self.smallest)}
+        every, smallest = np.array(list(sets)), np.array(list(self.smallest.values()))
+        rows: list[tuple[float, ...]] = []
 
+        def look(_: Selector, view: RoundView, members: IntArray) -> None:
+            terms = genie.terms(view)
+            best = np.sort(genie.search(terms, rng))
+            reward = smallest + terms.bonus[every].sum(axis=1)
+            own, could = (float(reward[sets[tuple(one.tolist())]]) for one in (members, best))
+            lost, most = terms.energy(best) - terms.energy(members), float(reward.max())
+            rows.append((could - own, lost, most - own, most - could, np.array_equal(best, members)))
 
-def settings() -> dict[str, Setting]:
-    fast, slow = 0.05 + 0.01 * np.arange(1, 4), 0.50 + 0.40 * np.arange(1, 10) / 9
-    margin, paper = Crowd(np.concatenate([fast, slow])), two_speed(12)
-    return {
-        "margin": Setting(margin, alpha=0.2, gamma=1.0),
-        "paper": Setting(paper, alpha=100.0, gamma=5.0),
-        "margin-paper": Setting(margin, alpha=100.0, gamma=5.0),
-        "paper-margin": Setting(paper, alpha=0.2, gamma=1.0),
-    }
+        self.crowd.play(self.policies()[policy](), rounds, seed, look)
+        return dict(zip((*SUMS, AGREED), np.cumsum(rows, axis=0).T, strict=True))
 
 
-class Run(NamedTuple):
-    """One run, round by round, summed from the first on; ``short``: by (9), to the best of all sets."""
+MARGIN, PAPER = Crowd(CLIENTS, Margin()), Crowd(CLIENTS)
+SETTINGS = {
+    "margin": Setting(MARGIN, alpha=0.2, gamma=1.0),
+    "paper": Setting(PAPER, alpha=100.0, gamma=5.0),
+    "margin-paper": Setting(MARGIN, alpha=100.0, gamma=5.0),
+    "paper-margin": Setting(PAPER, alpha=0.2, gamma=1.0),
+}
 
-    regret: FloatArray
-    by_measure: FloatArray
-    reward: FloatArray
-    agreed: FloatArray
-    short: FloatArray
 
-
-def follow(name: str, policy: str, rounds: int, seed: int) -> Run:
-    """Play a policy and ask the Genie in every round what it would have done."""
-    setting = settings()[name]
-    genie, rng = setting.genie(), np.random.default_rng(seed)
-    every, smallest = setting.sets
-    sums = np.zeros((rounds, 5))
-    for row, played in zip(sums, play(setting.policies()[policy](), setting.crowd, rounds, seed), strict=True):
-        terms = genie.terms(played.view)
-        sets = np.sort(genie.search(terms, rng)), played.members
-        best, own = (terms.reward(members, setting.crowd.expected_smallest(members)) for members in sets)
-        bonus = (terms.alpha * terms.generalisation + terms.gamma * terms.privacy) / COHORT
-        most = float((smallest + bonus[every].sum(axis=1)).max())
-        lost = terms.energy(sets[0]) - terms.energy(sets[1])
-        row[:] = best - own, lost, own, np.array_equal(*sets), most - own
-    return Run(*np.cumsum(sums, axis=0).T)
+def follow(setting: str, policy: str, rounds: int, seed: int) -> Run:
+    return SETTINGS[setting].follow(policy, rounds, seed)
 
 
 def mean_and_error(curves: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
@@ -138,28 +133,16 @@ def fit(n: FloatArray, curve: FloatArray, shape: Shape) -> tuple[FloatArray, flo
     return fitted, float(np.var(curve[late] - fitted[late]) / np.var(curve[late]))
 
 
-GROUPS: dict[str, Callable[[Run], FloatArray]] = {
-    "regret (15)": lambda run: run.regret,
-    "by the Genie's measure": lambda run: run.by_measure,
-    "reward (9) short of the best set's": lambda run: run.short,
-    "the same of the Genie's set": lambda run: run.short - run.regret,
-}
-
-
-def tables_of(name: str, runs: Mapping[str, Sequence[Run]]) -> str:
+def tables_of(name: str, runs: Mapping[str, Sequence[Run]], n: FloatArray) -> str:
     """Return regret at some numbers of rounds beside the bound, and which fits leave how much of the variance."""
-    setting = settings()[name]
-    n = np.arange(1.0, next(iter(runs.values()))[0].regret.size + 1)
-    marks = [mark for mark in MARKS if mark <= n.size]
+    setting, marks = SETTINGS[name], [mark for mark in MARKS if mark <= n.size]
     at, sums, fits = np.array(marks) - 1, [], []
-    for title, quantity in GROUPS.items():
-        for policy, own in runs.items():
-            mean, error = mean_and_error([quantity(run) for run in own])
-            sums.append([title, policy, *(f"{mean[i]:.2f} +- {error[i]:.2f}" for i in at)])
-            if title in list(GROUPS)[:2]:
-                agreed = np.mean([run.agreed[-1] for run in own]) / n[-1]
-                left = (f"{fit(n, mean, shape)[1]:.2%}" for shape in SHAPES.values())
-                fits.append([title, policy, *left, f"{agreed:.1%}"])
+    for title, (policy, own) in product(SUMS, runs.items()):
+        mean, error = mean_and_error([run[title] for run in own])
+        sums.append([title, policy, *(f"{mean[i]:.2f} +- {error[i]:.2f}" for i in at)])
+        if title in (REGRET, MEASURE):
+            left = (f"{fit(n, mean, shape)[1]:.2%}" for shape in SHAPES.values())
+            fits.append([title, policy, *left, f"{np.mean([run[AGREED][-1] for run in own]) / n.size:.1%}"])
     sums += [["bound", bound, *(f"{values[i]:.3g}" for i in at)] for bound, values in setting.bounds(n).items()]
     told = f"{name}: alpha {setting.alpha:g}, beta {setting.beta:g}, gamma {setting.gamma:g}"
     last = "Share of the variance that a fit to the last nine tenths leaves, and of rounds with the Genie's set"
@@ -167,17 +150,17 @@ def tables_of(name: str, runs: Mapping[str, Sequence[Run]]) -> str:
     return f"\n{told}\n\n{markdown(heads[0], sums)}\n{last}\n\n{markdown(heads[1], fits)}"
 
 
-def draw(name: str, runs: Mapping[str, Sequence[Run]]) -> Figure:
+def draw(name: str, runs: Mapping[str, Sequence[Run]], n: FloatArray) -> Figure:
     """Return the regret (15) over log n, and the regret by the Genie's measure on two log axes with what bends so."""
     figure = Figure(figsize=(10.5, 4.4), dpi=150, layout="constrained")
     left, right = figure.subplots(1, 2)
     margin = name == "margin"
-    for policy in runs:
+    for policy, own in runs.items():
         if policy not in ("uniform", "SA-PAUSE") or (policy == "SA-PAUSE" and not margin):
-            _curve(left, runs[policy], "regret", policy, np.log if margin else None)
-        n = _curve(right, runs[policy], "regret" if margin else "by_measure", policy, None if margin else np.sqrt)
+            _curve(left, n, own, REGRET, policy, np.log if margin else None)
+        _curve(right, n, own, REGRET if margin else MEASURE, policy, None if margin else np.sqrt)
     if margin:
-        for style, (bound, values) in zip((":", "-."), settings()[name].bounds(n).items(), strict=True):
+        for style, (bound, values) in zip((":", "-."), SETTINGS[name].bounds(n).items(), strict=True):
             right.plot(n[9:], values[9:], style, color="grey", label=bound)
     left.axhline(0.0, color="grey", linewidth=0.8)
     right.set_yscale("log")
@@ -191,28 +174,27 @@ def draw(name: str, runs: Mapping[str, Sequence[Run]]) -> Figure:
     return figure
 
 
-def _curve(axes: Axes, own: Sequence[Run], kind: str, name: str, shape: Shape | None) -> FloatArray:
-    """Draw a mean with a band of two standard errors, and a fit where it was made; return the rounds."""
-    mean, error = mean_and_error([getattr(run, kind) for run in own])
-    n = np.arange(1.0, mean.size + 1)
+def _curve(axes: Axes, n: FloatArray, own: Sequence[Run], kind: str, name: str, shape: Shape | None) -> None:
+    """Draw a mean with a band of two standard errors, and PAUSE's with a fit of a shape."""
+    mean, error = mean_and_error([run[kind] for run in own])
     axes.plot(n, mean, color=COLOURS[name], label=name)
     axes.fill_between(n, mean - 2 * error, mean + 2 * error, color=COLOURS[name], alpha=0.2, linewidth=0)
     if shape and name.startswith("PAUSE"):
         late = n >= n[-1] / 10
         axes.plot(n[late], fit(n, mean, shape)[0][late], "--", color="black", linewidth=0.9)
-    return n
 
 
 def main() -> None:
-    asked = sizes(
+    asked = options(
         __doc__,
-        settings={"margin": True, "paper": True, "margin-paper": False, "paper-margin": False},
+        settings={name: name in ("margin", "paper") for name in SETTINGS},
         policies=dict.fromkeys(COLOURS, True),
         rounds=10_000,
         seeds=5,
         workers=2,
         out=Path("runs/regret"),
-    )
+    ).parse_args()
+    n = np.arange(1.0, asked.rounds + 1)
     with ProcessPoolExecutor(asked.workers) as pool:
         for name in asked.settings:
             jobs = {
@@ -220,9 +202,8 @@ def main() -> None:
                 for policy in asked.policies
             }
             runs = {policy: [job.result() for job in own] for policy, own in jobs.items()}
-            print(tables_of(name, runs))
-            file = "regret.png" if name == "margin" else f"regret_{name}.png"
-            written(draw(name, runs), asked.out / file)
+            print(tables_of(name, runs, n))
+            written(draw(name, runs, n), asked.out / ("regret.png" if name == "margin" else f"regret_{name}.png"))
 
 
 if __name__ == "__main__":

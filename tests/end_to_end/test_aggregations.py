@@ -75,7 +75,7 @@ def test_a_wrong_client_moves_the_mean_and_not_the_median() -> None:
     targets = [(4.0, 2.0), (2.0, 4.0), (6.0, 6.0), (-2000.0, 2000.0)]
     found = []
     for rule in (None, Median(), Krum(byzantine=0)):
-        learner, _ = half_way_learner(targets, aggregator=rule)
+        learner, _ = half_way_learner(targets, aggregation=rule)
         start = learner.initial()
         model = learner.aggregate(start, updates(learner, start, 0, 1, 2, 3), np.full(4, 0.25))
         found.append(learner.vector(model).tolist())
@@ -85,7 +85,7 @@ def test_a_wrong_client_moves_the_mean_and_not_the_median() -> None:
 
 def test_weights_scale_the_step_and_a_weight_of_zero_leaves_an_update_out() -> None:
     targets = [(4.0, 0.0), (8.0, 0.0), (6.0, 0.0), (1000.0, 0.0)]
-    learner, _ = half_way_learner(targets, aggregator=Median(), server=Halving())
+    learner, _ = half_way_learner(targets, aggregation=Median(), server=Halving())
     start = learner.initial()
     cohort = updates(learner, start, 0, 1, 2, 3)
     # Three updates of 2, 4 and 3 with weights of sum 0.5: half of their median, and Halving steps half of that.
@@ -98,7 +98,7 @@ def test_weights_scale_the_step_and_a_weight_of_zero_leaves_an_update_out() -> N
 
 
 def test_whole_models_of_stale_clients_are_compared_with_the_servers() -> None:
-    learner, _ = half_way_learner([(4.0, 0.0), (0.0, 8.0), (8.0, 8.0)], aggregator=Median())
+    learner, _ = half_way_learner([(4.0, 0.0), (0.0, 8.0), (8.0, 8.0)], aggregation=Median())
     start = learner.initial()
     stale = updates(learner, start, 0, 1, 2)  # whole models (2, 0), (0, 4), (4, 4)
     model = learner.aggregate(start, stale, np.full(3, 1 / 3))

@@ -8,12 +8,9 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
-from fedsim.learning import MLP, FedAvg, LocalTraining, TrainingSetup
-from fedsim.learning.steps.contracts import StepRun
-from fedsim.learning.steps.listed import Steps
+from fedsim.learning import MLP, LocalTraining, TrainingSetup
 from fedsim.learning.supervised import SupervisedLearner
-from fedsim.streams import Streams
-from tests.support.plain_learner import LAYOUT, HalfWay
+from tests.support.plain_learner import LAYOUT, HalfWay, learner_of
 from tests.support.short_runs import DIGITS
 from tests.support.tiny_images import Tiny
 
@@ -86,20 +83,11 @@ def test_under_no_policy_and_by_no_selector_is_one_sent(changes: dict[str, Any])
 
 def test_with_batch_normalisation_one_sample_is_none() -> None:
     """A batch takes two samples there: the client with one does no work, as the one without any."""
-    setup, options = TrainingSetup(MLP(), Tiny().load(), LocalTraining(), seed=0), {"streams": Streams(0)}
+    setup = TrainingSetup(MLP(), Tiny().load(), LocalTraining(), seed=0)
     rows, layout = [np.arange(3), np.arange(3, 4), np.arange(0)], replace(LAYOUT, smallest_batch=2)
 
     def learner(*, allow_empty: bool) -> SupervisedLearner:
-        return SupervisedLearner(
-            setup,
-            rows=rows,
-            layout=layout,
-            steps=Steps({}, StepRun(3, Streams(0), layout=layout)),
-            executor=HalfWay([[0]]),
-            server=FedAvg(),
-            allow_empty=allow_empty,
-            **options,
-        )
+        return learner_of(setup, HalfWay([[0]]), rows, layout, allow_empty=allow_empty)
 
     assert learner(allow_empty=True).work_samples(np.arange(3)).tolist() == [3, 0, 0]
     with pytest.raises(ScenarioError, match=r"client 1 has 1 sample\(s\), too few for one batch"):

@@ -42,8 +42,8 @@ def scenario(**changes):
 
 @pytest.mark.slow
 def test_a_what_if_in_another_process_imports_neither_torch_nor_scikit_learn(tmp_path):
-    slow = {"compute": {"kind": "rate", "samples_per_s": 5.0}}
-    first = Simulation(scenario(), store=tmp_path)
+    fast, slow = ({"compute": {"kind": "flops", "flops_per_s": rate}} for rate in (1e6, 1e3))
+    first = Simulation(scenario(devices=fast), store=tmp_path)
     first.run()
     assert first.context.learner.work == Work(trained=6, evaluated=3)
     script = (

@@ -5,15 +5,13 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim.learning import MLP, FedAvg, LocalTraining, MemoryStore
+from fedsim.learning import MLP, LocalTraining, MemoryStore
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.learning.steps.contracts import StepRun
-from fedsim.learning.steps.listed import Steps
-from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams
+from tests.support.plain_learner import learner_of
 from tests.support.softmax_regression import accuracy, cross_entropy, split_linear
 from tests.support.tiny_images import Tiny
 
@@ -31,16 +29,7 @@ class Dropped(Component):
 def make(data, model=None, store=None, rows=None):
     setup = TrainingSetup(model or MLP(hidden=()), data, LocalTraining(learning_rate=0.3), seed=1)
     layout = build_flat(setup.model, data.shape, data.classes, 1).layout
-    return SupervisedLearner(
-        setup,
-        rows=rows or ROWS,
-        layout=layout,
-        steps=Steps({}, StepRun(len(rows or ROWS), Streams(3), layout=layout)),
-        executor=SequentialExecutor(setup),
-        server=FedAvg(),
-        streams=Streams(3),
-        store=store,
-    )
+    return learner_of(setup, SequentialExecutor(setup), rows or ROWS, layout, store=store or False, seed=3)
 
 
 def trained(learner):

@@ -1,11 +1,12 @@
 """The figures of PAUSE and the tables of FedSUV: the settings of their runs, their numbers by hand, their commands."""
 
+import itertools
 import math
 from importlib import import_module
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from paper_runs import runs
 
 from fedsim import Scenario
 from fedsim.testing import check_selector
@@ -21,13 +22,13 @@ ON_DIGITS = (
 @pytest.fixture
 def pause(monkeypatch):
     monkeypatch.syspath_prepend(SCENARIOS / "pause")
-    return import_module("pause_experiments")
+    return import_module("figures")
 
 
 @pytest.fixture
 def fedsuv(monkeypatch):
     monkeypatch.syspath_prepend(SCENARIOS / "fedsuv")
-    return import_module("fedsuv_tasks")
+    return import_module("tables")
 
 
 # K, m, budget, Delta f, rounds, alpha, beta, gamma, zeta, iterations of SA, seed: from the authors' scripts and logs.
@@ -40,7 +41,7 @@ SETTINGS = {
 
 
 def scenario(experiment, method, seed=0):
-    return experiment.base.replace({"seed": experiment.base.seed + seed, **experiment.methods[method].changes})
+    return experiment.base.replace({"seed": experiment.base.seed + seed, **experiment.methods[method]})
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -67,8 +68,8 @@ def test_every_figure_of_pause_has_its_baselines(pause):
         assert (kinds["all"], kinds["all-open"], kinds["fastest"]) == ("all", "all", "fastest")
         assert scenario(experiment, "all-open").privacy is None
         equal = scenario(experiment, "all").describe()["learning"]["split"]["kind"] == "equal"
-        assert experiment.methods["random"].in_paper is equal  # section V-A
-        assert experiment.methods["pause"].in_paper is (experiment.name in {"fig2", "fig4"})
+        assert ("random" not in experiment.not_in_paper) is equal  # section V-A
+        assert ("pause" not in experiment.not_in_paper) is (experiment.name in {"fig2", "fig4"})
 
 
 def test_the_network_of_section_v_for_mnist(pause):
@@ -119,27 +120,35 @@ def test_every_method_of_fedsuv_makes_a_scenario_in_both_readings(method, fedsuv
 
 
 def test_what_fedsuv_reports_has_a_number_for_each_method(fedsuv):
-    for task in fedsuv.TASKS.values():
-        for columns in (task.rounds, task.accuracy):
-            assert {len(numbers) for numbers in columns.values()} == {len(fedsuv.REPORTED)}
-    assert [fedsuv.reported(method) for method in fedsuv.METHODS] == [0, 1, 2, 3, 4, 4]
+    methods = [method for method in fedsuv.LABELS if method != "fedsuv-rest"]
+    assert set(fedsuv.PAPER) == set(itertools.product(fedsuv.TASKS, fedsuv.SERVERS, methods))
     # Section 6.2: up to 3.54 times as fast with averaging, 2.92 times with Yogi; 130 rounds on CIFAR-100.
     speed = {
-        aggregation: max(task.rounds[aggregation][0] / task.rounds[aggregation][-1] for task in fedsuv.TASKS.values())
-        for aggregation in ("averaging", "yogi")
+        of: max(fedsuv.PAPER[task, of, "fedavg"][0] / fedsuv.PAPER[task, of, "fedsuv"][0] for task in fedsuv.TASKS)
+        for of in fedsuv.SERVERS
     }
     assert speed == {"averaging": pytest.approx(3.54, abs=0.005), "yogi": pytest.approx(2.92, abs=0.005)}
 
 
 def test_the_effective_number_of_clients_by_hand(fedsuv):
     """Ten rounds of clients 0, 1, 1, 1 (1 / (1/16 + 9/16) = 1.6), then ten of two clients in turn (2): 1.8."""
-    columns = {
-        "round": np.array([1, 2, 3, 10, 11, 20, 20]),
-        "client": np.array([0, 1, 1, 1, 5, 6, 7]),
-        "fate": np.array(["used", "used", "stale-used", "used", "used", "used", "lost"]),
+    number, client = np.array([1, 2, 3, 10, 11, 20]), np.array([0, 1, 1, 1, 5, 6])
+    assert fedsuv.effective_number(number, client) == pytest.approx(1.8)
+
+
+def test_the_speed_up_over_fedavg_by_hand(fedsuv):
+    """FedAvg has the target after 100 and never of 250 rounds: 175 or more over a mean of 50."""
+    found = {
+        "fedavg": [{fedsuv.TO_TARGET: 100.0, fedsuv.AT_END: 30.0}, {fedsuv.TO_TARGET: math.inf, fedsuv.AT_END: 20.0}],
+        "fedsuv": [{fedsuv.TO_TARGET: rounds, "curve": CURVE} for rounds in (40.0, 60.0)],
     }
-    history = SimpleNamespace(column=lambda _, name: columns[name])
-    assert import_module("tables").effective_number(history) == pytest.approx(1.8)
+    cells = dict(fedsuv.columns_of("cifar10_mobilenet", "yogi", 250))
+    row = runs.Row("fedsuv", found["fedsuv"], found)
+    assert cells["speed-up over FedAvg"](row) == "at least 3.50"
+    assert cells["rounds to FedAvg's last accuracy"](row) == "20 +- 0"  # 25 %
+    assert cells["speed-up over FedAvg"](row._replace(found={})) == "-"
+    never = [{fedsuv.TO_TARGET: math.inf}]
+    assert cells["speed-up over FedAvg"](row._replace(runs=never)) == "-"
 
 
 def test_the_least_involved_are_taken_first(fedsuv):
@@ -164,19 +173,13 @@ def test_fedsuv_with_other_features_sees_these_alone(fedsuv, name, columns):
     np.testing.assert_array_equal(selector._beliefs._features, features[:, columns])
 
 
-class History:
-    """A history of which only evaluations are asked."""
-
-    def curve(self, x, y):
-        return np.array([0.0, 10.0, 20.0, 30.0]), np.array([0.25, 0.2, 0.4, 0.3])
+CURVE = np.array([0.0, 10.0, 20.0, 30.0]), np.array([0.25, 0.2, 0.4, 0.3])
 
 
 def test_rounds_to_a_target_by_hand(fedsuv):
-    tables = import_module("tables")
-    assert tables.rounds_to(History(), 0.2) == 10.0  # and not the first model, before any round
-    assert tables.last_accuracy(History()) == pytest.approx(0.3)
-    assert tables.rounds_to(History(), 0.3) == 20.0
-    assert tables.rounds_to(History(), 0.5) == math.inf
+    assert fedsuv.rounds_to(CURVE, 0.2) == 10.0  # and not the first model, before any round
+    assert fedsuv.rounds_to(CURVE, 0.3) == 20.0
+    assert fedsuv.rounds_to(CURVE, 0.5) == math.inf
 
 
 @pytest.mark.parametrize(("network", "parameters"), [("resnet18", 11_181_642), ("mobilenet_v2", 2_236_682)])
@@ -216,11 +219,3 @@ def test_tables_of_fedsuv_run(tmp_path):
         assert table.count(f"\n| {method} |") == 1
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"runs", "table.md", "cifar10_mobilenet-yogi-steps.png"}
-
-
-def test_a_task_without_data_stands_in_the_table_with_the_reason(tmp_path, fedsuv):
-    tables, runs = import_module("tables"), import_module("paper_runs.runs")
-    setting = tables.Setting("femnist_resnet18", "yogi", "steps")
-    text = tables.part_of(setting, runs.Ended(None, {}, {}, ["DataError: femnist is not in x"]), tmp_path)
-    assert "ResNet-18 on FEMNIST" in text
-    assert text.count("DataError: femnist is not in x") == 1

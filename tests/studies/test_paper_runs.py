@@ -3,65 +3,83 @@
 import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from paper_runs import command, curves, runs, tables
 
+from fedsim import simulate
 from fedsim.errors import FedsimError
-from fedsim.studies.running.engine import Engine
 from tests.support.short_runs import TIMING
 
 
-def timing(**changes):
-    return TIMING.replace({"rounds.count": 10, "selector.cohort": 2, **changes})
+def table(methods, **changes):
+    base = TIMING.replace({"rounds.count": 10, "selector.cohort": 2, "seed": 3, **changes})
+    columns = [("method", lambda row: row.method), runs.mean("mean s", 2)]
+    return runs.Table("fig", "Fig. 1", base, methods, measure, columns, {"fig1.png": lambda _: None})
+
+
+def measure(history):
+    duration_s = history.column("rounds", "duration_s")
+    return {"mean s": float(duration_s.mean()), "curve": history.curve("round", "duration")}
+
+
+def asked(folder, seeds=2):
+    return SimpleNamespace(
+        seeds=seeds, out=folder, workers=1, store=folder / "store", data_dir=folder, executor="sequential"
+    )
 
 
 def test_runs_that_have_ended_are_found_again(tmp_path):
-    methods = {"uniform": {}, "fastest": {"selector.kind": "fastest"}}
-    first = runs.run_methods(timing(), methods, [3, 4], tmp_path / "fig", Engine(jobs=1))
-    written = (tmp_path / "fig" / "index.jsonl").stat().st_mtime_ns
-    again = runs.run_methods(timing(), methods, [3, 4], tmp_path / "fig", Engine(jobs=1))
-    assert (tmp_path / "fig" / "index.jsonl").stat().st_mtime_ns == written
-    assert list(again.runs) == ["uniform", "fastest"]
-    assert [one.seed for one in again.runs["fastest"]] == [3, 4]
-    assert all(
-        one.rounds.equals(other.rounds) for one, other in zip(first.runs["fastest"], again.runs["fastest"], strict=True)
-    )
-    assert set(again.cpu_s) == {"uniform", "fastest"}
-    assert again.told() == []
+    one = table({"uniform": {}, "fastest": {"selector.kind": "fastest"}})
+    first = runs.made(one, asked(tmp_path), once=["fastest"])
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("index.jsonl")}
+    assert {path.parent.name for path in written} == {"fig", "fig-once"}
+    assert runs.made(one, asked(tmp_path), once=["fastest"]) == first
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("index.jsonl")} == written
+    rows = tables.tables_of(first)[0]
+    assert [(row["method"], row["seeds"]) for row in rows] == [("uniform", "2"), ("fastest", "1")]
+    durations = [simulate(one.base.replace({"seed": seed})).column("rounds", "duration_s").mean() for seed in (3, 4)]
+    assert rows[0]["mean s"] == tables.with_deviation(durations, 2)
+    assert "10 rounds." in first
+
+
+def test_thin_runs_leave_their_numbers_alone(tmp_path):
+    """The table is the same one, also where no tables of runs are left to be read."""
+    one = table({"uniform": {}, "fastest": {"selector.kind": "fastest"}})
+    whole = runs.made(one, asked(tmp_path / "whole"), by_seed=True)
+    for _ in range(2):
+        thin = runs.made(one, asked(tmp_path / "thin"), by_seed=True, thin=True)
+        assert [row["mean s"] for row in tables.tables_of(thin)[0]] == [
+            row["mean s"] for row in tables.tables_of(whole)[0]
+        ]
+    assert {path.parent.name for path in (tmp_path / "thin").rglob("numbers.json")} == {"fig-seed-3", "fig-seed-4"}
+    assert not list((tmp_path / "thin").rglob("tables.arrows"))
+    more = table({"uniform": {}, "all": {"selector": "all"}})
+    assert [row["method"] for row in tables.tables_of(runs.made(more, asked(tmp_path / "thin"), by_seed=True))[0]] == [
+        "uniform",
+        "all",
+    ]
 
 
 @pytest.mark.slow
 def test_absent_data_are_told_with_the_command_that_fetches_them(tmp_path):
-    base = timing(learning={"kind": "supervised", "data": {"kind": "cifar-100"}})
-    engine = Engine(jobs=1, data_dir=tmp_path, store=tmp_path / "s")
-    ended = runs.run_methods(base, {"uniform": {}}, [0], tmp_path / "out", engine)
-    assert ended.runs == {}
-    assert "fedsim data cifar-100 --download" in ended.told()[0]
+    text = runs.made(table({"a": {}}, learning={"kind": "supervised", "data": {"kind": "cifar-100"}}), asked(tmp_path))
+    assert text.startswith("### Fig. 1\n\nMissing")
+    assert "fedsim data cifar-100 --download" in text
+    assert "|" not in text
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, 1.5, math.nan])
 def test_shares_of_rounds(scale):
     with pytest.raises(ValueError, match="scale"):
-        runs.scaled(timing(), scale)
-    assert runs.scaled(timing(), 0.01).rounds.count == 1
-
-
-class Curve:
-    """A history of which only a curve is asked."""
-
-    def __init__(self, x, y):
-        self.found = np.array(x, dtype=float), np.array(y, dtype=float)
-
-    def curve(self, x, y, smoothing):
-        return self.found
+        runs.scaled(TIMING, scale)
+    assert runs.scaled(TIMING, 0.01).rounds.count == 1
 
 
 def test_figures_have_a_curve_for_each_method_with_runs():
-    panel = curves.Panel("time", "accuracy", labels=("s", "accuracy"), target=0.5)
-    figure = curves.draw({"a": [Curve([1, 2], [3, 4])], "b": [], "c": [Curve([1, 2], [1, 1])] * 2}, panel)
-    (axes,) = figure.axes
+    found = {"a": [([1, 2], [3, 4])], "b": [], "c": [([1, 2], [1, 1])] * 2}
+    (axes,) = curves.draw(found, ("s", "accuracy"), target=0.5, dashed=["c"]).axes
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "c", "target 50 %"]
+    assert [line.get_linestyle() for line in axes.get_lines()] == ["-", "--", ":"]
     assert axes.get_xlim()[0] == axes.get_ylim()[0] == 0.0
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("s", "accuracy")
 
@@ -87,12 +105,18 @@ def test_tables_are_written_whole(tmp_path):
 
 
 def test_common_options(capsys):
-    parser = command.options("About.", "runs/x", {"one": "One", "two": "Two"})
+    parser = command.of_runs("About.", "runs/x", {"one": "One", "two": "Two"}, figure={2: True, 3: False})
     found = parser.parse_args(["--scale", "0.1", "--seeds", "3", "--workers", "1", "--set", "a.b=2", "--set", "c=x"])
     assert (found.scale, found.seeds, found.workers, found.executor) == (0.1, 3, 1, "auto")
-    assert found.methods == ["one", "two"]
+    assert (found.methods, found.figure, found.repeat) == (["one", "two"], [2], False)
     assert command.changes(found) == {"a.b": 2, "c": "x"}
-    for wrong in (["--scale", "0"], ["--seeds", "0"], ["--executor", "best"], ["--methods", "three"]):
+    for wrong in (
+        ["--scale", "0"],
+        ["--seeds", "0"],
+        ["--executor", "best"],
+        ["--methods", "three"],
+        ["--figure", "4"],
+    ):
         with pytest.raises(SystemExit):
             parser.parse_args(wrong)
     assert "at least 1" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from fedsim import simulate
+from fedsim.selectors import Pause
 from tests.support.short_runs import TIMING
 from tests.support.study_commands import SCENARIOS, printed
 
@@ -40,9 +42,7 @@ def test_study_runs_and_draws(name, tmp_path):
 @pytest.mark.slow
 def test_annealing_prints_its_tables(tmp_path):
     told = printed("pause/annealing.py", tmp_path, "--walks", "2", "--iterations", "100", "--rounds", "5")
-    assert all(
-        title in told for title in ("Chance of the best", "Energy gap in %", "in its own run", "Mean round time")
-    )
+    assert all(title in told for title in ("Chance of the best", "Energy gap in %", "in its own run"))
 
 
 @pytest.mark.slow
@@ -53,13 +53,21 @@ def test_neighbours_grow_as_table_i_says(tmp_path):
     assert powers == {"vanilla": 2.0, "random sets": pytest.approx(1.05, abs=0.1), "walk": pytest.approx(1.1, abs=0.2)}
 
 
-def test_rounds_on_arrays_are_those_of_the_simulator(modules):
-    """The same selector and seed meet the same latencies under a server's clock."""
-    rounds = modules("array_rounds")
-    history = simulate(TIMING.replace({"seed": 5, "crowd.clients": 12, "selector.cohort": 4}))
-    client, number, took_s = (history.column("participations", name) for name in ("client", "round", "uplink_s"))
-    ours = rounds.two_speed(12).duration_s(8, seed=5)
-    np.testing.assert_allclose(ours[number - 1, client], took_s, rtol=1e-12)
+def test_rounds_are_those_of_the_papers_crowd(modules):
+    """A selector meets the latencies and cohorts of the same run without anybody who looks."""
+    crowd, seen = modules("crowds").Crowd(12), []
+    history = crowd.play(Pause(4), 8, 5, lambda _, view, members: seen.append((view.round, members.tolist())))
+    plain = simulate(TIMING.replace({"seed": 5, "crowd.clients": 12, "selector": "all"}))
+    drawn = {row[:2]: row[2] for row in rows(plain)}
+    assert all(drawn[client, number] == pytest.approx(took_s, rel=1e-12) for client, number, took_s in rows(history))
+    cohorts = {number: [c for c, at, _ in rows(history) if at == number] for number in range(1, 9)}
+    assert dict(seen) == {number: sorted(cohort) for number, cohort in cohorts.items()}
+    assert crowd.links(5).uplink_s(np.array([3]), 2, 0, 0)[0] == drawn[3, 2]
+
+
+def rows(history):
+    columns = [history.column("participations", name).tolist() for name in ("client", "round", "uplink_s")]
+    return list(zip(*columns, strict=True))
 
 
 def expected_by_quadrature(centre_s, std_s, floor_s):
@@ -69,58 +77,57 @@ def expected_by_quadrature(centre_s, std_s, floor_s):
 
 
 def test_expected_rewards_in_closed_form(modules):
-    crowd = modules("array_rounds").Crowd(np.array([0.06, 0.2, 0.8]))
-    expected = [expected_by_quadrature(centre_s, 0.05, 0.05) for centre_s in (0.06, 0.2, 0.8)]
+    crowd = modules("crowds").Crowd(12, modules("crowds").Margin())
+    expected = [expected_by_quadrature(centre_s, 0.05, 0.05) for centre_s in crowd.links().centre_s]
+    assert crowd.links().centre_s[[0, 2, 3, 11]] == pytest.approx([0.06, 0.08, 0.50 + 0.40 / 9, 0.90])
     np.testing.assert_allclose(crowd.expected_reward(), expected, rtol=1e-4)
 
 
 @pytest.mark.statistical
 def test_expected_smallest_reward_against_a_sample(modules):
-    crowd = modules("array_rounds").Crowd(np.array([0.06, 0.09, 0.12]))
-    duration_s = crowd.duration_s(20_000, seed=3)
-    smallest = 0.05 / duration_s[:, [0, 2]].max(axis=1)
+    crowd = modules("crowds").Crowd(12)
+    links = crowd.links(3)
+    duration_s = [links.uplink_s(np.array([0, 2]), draw, 0, 0) for draw in range(1, 20_001)]
+    smallest = 0.05 / np.max(duration_s, axis=1)
     error = smallest.std() / math.sqrt(smallest.size)
-    assert abs(crowd.expected_smallest(np.array([0, 2])) - smallest.mean()) < 5 * error
+    assert abs(crowd.expected_smallest([0, 2]) - smallest.mean()) < 5 * error
 
 
 def test_regret_is_nothing_for_the_genie_and_never_falls_by_its_measure(modules):
     regret = modules("regret")
-    for name, setting in regret.settings().items():
+    for name, setting in regret.SETTINGS.items():
         genie = regret.follow(name, "Genie", 60, seed=0)
         uniform = regret.follow(name, "uniform", 60, seed=0)
-        assert genie.agreed[-1] == 60
-        assert np.all(genie.by_measure == 0)
-        assert np.all(np.diff(uniform.by_measure) >= -1e-12)
-        assert np.all(np.diff(uniform.short) >= -1e-12)  # of the policy's set, to the best of all sets
-        assert np.all(np.diff(uniform.short - uniform.regret) >= -1e-12)  # of the Genie's set
-        assert uniform.by_measure[-1] > 5
-        assert np.all(uniform.regret < next(iter(setting.bounds(np.arange(1.0, 61.0)).values())))
+        assert genie[regret.AGREED][-1] == 60
+        assert np.all(genie[regret.MEASURE] == 0)
+        assert all(np.all(np.diff(uniform[of]) >= -1e-12) for of in (regret.MEASURE, regret.SHORT, regret.GENIES))
+        assert uniform[regret.MEASURE][-1] > 5
+        assert np.all(uniform[regret.REGRET] < next(iter(setting.bounds(np.arange(1.0, 61.0)).values())))
 
 
 @pytest.mark.slow
 def test_regret_of_uniform_selection_worked_out_again(modules):
     """By enumeration and quadrature, from the cohorts alone; where sets tie by (10) the Genie may take any of them."""
-    rounds, setting = modules("array_rounds"), modules("regret").settings()["paper"]
-    crowd, n, m = setting.crowd, 12, 3
-    run = modules("regret").follow("paper", "uniform", n, seed=4)
-    mu = [expected_by_quadrature(centre_s, 0.05, 0.05) for centre_s in crowd.centre_s]
-    smallest = {s: expected_smallest(crowd.centre_s[list(s)]) for s in itertools.combinations(range(12), m)}
+    of, n, m = modules("regret"), 12, 3
+    setting, played = of.SETTINGS["paper"], []
+    run, centre_s = setting.follow("uniform", n, seed=4), setting.crowd.links().centre_s
+    mu = [expected_by_quadrature(one, 0.05, 0.05) for one in centre_s]
+    smallest = {s: expected_smallest(centre_s[list(s)]) for s in itertools.combinations(range(12), m)}
     times = [0] * 12
-    played = rounds.play(setting.policies()["uniform"](), crowd, n, seed=4)
-    gained = (np.diff(column, prepend=0.0) for column in (run.by_measure, run.regret, run.reward, run.short))
-    for t, (one, lost, regret, reward, short) in enumerate(zip(played, *gained, strict=True), start=1):
+    setting.crowd.play(setting.policies()["uniform"](), n, 4, lambda *looked: played.append(looked[2]))
+    gained = (np.diff(run[name], prepend=0.0) for name in (of.MEASURE, of.REGRET, of.SHORT))
+    for t, (one, lost, regret, short) in enumerate(zip(played, *gained, strict=True), start=1):
         missing = [m / 12 - count / max(t - 1, 1) for count in times]
         g = [math.copysign(short**2, short) for short in missing]
         # (6) and (7): of a budget of 1 the i-th time costs (e^0.04 - 1) e^(-0.04 i).
         p = [1 - sum(math.expm1(0.04) * math.exp(-0.04 * i) for i in range(1, count + 1)) for count in times]
         bonus = [(100 * g[k] + 5 * p[k]) / m for k in range(12)]
         measure = {s: min(mu[k] for k in s) + sum(bonus[k] for k in s) for s in itertools.combinations(range(12), m)}
-        own, best = tuple(one.members.tolist()), max(measure.values())
+        own, best = tuple(one.tolist()), max(measure.values())
         earned = sum(bonus[k] for k in own) + smallest[own]
         could = [sum(bonus[k] for k in s) + smallest[s] for s, value in measure.items() if value > best - 1e-3]
         assert lost == pytest.approx(best - measure[own], abs=1e-3)
         assert min(could) - earned - 2e-3 < regret < max(could) - earned + 2e-3
-        assert reward == pytest.approx(earned, abs=1e-3)
         most = max(sum(bonus[k] for k in s) + smallest[s] for s in measure)
         assert short == pytest.approx(most - earned, abs=1e-3)
         for k in own:
@@ -166,7 +173,6 @@ def test_neighbours_are_those_of_the_listed_chain(modules):
 
 def test_the_generalisation_reward_by_hand(modules):
     """(8) with m / K = 1/6: (1/6)^2 before any participation, 0 at one sixth, -(5/6)^2 where a user is always there."""
-    modules("array_rounds")
     share, reward = modules("fig1").curve(2.0)
     assert reward[share == 0] == pytest.approx(1 / 36)
     assert reward[share == 1] == pytest.approx(-25 / 36)
@@ -179,12 +185,12 @@ def test_gaps_of_annealing_by_hand(modules):
     terms = modules("fedsim.selectors.pause.energy").Terms(
         np.arange(4), np.array([1.0, 2.0, 3.0, 4.0]), np.zeros(4), np.zeros(4), 2.0, 1.0, 2
     )
-    state = annealing.State(1, terms, np.array([1, 3]))
-    found = annealing.quality(annealing.Search(1.0), [state], [1, 3, 10, 100], seeds=50)
-    assert np.all(np.diff(found.lost) <= 0)
-    assert (found.lost[-1], found.hit[-1]) == (0.0, 1.0)
+    state = annealing.State(1, terms, np.array([1, 3]), np.array([1, 3]))
+    gap, lost, hit, _ = annealing.quality(annealing.Search(1.0), [state], [1, 3, 10, 100], seeds=50)
+    assert np.all(np.diff(lost) <= 0)
+    assert (lost[-1], hit[-1]) == (0.0, 1.0)
     # The mean of 100 random sets has a standard error of 0.075, and 5 times 0.075 is 0.28 of 4/3.
-    assert found.gap[:3] * 4 / 3 == pytest.approx(found.lost[:3], rel=0.28 / 0.72)
+    assert gap[:3] * 4 / 3 == pytest.approx(lost[:3], rel=0.28 / 0.72)
     rng = np.random.default_rng(0)
     assert annealing.Search(1.0, warm=True).walk(state, rng).members == [1, 3]
     assert len({tuple(annealing.Search(1.0).walk(state, rng).members) for _ in range(30)}) > 2
@@ -258,18 +264,14 @@ def seen_by(chain, heat, steps):
 @pytest.mark.statistical
 def test_walks_are_at_the_best_set_as_often_as_the_chain_says(modules):
     annealing, chains = modules("annealing"), modules("annealing_chain")
-    state = next(annealing.states(modules("array_rounds").two_speed(8), 2, (100.0, 2.0, 5.0, 1.0), [30]))
+    (state,) = annealing.states(Pause(2, 0.05, 100.0, 2.0, 5.0), 8, [30])
     # Where g and p are tied the walk draws an order of its own, the chain is given one: no ties here.
     luck = np.random.default_rng(0).random((2, 8))
-    columns = {"generalisation": luck[0] / 100, "privacy": luck[1]}
-    terms = type(state.terms)(**{**{name: getattr(state.terms, name) for name in FIELDS}, **columns})
+    terms = replace(state.terms, generalisation=luck[0] / 100, privacy=luck[1])
     chain, heat, walks = chains.chain_of(terms, np.arange(8)), annealing.energy_range(terms, 1e-9) / 10, 400
     (exact,) = chain.chances(heat, [50])
-    on, seen = annealing.walks_to_best(chain, terms, heat, [50], walks)
+    on, seen = annealing.walks_to_best(chain, replace(state, terms=terms), 10.0, [50], walks)
     assert abs(on[0] - exact) < 5 * math.sqrt(exact * (1 - exact) / walks)
     expected = seen_by(chain, heat, 50)
     assert abs(seen[0] - expected) < 5 * math.sqrt(expected * (1 - expected) / walks)
     assert expected > exact + 5 * math.sqrt(0.25 / walks)
-
-
-FIELDS = ("client", "latency", "generalisation", "privacy", "alpha", "gamma", "m")

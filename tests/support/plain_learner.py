@@ -8,21 +8,20 @@ import numpy as np
 from fedsim.arrays import Vector
 from fedsim.learning import (
     MLP,
-    Compressor,
     Evaluation,
-    FedAvg,
+    ExecutorUsed,
     LocalAlgorithm,
     LocalTraining,
     MemoryStore,
     Model,
     Plain,
+    Supervised,
+    TrainingRun,
 )
-from fedsim.learning.compression.compressors import NoCompression
+from fedsim.learning.blueprint import Blueprint
 from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.models.layout import ModelLayout, NarrowModel
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer, ServerState
-from fedsim.learning.steps.contracts import StepRun
-from fedsim.learning.steps.listed import Steps
 from fedsim.learning.steps.release import Releases
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
@@ -88,6 +87,26 @@ class HalfWay:
 
 
 LAYOUT = ModelLayout(np.zeros(3, dtype=np.float32), 2, np.array([False, False, True]), 1)
+USED = ExecutorUsed("half-way", "cpu", "float32", SEQUENTIAL)
+
+
+def learner_of(
+    setup: TrainingSetup,
+    executor: Any,
+    rows: Sequence[Any],
+    layout: ModelLayout = LAYOUT,
+    *,
+    narrow: tuple[NarrowModel, ...] = (),
+    mechanism: Any = None,
+    store: Any = False,
+    keeping: Any = None,
+    seed: int = 0,
+    **settings: Any,
+) -> SupervisedLearner:
+    """Return a learner over an executor and rows of clients; by default it has no store."""
+    run = TrainingRun(len(rows), Streams(seed), parts=releasing(mechanism), store=store, keeping=keeping)
+    blueprint = Blueprint(layout, "", USED, executor.max_batch, narrow)
+    return SupervisedLearner(Supervised(**settings), run, setup, blueprint, executor, rows)
 
 
 def half_way_learner(
@@ -96,23 +115,13 @@ def half_way_learner(
     algorithm: LocalAlgorithm | None = None,
     executor: HalfWay | None = None,
     layout: ModelLayout = LAYOUT,
-    compressor: Compressor | None = None,
-    mechanism: Any = None,
     **options: Any,
 ) -> tuple[SupervisedLearner, HalfWay]:
-    """Return a learner over a HalfWay executor; options are those of the learner."""
-    parts = {**releasing(mechanism), "learning.compression": compressor or NoCompression()}
+    """Return a learner over a HalfWay executor; options are those of `learner_of`, with a store by default."""
     executor = executor or HalfWay(targets)
-    learner = SupervisedLearner(
-        TrainingSetup(MLP(), Tiny().load(), local or LocalTraining(), seed=0, algorithm=algorithm or Plain()),
-        rows=[np.array([client]) for client in range(len(targets))],
-        layout=layout,
-        executor=executor,
-        streams=Streams(0),
-        steps=Steps(parts, StepRun(len(targets), Streams(0), layout=layout)),
-        **{"store": MemoryStore(), "server": FedAvg(), **options},
-    )
-    return learner, executor
+    setup = TrainingSetup(MLP(), Tiny().load(), local or LocalTraining(), seed=0, algorithm=algorithm or Plain())
+    rows = [np.array([client]) for client in range(len(targets))]
+    return learner_of(setup, executor, rows, layout, **{"store": MemoryStore(), **options}), executor
 
 
 def updates(learner: SupervisedLearner, model: Model, *clients: int) -> list[Any]:

@@ -117,10 +117,10 @@ def _csv(content: bytes, delimiter: str) -> "tuple[dict[str, pa.ChunkedArray], b
     if not header.strip():
         raise DataError("cannot be read: it is empty; a table begins with the names of its columns")
     chosen = delimiter or max(",;\t|", key=header.count)
-    cells = next(csv.reader(io.StringIO(header), delimiter=chosen))
-    if all(re.match(NUMBER, cell.strip()) for cell in cells):
+    first = next(csv.reader(io.StringIO(header), delimiter=chosen))
+    if all(re.match(NUMBER, cell.strip()) for cell in first):
         raise DataError(f"its first line is {shortened(header)}; allowed: the names of its columns, then rows")
-    names = _apart(cells)
+    names = _apart(first)
     if content.count(b'"') % 2:
         raise DataError('cannot be read: a " begins a text that does not end; allowed: pairs of them')
     try:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from fedsim.arrays import FloatArray
+from fedsim.inputs.quantities import MULTIPLES
 
 
 class Unit(NamedTuple):
-    """A unit: what it measures, and what makes the base unit of a number (s, m, bit/s); one of the two is 1."""
+    """A unit: the base unit (s, m, bit/s), and what makes that of a number; one of the two is 1."""
 
     of: str
     times: float = 1.0
@@ -20,25 +21,55 @@ class Unit(NamedTuple):
         return values if self == other else values * self.times / self.over * other.over / other.times
 
 
-_BITS: Final = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
-UNITS: Final[dict[str, Unit]] = {
-    **{name: Unit("time") for name in ("s", "sec", "secs", "second", "seconds")},
-    **{name: Unit("time", over=1e3) for name in ("ms", "msec", "milliseconds")},
-    **{name: Unit("time", over=1e6) for name in ("us", "µs", "μs", "usec", "microseconds")},
-    "ns": Unit("time", over=1e9),
-    **{name: Unit("time", 60.0) for name in ("min", "minutes")},
-    **{name: Unit("time", 3600.0) for name in ("h", "hours")},
-    **{name: Unit("length") for name in ("m", "metres", "meters")},
-    "km": Unit("length", 1e3),
-    "cm": Unit("length", over=1e2),
-    **{f"{k}{name}": Unit("rate", n) for k, n in _BITS.items() for name in ("bit/s", "bits/s", "bps", "b/s", "bitps")},
-    **{f"{k}{name}": Unit("rate", 8 * n) for k, n in _BITS.items() for name in ("B/s", "Bps", "byte/s", "bytes/s")},
+_SPELLED: Final = {
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "milliseconds"), "ms"),
+    **dict.fromkeys(("usec", "μs", "microseconds"), "us"),
+    "minutes": "min",
+    "hours": "h",
+    "metres": "m",
+    "meters": "m",
+    **{
+        f"{k}{name}": f"{k.lower() if k == 'K' else k}{unit}"
+        for k in ("", *"kKMG")
+        for name, unit in (
+            ("bits/s", "bit/s"),
+            ("bitps", "bit/s"),
+            ("bit/s", "bit/s"),
+            ("bps", "bit/s"),
+            ("Bps", "B/s"),
+            ("B/s", "B/s"),
+            ("byte/s", "B/s"),
+            ("bytes/s", "B/s"),
+            ("flops/s", "flops"),
+        )
+    },
 }
+"""Further names of units."""
+_NO_SUFFIX: Final = {"b", "B", "d"}
+"""Units that are letters of many a name."""
+
+
+def _units() -> dict[str, Unit]:
+    known = {
+        name: Unit(of, *((float(size), 1.0) if size >= 1 else (1.0, float(1 / size))))
+        for of, sizes in MULTIPLES.items()
+        if of not in ("h", "kbit/s", "1/s")
+        for name, size in sizes.items()
+        if name not in _NO_SUFFIX
+    }
+    return known | {name: known[unit] for name, unit in _SPELLED.items()}
+
+
+UNITS: Final = _units()
 """Units by name; those of bits and bytes differ in their case."""
 IDS: Final = ("client", "id", "device")
 """Columns of ids of clients; ``client_id``, ``ClientID``, ``# client`` and ``cid`` are spellings of them."""
 _OWNER: Final = re.compile(r"^(client|device|id)s?(?:_?(?:ids?|no|nr|num|number|index|idx))?$")
-_SMALL: Final = {name.lower(): UNITS[name] for name in UNITS if "B" not in name}
+_SMALL: Final = {name.lower(): UNITS[name] for name in sorted(UNITS) if "B" not in name and name[-1] != "b"}
+"""In small letters; of mW and MW the smaller one."""
+_QUOTIENT: Final = re.compile(r"(?:(.*)_)?([^_]+_per_[^_]+)")
+_LAST: Final = re.compile(r"(?:(.*)_)?([^_]+)")
 NUMBER: Final = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
 """A cell that is a number."""
 _BRACKETS: Final = re.compile(r"^(.*?)[\s_]*[\[(]\s*([^\[\]()]+?)\s*[\])]$")
@@ -55,13 +86,12 @@ class Name:
     @classmethod
     def of(cls, text: str) -> "Name":
         """Return the parts of ``time_ms``, ``Rate (Mbit/s)`` or `` Client``."""
-        found = _BRACKETS.match(text.strip())
-        base, last = (found.group(1), found.group(2)) if found else text.strip().rpartition("_")[::2]
-        # A quotient such as samples_per_s has another unit than its last word.
-        whole = base and (found or "_per_" not in _plain(text))
-        # MB/S and KIB/S may be bits or bytes.
+        words = re.sub(r"\s+", "_", text.strip())
+        found = _BRACKETS.match(text.strip()) or _QUOTIENT.fullmatch(words) or _LAST.fullmatch(words)
+        base, last = (found[1] or "", found[2].replace("_per_", "/")) if found else ("", "")
+        # MB/S may be bits or bytes.
         small = "" if last.upper().endswith("B/S") and "B" in last else last.lower()
-        unit = UNITS.get(last, _SMALL.get(small)) if whole else None
+        unit = UNITS.get(last, _SMALL.get(small)) if base or "/" in last or "flops" in small else None
         return cls(_plain(text), _plain(base if unit else text), unit)
 
 

@@ -9,22 +9,24 @@ each place at which a node begins, turns or stops.
 import io
 import math
 import re
-from operator import itemgetter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree
 
 from fedsim.errors import DataError, suggest
-from fedsim.inputs.tables.header import NUMBER
 from fedsim.inputs.tables.phones import as_columns, of_json, of_states
 from fedsim.inputs.tables.reading import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_N: Final = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _EVENTS: Final = re.compile(rb"\A(\s*#[^\n]*\n)*\s*[\d.eE+-]+[ \t]+CONN[ \t]")
+_EVENT: Final = re.compile(rf"({_N}) CONN (\S+) (\S+) (up|down)", re.IGNORECASE)
 _MOVES: Final = re.compile(rb"\A(\s*#[^\n]*\n|\s)*\$(node_\(|ns_\s+at)")
-_PLACE: Final = re.compile(r"\$node_\((\w+)\) set ([XYZ])_ (\S+)")
-_GO: Final = re.compile(r"\$ns_ at (\S+) \"\$node_\((\w+)\) setdest (\S+) (\S+) (\S+)\"")
+_PLACE: Final = re.compile(rf"\$node_\((\w+)\) set ([XYZ])_ ([+-]?{_N})")
+_GO: Final = re.compile(rf'\$ns_ at ({_N}) "\$node_\((\w+)\) setdest ([+-]?{_N}) ([+-]?{_N}) ({_N})"')
+_OF_NO_NODE: Final = re.compile(r"|\$god_ set-dist .*|set god_ .*|.*create-god.*")
 _JSON: Final = re.compile(rb"\A(\xef\xbb\xbf)?\s*[\[{]")
 CARS: Final = re.compile(rb"\A(\xef\xbb\xbf)?\s*<\?xml.*?<fcd-export|\A\s*<fcd-export", re.DOTALL)
 """How the XML of SUMO begins."""
@@ -62,22 +64,25 @@ def of_csv(columns: "dict[str, pa.ChunkedArray]", where: str) -> "dict[str, pa.C
     return {**cars, LAST_STEP: pa.chunked_array([texts_of([last] * len(cars["client"]))])}
 
 
+def _matched(content: bytes, allowed: str, *patterns: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Yield lines of text, each as the first pattern that it is, refusing others; comments are left out."""
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        text = " ".join(line.partition("#")[0].split())
+        found = next((match for pattern in patterns if (match := pattern.fullmatch(text))), None)
+        if found:
+            yield found
+        elif not _OF_NO_NODE.fullmatch(text):
+            raise DataError(f"line {number}: {text[:60]!r} is not allowed; allowed: {allowed}")
+
+
 def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str, pa.ChunkedArray]":
     begun: dict[tuple[str, str], str] = {}
     spans: list[tuple[str, str, str, str]] = []
-    events: list[tuple[float, list[str]]] = []
     unseen = 0
-    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if not words:
-            continue
-        wrong = len(words) != 5 or words[1] != "CONN" or words[4].lower() not in ("up", "down")
-        if wrong or not re.match(NUMBER, words[0]):
-            raise DataError(f"line {number}: {line[:60]!r} is not allowed; allowed: TIME CONN a b up, or down")
-        events.append((float(words[0]), words))
-    for _, words in sorted(events, key=itemgetter(0)):
-        time_s, pair = words[0], (min(words[2:4]), max(words[2:4]))
-        if words[4].lower() == "up":
+    events = _matched(content, "TIME CONN a b up, or down", _EVENT)
+    for event in sorted(events, key=lambda event: float(event[1])):
+        time_s, pair = event[1], (min(event[2], event[3]), max(event[2], event[3]))
+        if event[4].lower() == "up":
             begun.setdefault(pair, time_s)
         else:
             unseen += pair not in begun
@@ -88,9 +93,7 @@ def _contacts(content: bytes, contact_with: str | None, where: str) -> "dict[str
     if contact_with is not None and contact_with not in nodes:
         some = ", ".join(sorted(nodes)[:5])
         raise DataError(f"contact_with: there is no node {contact_with!r}{suggest(contact_with, nodes)}; nodes: {some}")
-    ends = [(one, other, *times) for one, other, *times in spans] + [
-        (other, one, *times) for one, other, *times in spans
-    ]
+    ends = [(*pair, *times) for one, other, *times in spans for pair in ((one, other), (other, one))]
     rows = [(one, *times) for one, other, *times in ends if contact_with in (None, other)]
     return as_columns(("client", "start_s", "end_s"), rows)
 
@@ -99,25 +102,17 @@ def _moves(content: bytes) -> "dict[str, pa.ChunkedArray]":
     """Return the places of nodes that head for goals at a speed from an instant on, or until the next such order."""
     places: dict[str, dict[str, float]] = {}
     orders: list[tuple[float, str, float, float, float]] = []
-    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
-        text = " ".join(line.split())
-        try:
-            if found := _PLACE.fullmatch(text):
-                places.setdefault(found[1], {})[found[2]] = float(found[3])
-            elif found := _GO.fullmatch(text):
-                x_m, y_m, speed = (float(found[part]) for part in (3, 4, 5))
-                orders.append((float(found[1]), found[2], x_m, y_m, speed))
-            elif text and not text.startswith("#") and "set-dist" not in text and "create-god" not in text:
-                raise ValueError
-        except ValueError:
-            raise DataError(
-                f"line {number}: {text[:60]!r} is not allowed; allowed: $node_(i) set X_ x and $ns_ at t "
-                '"$node_(i) setdest x y speed"'
-            ) from None
-    ways = {node: [(0.0, place.get("X", 0.0), place.get("Y", 0.0))] for node, place in places.items()}
+    allowed = '$node_(i) set X_ x and $ns_ at t "$node_(i) setdest x y speed"'
+    for found in _matched(content, allowed, _PLACE, _GO):
+        if found.re is _PLACE:
+            places.setdefault(found[1], {})[found[2]] = float(found[3])
+        else:
+            orders.append((float(found[1]), found[2], float(found[3]), float(found[4]), float(found[5])))
+    nodes = [*places, *(order[1] for order in orders)]
+    if lost := [node for node in nodes if not {"X", "Y"} <= places.get(node, {}).keys()]:
+        raise DataError(f"node {lost[0]} has no place; allowed: set X_ and Y_ of each node")
+    ways = {node: [(0.0, place["X"], place["Y"])] for node, place in places.items()}
     for time_s, node, x_m, y_m, speed in sorted(orders):
-        if node not in ways:
-            raise DataError(f"node {node} is sent at {time_s:g} s and has no place; allowed: set X_ and Y_ first")
         way = ways[node]
         here = _cut(way, time_s)
         way.append((time_s, *here))

@@ -106,7 +106,7 @@ class Table:
         if stated and given and self.unit(name) and self.unit(name) != given:
             self.refuse(f"{self.called(name)}: its name states another unit than the scenario; allowed: the same")
         if stated and to and stated.of != to.of:
-            self.refuse(f"{self.called(name)}: its name states a {stated.of}; allowed: a {to.of}, or no unit")
+            self.refuse(f"{self.called(name)}: its name states {stated.of}; allowed: a unit of {to.of}, or none")
         if stated and to:
             values = stated.to(to, values)
         taken = np.arange(values.size) if rows is None else rows

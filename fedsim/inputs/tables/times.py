@@ -33,6 +33,7 @@ _SINCE_1970_S: Final = (1e9, 4.1e9)
 """Instants from 2001 to 2099."""
 _CLOCK: Final = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$")
 _DOTTED: Final = re.compile(r"^(\d{4})[./](\d{2})[./](\d{2})[_ T](\d{2})[.:](\d{2})[.:](\d{2}(?:\.\d+)?)$")
+_TRIED: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ANY: Final = Bound(0.0, 1e300)
 Kind = Literal["seconds", "date", "clock", "local"]
@@ -103,9 +104,9 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
     ]
     if unlike:
         # A word among seconds, before seconds among dates.
-        wrong = next((one for one in unlike if not re.match(NUMBER, labels[one] or "")), unlike[0])
+        odd = next((one for one in unlike if not re.match(NUMBER, labels[one] or "")), unlike[0])
         allowed = "seconds, dates such as 2024-03-01T10:00:00+01:00, all with a zone or all without, or 22:00"
-        table.refuse_cell(name, int(np.flatnonzero(place == wrong)[0]), allowed)
+        table.refuse_cell(name, int(np.flatnonzero(place == odd)[0]), allowed)
     kind = kinds.pop() if kinds else "seconds"
     zoned = {"local": False, "date": True}.get(kind)
     return Instants(np.array([time for time, _ in found])[place], "date" if kind == "local" else kind, zoned)
@@ -186,6 +187,8 @@ def _of_dates(values: "NDArray[Any] | pa.StringArray") -> tuple[FloatArray, Kind
     for zoned in (False, True):
         kind = pa.timestamp("us", "UTC") if zoned else pa.timestamp("us")
         try:
+            # Arrow goes on after a cell that is no date, slowly.
+            pc.cast(values[:_TRIED], kind)
             found = numbers_of(pc.cast(pc.cast(values, kind), pa.int64()))
         except pa.ArrowInvalid:
             continue

@@ -36,11 +36,9 @@ class CIFAR10(InFiles):
         "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
         "test_batch": "40351d587109b95175f43aff81a1287e",
     }
+    paths: ClassVar[tuple[str, ...]] = tuple(f"{{where}}/{name}" for name in published)
     classes: ClassVar[int] = 10
     label_key: ClassVar[str] = "labels"
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((f"{self.where()}/{name}",) for name in self.published)
 
     def read(self, place: Path) -> Dataset:
         with warnings.catch_warnings():
@@ -72,5 +70,6 @@ class CIFAR100(CIFAR10):
         "train": "16019d7e3df5f24257cddd939b257f8d",
         "test": "f0ef6b0ae62326f3e7ffdfab6717acfc",
     }
+    paths: ClassVar[tuple[str, ...]] = ("{where}/train", "{where}/test")
     classes: ClassVar[int] = 100
     label_key: ClassVar[str] = "fine_labels"

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedsim.errors import DataError
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.idx import read_set
+from fedsim.learning.data.idx import FILES, read_set
 from fedsim.learning.data.in_files import InFiles
 
 _CLASSES: Final = {"byclass": 62, "bymerge": 47, "balanced": 47, "letters": 26, "digits": 10, "mnist": 10}
@@ -30,20 +30,13 @@ class EMNIST(InFiles):
         "biometrics.nist.gov/cs_links/EMNIST unpacked into EMNIST/raw, each file without .gz"
     )
     place: ClassVar[str] = "EMNIST/raw"
+    paths: ClassVar[tuple[str, ...]] = tuple(
+        f"{{where}}/emnist-{{division}}-{name.replace('t10k', 'test')}" for name in FILES
+    )
+    archive: ClassVar[str] = "division"
     tells_users: ClassVar[bool] = False
 
     division: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = "byclass"
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(
-            (f"EMNIST/raw/emnist-{self.division}-{part}-{what}-ubyte",)
-            for part in ("train", "test")
-            for what in ("images-idx3", "labels-idx1")
-        )
-
-    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        divisions = [self.model_copy(update={"division": name}) for name in _CLASSES]
-        return tuple(f"division = '{one.division}'" for one in divisions if one.available(data_dir))
 
     def read(self, place: Path) -> Dataset:
         files, classes = self.files(place), _CLASSES[self.division]

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from fedsim.registry import refusal
 
 MAX_BYTES: Final = 1 << 31
 """Size of the largest file that is read as a whole."""
+OR: Final = " or "
+"""Between the ways in which a file of a set may lie in the data folder."""
 NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}")
 _DAMAGE: Final = (
     *(OSError, EOFError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RuntimeError),
@@ -53,7 +55,10 @@ class InFiles(Limited):
     Attributes
     ----------
     source : where the files are published, and how they are laid out in the data folder
-    place : file or folder in the data folder, as a user would look for it
+    place : file or folder in the data folder, as a user would look for it; ``{...}`` stands for an option
+    paths : patterns of the needed paths in the data folder, with ``{where}`` for the place; of several ways, parted by
+        `OR`, the first one that a file has counts
+    archive : option of which each value names another archive, if there is one
     published : MD5 of each file, unpacked; one that has another is refused
     archives : MD5 of each published archive; a set without any is not fetched by fedsim
     mirrors : addresses of folders with the archives, asked in this order
@@ -62,6 +67,8 @@ class InFiles(Limited):
 
     source: ClassVar[str]
     place: ClassVar[str]
+    paths: ClassVar[tuple[str, ...]]
+    archive: ClassVar[str] = ""
     published: ClassVar[Mapping[str, str]] = {}
     archives: ClassVar[Mapping[str, str]] = {}
     mirrors: ClassVar[tuple[str, ...]] = ()
@@ -72,11 +79,11 @@ class InFiles(Limited):
         return frozenset({USERS} if self.tells_users else ())
 
     def where(self) -> str:
-        return self.place
+        return self.place.format_map(dict(self))
 
-    @abstractmethod
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        """Return patterns of the needed paths in the data folder; the first of each tuple that a file has counts."""
+    def wanted(self) -> tuple[str, ...]:
+        """Return the patterns of the needed paths, as the options have them."""
+        return tuple(path.format_map({**dict(self), "where": self.where()}) for path in self.paths)
 
     @abstractmethod
     def read(self, place: Path) -> Dataset:
@@ -84,14 +91,22 @@ class InFiles(Limited):
 
     def files(self, place: Path) -> tuple[Path, ...]:
         """Return the files that stand for the set in a data folder; none if one is missing."""
-        found = [_first(place, ways) for ways in self.wanted()]
+        found = [_first(place, ways.split(OR)) for ways in self.wanted()]
         return tuple(path for paths in found for path in paths) if all(found) else ()
 
     def missing(self, place: Path) -> list[str]:
-        return [" or ".join(ways) for ways in self.wanted() if not _first(place, ways)]
+        return [ways for ways in self.wanted() if not _first(place, ways.split(OR))]
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        return (self.where(),) if self.available(data_dir) else ()
+        if not self.archive:
+            return (self.where(),) if self.available(data_dir) else ()
+        values = get_args(type(self).model_fields[self.archive].annotation)
+        parts = [self.model_copy(update={self.archive: value}) for value in values]
+        return tuple(
+            f"{self.archive} = '{value}'" + (f": {part.where()}" if part.where() != self.place else "")
+            for value, part in zip(values, parts, strict=True)
+            if part.available(data_dir)
+        )
 
     def available(self, data_dir: Path | None = None) -> bool:
         return bool(self.files(data_folder(data_dir)))

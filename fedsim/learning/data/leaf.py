@@ -43,11 +43,9 @@ class FEMNIST(InFiles):
         "femnist/test"
     )
     place: ClassVar[str] = "femnist"
+    paths: ClassVar[tuple[str, ...]] = ("{where}/train/*.json", "{where}/test/*.json")
 
     users: Annotated[int, Field(ge=1)] | None = None
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return ("femnist/train/*.json",), ("femnist/test/*.json",)
 
     def read(self, place: Path) -> Dataset:
         files = self.files(place)

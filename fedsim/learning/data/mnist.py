@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.data.idx import FILES, read_set
-from fedsim.learning.data.in_files import InFiles
+from fedsim.learning.data.in_files import OR, InFiles
 
 
 class MNIST(InFiles):
@@ -24,6 +24,7 @@ class MNIST(InFiles):
 
     source: ClassVar[str] = f"yann.lecun.com/exdb/mnist, {', '.join(f'{name}.gz' for name in FILES)}, in MNIST/raw"
     place: ClassVar[str] = "MNIST/raw"
+    paths: ClassVar[tuple[str, ...]] = tuple(f"{{where}}/{name}{OR}{{where}}/{name}.gz" for name in FILES)
     tells_users: ClassVar[bool] = False
     mirrors: ClassVar[tuple[str, ...]] = (
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -41,9 +42,6 @@ class MNIST(InFiles):
         "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
         "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
     }
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((f"{self.where()}/{name}", f"{self.where()}/{name}.gz") for name in FILES)
 
     def read(self, place: Path) -> Dataset:
         return Dataset(*read_set(self.files(place), self.content), classes=10, pixel_max=255)

@@ -4,7 +4,7 @@ import io
 import re
 import zipfile
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal, get_args
+from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
 from pydantic import Field
@@ -18,7 +18,6 @@ _MAX_BYTES: Final = 1 << 26
 _LARGEST: Final = 1 << 16
 _SIDE: Final = 105
 _DRAWING: Final = re.compile(r"[^/]+/([^/]+)/(character\d+)/\d+_(\d\d)\.png")
-_Part = Literal["small1", "small2", "full"]
 
 
 class Omniglot(InFiles):
@@ -41,18 +40,15 @@ class Omniglot(InFiles):
         "images_background.zip (part = 'full'); put it into omniglot"
     )
 
-    part: _Part = "small1"
+    place: ClassVar[str] = "omniglot"
+    paths: ClassVar[tuple[str, ...]] = ("{where}",)
+    archive: ClassVar[str] = "part"
+
+    part: Literal["small1", "small2", "full"] = "small1"
     side: Annotated[int, Field(ge=1, le=_SIDE)] = 28
 
     def where(self) -> str:
         return f"omniglot/images_background{'' if self.part == 'full' else '_' + self.part}.zip"
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return ((self.where(),),)
-
-    def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
-        parts = [self.model_copy(update={"part": part}) for part in get_args(_Part)]
-        return tuple(f"part = '{one.part}': {one.where()}" for one in parts if one.available(data_dir))
 
     def read(self, place: Path) -> Dataset:
         path = check_file(place / self.where(), _MAX_BYTES, DataError)

@@ -43,6 +43,8 @@ class IdxFiles(InFiles):
     """
 
     source: ClassVar[str] = "write the files of your set in MNIST's form"
+    place: ClassVar[str] = "{name}/raw"
+    paths: ClassVar[tuple[str, ...]] = tuple(f"{{where}}/{name}" for name in (*FILES, _USERS))
 
     name: FolderName
     classes: Annotated[int, Field(ge=2, le=256)] = 10
@@ -53,11 +55,8 @@ class IdxFiles(InFiles):
     def provides(self) -> frozenset[str]:
         return super().provides if self.users else frozenset()
 
-    def where(self) -> str:
-        return f"{self.name}/raw"
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((f"{self.where()}/{name}",) for name in ((*FILES, _USERS) if self.users else FILES))
+    def wanted(self) -> tuple[str, ...]:
+        return super().wanted() if self.users else super().wanted()[:-1]
 
     def read(self, place: Path) -> Dataset:
         folder = place / self.where()

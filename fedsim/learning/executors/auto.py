@@ -145,7 +145,7 @@ def _step_of(setup: TrainingSetup) -> Step:
     from torch import Tensor, nn
 
     from fedsim.learning.executors.sequential import training_threads
-    from fedsim.learning.executors.trainer import Trainer
+    from fedsim.learning.executors.trainer import Trainer, one_thread
     from fedsim.learning.models.inputs import blank
 
     norm_layers = (nn.modules.batchnorm._BatchNorm, nn.modules.instancenorm._InstanceNorm, nn.GroupNorm, nn.LayerNorm)
@@ -162,7 +162,8 @@ def _step_of(setup: TrainingSetup) -> Step:
                 flops += 2.0 * weight.numel() * max(1.0, out.numel() / weight.shape[0])
 
     hooks = [one.register_forward_hook(count) for one in module.modules()]
-    with torch.no_grad(), suppress(Exception):  # the first look says what is wrong with a model
+    # On one thread: that of others to start takes longer than the pass.
+    with one_thread(setup), torch.no_grad(), suppress(Exception):  # the first look says what is wrong with a model
         module.eval()(blank(setup.data.shape))
     for hook in hooks:
         hook.remove()

@@ -109,7 +109,7 @@ class Trainer:
     def draws(self) -> bool:
         """Return whether a pass through torch's own layers draws random numbers."""
         inputs = self._inputs.of(torch.from_numpy(self._data.train_x[:2].copy()).to(self.device))
-        with torch_generator(0), torch.no_grad():
+        with one_thread(self.setup), torch_generator(0), torch.no_grad():
             before = torch.default_generator.get_state()
             self.flat.module.train()
             self.forward(inputs)

@@ -12,7 +12,7 @@ from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.identity import identity
 from fedsim.learning.data.partitions.local_tests import LocalTests
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
-from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingSetup
+from fedsim.learning.executors.contracts import EvaluationJob, TrainingSetup
 from fedsim.learning.lineage.asked import Model, State, digest_of, naming
 from fedsim.learning.lineage.behaviour import behaviour_of_metrics
 from fedsim.learning.lineage.computed import Computation
@@ -33,6 +33,12 @@ _GROUP: Final = 32
 
 _GROUP_BYTES: Final = 2**28
 """Bytes of models that may wait for their evaluation."""
+
+_BYTES_AT_ONCE: Final = 2**28
+"""Bytes of clients' own models in one call of the executor."""
+
+_QUANTILES: Final = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
+_TENTH: Final = 0.1
 
 
 class Running:
@@ -63,47 +69,8 @@ class Running:
         return found
 
 
-class Evaluator:
-    """Evaluates jobs by the executor, one call at a time."""
-
-    def __init__(self, executor: Executor) -> None:
-        self.executor = executor
-        self._pool: ThreadPoolExecutor | None = None
-        self._under_way: deque[Running] = deque()
-
-    def start(
-        self, jobs: Sequence[EvaluationJob], then: Callable[[Found], None], running: Running | None = None
-    ) -> Running:
-        """Begin to evaluate jobs; never waits, as the executor may train meanwhile and wait for its reader."""
-        running = running or Running()
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, thread_name_prefix="evaluation")
-        try:
-            running.future, running.then = self._pool.submit(self._evaluate, jobs), then
-        except BaseException:
-            # A thread that Ctrl-C has found while it started is one that nothing else would end, and Python waits for.
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        self._under_way.append(running)
-        return running
-
-    def run(self, jobs: Sequence[EvaluationJob]) -> Found:
-        self.settle(0)
-        return self._evaluate(jobs)
-
-    @own_modes()
-    def _evaluate(self, jobs: Sequence[EvaluationJob]) -> Found:
-        return self.executor.evaluate(jobs)
-
-    def settle(self, most: int = _MOST_UNDER_WAY) -> None:
-        while len(self._under_way) > most:
-            running = self._under_way.popleft()
-            if running.future is not None and running.future.exception() is None:
-                running.results()
-
-
 class Evaluations:
-    """Evaluations and probes of one run, and how many were computed and found."""
+    """Evaluations and probes of one run, and how many were computed and found; one call of the executor at a time."""
 
     def __init__(
         self,
@@ -124,21 +91,22 @@ class Evaluations:
         self.computation, self._known, self._verification = computation, computation.known, verification
         self._basis, self._rows, self._shards, self._streams = basis, rows, shards, streams
         self._most = min(_GROUP, _GROUP_BYTES // layout.initial.nbytes)
-        self._evaluator = Evaluator(computation.executor)
         self._later: dict[Model, Running] = {}
+        self._pool: ThreadPoolExecutor | None = None
+        self._under_way: deque[Running] = deque()
         computation.when_known = self._evaluate
 
     def start_evaluation(self, model: Model) -> PendingEvaluation:
         """Look up the evaluation of a model on the test set, or begin it."""
         if model.evaluation is not None:
             return model.evaluation
-        digest = self._evaluation_digest(model)
+        digest = self._digest("evaluation", model.digest)
         found = self._known.records([digest]).get(digest)
         if found is not None:
             self.evaluations_found += 1
             known = self.scores.of_record(found, self._test_samples)
             self._verification.of_evaluation(
-                model, known, lambda: self._evaluator.run([EvaluationJob(model.vector)])[0]
+                model, known, lambda: self._ended(self._submit([EvaluationJob(model.vector)]))[0]
             )
             model.evaluation = KnownEvaluation(known)
             return model.evaluation
@@ -156,10 +124,10 @@ class Evaluations:
         self.computation.compute(models)
         for model in models:  # those that the store had
             self._evaluate(model)
-        self._evaluator.settle()
+        self._settle()
 
     def flush(self) -> None:
-        self._evaluator.settle(0)
+        self._settle(0)
         self._known.flush()
 
     def probe_losses(self, model: Model, client: Sequence[int], samples: int | None, round_: int) -> list[float]:
@@ -168,49 +136,78 @@ class Evaluations:
         digests = [self.digest(model.digest, one, count, round_) for one, count in zip(client, most, strict=True)]
         losses = {digest: record["loss"] for digest, record in self._known.records(digests).items()}
         parts = dict(zip(digests, zip(client, most, strict=True), strict=True))
-        new = [digest for digest in parts if digest not in losses]
         self.probes_found += len(losses)
-        if new:
+        if new := [digest for digest in parts if digest not in losses]:
             vector = self.computation.vector(model)
-            jobs = [EvaluationJob(vector, self._part(*parts[digest], round_)) for digest in new]
-            self.probed += len(new)
-            found = self._evaluator.run(jobs)
-            self._put(new)(found)
-            losses |= {digest: one.loss for digest, one in zip(new, found, strict=True)}
+            jobs = {digest: EvaluationJob(vector, self._part(*parts[digest], round_)) for digest in new}
+            losses |= {digest: one.loss for digest, one in self._now(jobs).items()}
         return [losses[digest] for digest in digests]
 
-    def start(self, models: Mapping[str, tuple[Vector, int]], rows: Sequence[IntArray] | None = None) -> Running:
-        """Begin to evaluate models on rows of clients, by default all that they train on, beside trainings."""
-        self.probed += len(models)
-        of = self._rows if rows is None else rows
-        jobs = [EvaluationJob(model, of[client]) for model, client in models.values()]
-        return self._evaluator.start(jobs, self._put(list(models)))
+    def evaluate_clients(
+        self, model: Model, tests: LocalTests, local: LocalWork, remembered: Mapping[int, State]
+    ) -> ClientEvaluations:
+        """Evaluate the model of each client with local test samples: its own, or the server's."""
+        states = remembered if local.algorithm.personal else {}
+        clients = np.flatnonzero(tests.samples).tolist()
+        shared = [one for one in clients if one not in states]
+        # Who passes through the server's model together decides the last bits.
+        together = digest_of("together", model.digest, "".join(tests.digests[one] for one in shared))
+        digests = {}
+        for one in clients:
+            used = digest_of("own", model.digest, states[one].digest) if one in states else together
+            digests[one] = self._digest("local", used, tests.digests[one])
+        records = self._known.records([*digests.values()])
+        owner = {digest: client for client, digest in digests.items()}
+        known = {
+            digest: self.scores.of_record(record, int(tests.samples[owner[digest]]))
+            for digest, record in records.items()
+        }
+        self.probes_found += len(known)
+        if missing := [one for digest, one in owner.items() if digest not in known]:
+            vector = self.computation.vector(model)
+            if any(one not in states for one in missing):
+                with naming(clients=shared):
+                    known |= self._together(vector, {digests[one]: tests.rows[one] for one in shared})
+            rest = [one for one in missing if one in states]
+            _remember(self.computation, [states[one] for one in rest])
+            most = max(1, _BYTES_AT_ONCE // vector.nbytes)
+            for first in range(0, len(rest), most):
+                jobs = {}
+                for one in rest[first : first + most]:
+                    with naming(clients=[one]):
+                        jobs[digests[one]] = EvaluationJob(local.own_model(vector, states[one]), tests.rows[one])
+                with naming(clients=rest[first : first + most]):
+                    known |= self._now(jobs)
+        found = {client: known[digest] for client, digest in digests.items()}
+        names = next((list(one.metrics) for one in found.values()), [])
 
-    def together(self, model: Vector, clients: Mapping[str, int], rows: Sequence[IntArray]) -> Found:
-        """Evaluate one model on rows of several clients in common batches, where the executor can."""
-        self.probed += len(clients)
-        parts = [rows[client] for client in clients.values()]
-        sizes = np.array([part.size for part in parts], dtype=np.int64)
-        (whole,) = self._evaluator.run([EvaluationJob(model, np.concatenate(parts), sizes)])
-        found = whole.parts or self._evaluator.run([EvaluationJob(model, part) for part in parts])
-        self._put(list(clients))(found)
-        return found
+        def column(name: str) -> FloatArray:
+            values = np.full(tests.samples.size, np.nan)
+            values[list(found)] = [one.value(name) for one in found.values()]
+            return values
+
+        metrics = {name: column(name) for name in names}
+        personal = local.algorithm.personal
+        return ClientEvaluations(column("accuracy"), column("loss"), metrics, tests.samples, personal, tests.held_out)
+
+    def start(self, models: Mapping[str, tuple[Vector, int]]) -> Running:
+        """Begin to evaluate models, each on all that a client trains on, beside trainings."""
+        self.probed += len(models)
+        jobs = [EvaluationJob(model, self._rows[client]) for model, client in models.values()]
+        return self._submit(jobs, list(models))
 
     def digest(self, model: str, client: int, samples: int | None = None, round_: int = 0) -> str:
         batch = None if samples is None else self._streams.digest("probe", client, round_)
-        return digest_of("score", self._basis, model, self._shards[client], samples, batch, *self._judged)
+        return self._digest("score", model, self._shards[client], samples, batch)
 
-    def local_digest(self, model: str, rows: str) -> str:
-        return digest_of("local", self._basis, model, rows, *self._judged)
-
-    def _evaluation_digest(self, model: Model) -> str:
-        return digest_of("evaluation", self._basis, model.digest, *self._judged)
+    def _digest(self, kind: str, *of: str | bytes | int | None) -> str:
+        return digest_of(kind, self._basis, *of, *self._judged)
 
     def _evaluate(self, model: Model) -> None:
         later = self._later.pop(model, None)
         if later is not None:
             self.evaluated += 1
-            self._evaluator.start([EvaluationJob(model.vector)], self._put([self._evaluation_digest(model)]), later)
+            self._submit([EvaluationJob(model.vector)], [self._digest("evaluation", model.digest)], later)
 
     def _part(self, client: int, samples: int | None, round_: int) -> IntArray:
         rows = self._rows[client]
@@ -218,76 +215,51 @@ class Evaluations:
             return rows
         return rows[self._streams.generator("probe", client, round_).permutation(rows.size)[:samples]]
 
-    def _put(self, digests: Sequence[str]) -> Callable[[Found], None]:
-        def put(found: Sequence[Evaluation]) -> None:
-            record = self.scores.record
-            self._known.put_records({digest: record(one) for digest, one in zip(digests, found, strict=True)})
+    def _now(self, jobs: Mapping[str, EvaluationJob]) -> dict[str, Evaluation]:
+        self.probed += len(jobs)
+        return dict(zip(jobs, self._ended(self._submit([*jobs.values()], list(jobs))), strict=True))
 
-        return put
+    def _together(self, model: Vector, rows: Mapping[str, IntArray]) -> dict[str, Evaluation]:
+        """Evaluate one model on several rows in common batches, where the executor can."""
+        sizes = np.array([part.size for part in rows.values()], dtype=np.int64)
+        (whole,) = self._ended(self._submit([EvaluationJob(model, np.concatenate([*rows.values()]), sizes)]))
+        if not whole.parts:
+            return self._now({digest: EvaluationJob(model, part) for digest, part in rows.items()})
+        self.probed += len(rows)
+        self._put(list(rows), whole.parts)
+        return dict(zip(rows, whole.parts, strict=True))
 
+    def _submit(
+        self, jobs: Sequence[EvaluationJob], digests: Sequence[str] = (), running: Running | None = None
+    ) -> Running:
+        """Begin to evaluate jobs; never waits, as the executor may train meanwhile and wait for its reader."""
+        running = running or Running()
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, thread_name_prefix="evaluation")
+        try:
+            running.future = self._pool.submit(own_modes()(self.computation.executor.evaluate), jobs)
+        except BaseException:
+            # A thread that Ctrl-C has found while it started is one that nothing else would end, and Python waits for.
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        running.then = lambda found: self._put(digests, found)
+        self._under_way.append(running)
+        return running
 
-_QUANTILES: Final = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
-_TENTH: Final = 0.1
+    def _ended(self, running: Running) -> Found:
+        self._settle(0)
+        return running.results()
 
-_BYTES_AT_ONCE: Final = 2**28
-"""Bytes of clients' own models in one call of the executor."""
+    def _settle(self, most: int = _MOST_UNDER_WAY) -> None:
+        while len(self._under_way) > most:
+            running = self._under_way.popleft()
+            if running.future is not None and running.future.exception() is None:
+                running.results()
 
-
-def evaluate_clients(
-    evaluations: Evaluations,
-    model: Model,
-    tests: LocalTests,
-    local: LocalWork,
-    remembered: Mapping[int, State],
-) -> ClientEvaluations:
-    states = remembered if local.algorithm.personal else {}
-    samples = tests.samples
-    clients = np.flatnonzero(samples).tolist()
-    # Of those that use the server's model: who passes through it together decides the last bits.
-    together = digest_of("together", model.digest, "".join(tests.digests[one] for one in clients if one not in states))
-    digests = {
-        one: evaluations.local_digest(
-            digest_of("own", model.digest, states[one].digest) if one in states else together, tests.digests[one]
-        )
-        for one in clients
-    }
-    owner = {digest: client for client, digest in digests.items()}
-    computation = evaluations.computation
-    records = computation.known.records(list(owner))
-    known = {
-        digest: evaluations.scores.of_record(record, int(samples[owner[digest]])) for digest, record in records.items()
-    }
-    evaluations.probes_found += len(known)
-    missing = {digest: client for digest, client in owner.items() if digest not in known}
-    if missing:
-        computation.vector(model)
-        if any(client not in states for client in missing.values()):
-            shared = {digest: client for digest, client in owner.items() if client not in states}
-            with naming(clients=list(shared.values())):
-                known |= zip(shared, evaluations.together(model.vector, shared, tests.rows), strict=True)
-        rest = [(digest, client) for digest, client in missing.items() if client in states]
-        _remember(computation, [states[client] for _, client in rest])
-        most = max(1, _BYTES_AT_ONCE // model.vector.nbytes)
-        for first in range(0, len(rest), most):
-            part = rest[first : first + most]
-            own = {}
-            for digest, client in part:
-                with naming(clients=[client]):
-                    own[digest] = local.own_model(model.vector, states[client]), client
-            with naming(clients=[client for _, client in part]):
-                known |= zip(own, evaluations.start(own, tests.rows).results(), strict=True)
-    found = {client: known[digest] for client, digest in digests.items()}
-    names = next((list(one.metrics) for one in found.values()), [])
-
-    def column(name: str) -> FloatArray:
-        values = np.full(samples.size, np.nan)
-        values[list(found)] = [one.value(name) for one in found.values()]
-        return values
-
-    metrics = {name: column(name) for name in names}
-    return ClientEvaluations(
-        column("accuracy"), column("loss"), metrics, samples, local.algorithm.personal, tests.held_out
-    )
+    def _put(self, digests: Sequence[str], found: Found) -> None:
+        if digests:
+            records = map(self.scores.record, found)
+            self._known.put_records(dict(zip(digests, records, strict=True)))
 
 
 def over_clients(found: ClientEvaluations) -> Evaluation:

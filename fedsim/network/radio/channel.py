@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedsim.arrays import FloatArray, IntArray, positions
+from fedsim.arrays import FloatArray, IntArray, all_of, largest, positions
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.selectivity import BandRates
 from fedsim.network.radio.shares.fair_gain import FairGain
@@ -149,23 +149,19 @@ class Channel:
         """
         if math.isinf(self.fading.coherence_s):
             return _ratio(bits, self.rate_bps(client, 0))
-        took: FloatArray = self._fluid_s(bits)[client]
-        if not client.size:
-            return took
-        coherence, last_s = self.fading.coherence_s, LAST_BLOCK * self.fading.coherence_s
-        longest_s = float(np.maximum.reduce(took))
-        if bits > 0 and longest_s < math.inf and np.maximum.reduce(start_s) < last_s:
-            most = _few_blocks_to_draw(longest_s / coherence)
-            if client.size * most <= _ELEMENTS:
-                return self._integrate(client, start_s, bits, most)
-        counted = np.flatnonzero((start_s < last_s) & (took > 0) & (took < np.inf))
+        took_s: FloatArray = self._fluid_s(bits)[client]
+        coherence_s, longest_s = self.fading.coherence_s, largest(took_s)
+        last_s = LAST_BLOCK * coherence_s
+        counted_all = bits > 0 and longest_s < math.inf and largest(start_s) < last_s
+        if counted_all and client.size * _blocks_to_draw(longest_s / coherence_s) <= _ELEMENTS:
+            return self._integrate(client, start_s, bits, longest_s)
+        counted = np.flatnonzero((start_s < last_s) & (took_s > 0) & (took_s < np.inf))
         # Transfers of about equally many blocks are integrated together, so that few gains are drawn in vain.
-        blocks = took[counted] / coherence
-        order = np.argsort(blocks)
-        drawn = np.cumsum(_blocks_to_draw(blocks[order]))
-        for part in np.split(counted[order], np.searchsorted(drawn, np.arange(_ELEMENTS, drawn[-1:].sum(), _ELEMENTS))):
-            took[part] = self._integrate(client[part], start_s[part], bits)
-        return took
+        counted = counted[np.argsort(took_s[counted])]
+        drawn = np.cumsum([_blocks_to_draw(blocks) for blocks in (took_s[counted] / coherence_s).tolist()])
+        for part in np.split(counted, np.searchsorted(drawn, np.arange(_ELEMENTS, drawn[-1:].sum(), _ELEMENTS))):
+            took_s[part] = self._integrate(client[part], start_s[part], bits, largest(took_s[part]))
+        return took_s
 
     def carried_bits(self, client: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
         """Return the bits that a transfer without end has carried some time after its start, shape (n,)."""
@@ -198,15 +194,16 @@ class Channel:
         u = self.streams.uniform(self.stream, client if self.ids is None else self.ids[client], block)
         return self.fading.gain_quantile(u)
 
-    def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, draw: int | None = None) -> FloatArray:
-        coherence_s, number = self.fading.coherence_s, client.size
+    def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, longest_s: float) -> FloatArray:
+        """Return the durations of transfers of which the longest is expected to take some seconds, shape (n,)."""
+        coherence_s = self.fading.coherence_s
         first, first_s = self._first_blocks(start_s)
-        took_s, going, sent, passed = np.empty(number), positions(number), np.zeros(number), 0
+        took_s, going, passed = np.empty(client.size), positions(client.size), 0
+        sent: FloatArray | float = 0.0
         while client.size and passed < MOST_BLOCKS:
-            if draw is None:
-                expected = (bits - sent) / self.ergodic_rate_bps[client]
-                draw = _few_blocks_to_draw(float(np.mean(expected)) / coherence_s)
-            count = min(draw, max(1, _ELEMENTS // client.size), MOST_BLOCKS - passed)
+            count = min(
+                _blocks_to_draw(longest_s / coherence_s), max(1, _ELEMENTS // client.size), MOST_BLOCKS - passed
+            )
             rate = self.rate_bps(client[:, None], first[:, None] + np.arange(passed, passed + count))
             # The bits sent before each block, and after the last one.
             total = np.empty((client.size, count + 1))
@@ -216,14 +213,15 @@ class Channel:
                 np.multiply(rate[:, 0], first_s, out=total[:, 1])
             # A sequential sum: the result does not depend on where one chunk ends and the next begins.
             np.add.accumulate(total, axis=1, out=total)
-            if np.minimum.reduce(total[:, -1]) >= bits:
+            done = total[:, -1] >= bits
+            if all_of(done):
                 took_s[going] = _ends_s(rate, total, bits, first_s, passed, coherence_s)
                 return took_s
-            done = total[:, -1] >= bits
             took_s[going[done]] = _ends_s(rate[done], total[done], bits, first_s[done], passed, coherence_s)
             passed += count
-            left, draw = ~done, None
+            left = ~done
             going, client, first, first_s, sent = going[left], client[left], first[left], first_s[left], total[left, -1]
+            longest_s = largest((bits - sent) / self.ergodic_rate_bps[client])
         took_s[going] = first_s + (passed - 1) * coherence_s + (bits - sent) / self.ergodic_rate_bps[client]
         return took_s
 
@@ -249,9 +247,7 @@ class Channel:
         """Return the block of each instant, and the seconds that are left of it."""
         coherence_s = self.fading.coherence_s
         first = (start_s / coherence_s).astype(np.int64)
-        left_s: FloatArray = (first + 1) * coherence_s - start_s
-        np.maximum(left_s, 0.0, out=left_s)
-        return first, np.minimum(left_s, coherence_s, out=left_s)
+        return first, np.minimum(np.maximum((first + 1) * coherence_s - start_s, 0.0), coherence_s)
 
 
 def _ends_s(
@@ -260,20 +256,13 @@ def _ends_s(
     """Return the durations of transfers that end within a chunk of blocks, shape (n,)."""
     row, last = positions(len(rate)), (total[:, 1:] >= bits).argmax(axis=1)
     block = passed + last
-    ends_s: FloatArray = np.maximum(first_s + (block - 1) * coherence_s, 0.0)
-    ends_s += (bits - total[row, last]) / rate[row, last]
-    np.minimum(ends_s, first_s + block * coherence_s, out=ends_s)
-    return ends_s
+    begun_s = np.maximum(first_s + (block - 1) * coherence_s, 0.0)
+    ends_s = begun_s + (bits - total[row, last]) / rate[row, last]
+    return np.minimum(ends_s, first_s + block * coherence_s)
 
 
-def _blocks_to_draw(expected_blocks: ArrayLike) -> FloatArray:
+def _blocks_to_draw(expected_blocks: float) -> int:
     """Return a few blocks more than expected, so that one draw is usually enough."""
-    expected = np.minimum(expected_blocks, MOST_BLOCKS)
-    return np.asarray(expected + np.sqrt(expected) + 2)
-
-
-def _few_blocks_to_draw(expected_blocks: float) -> int:
-    """Return `_blocks_to_draw` of one number, rounded down."""
     expected = min(expected_blocks, float(MOST_BLOCKS))
     return int(expected + math.sqrt(expected) + 2)
 

@@ -54,6 +54,7 @@ class Clients:
         # Whether effects may be asked about all downlinks of a cohort at once, which all begin when it is sent.
         self.asked_together = not (self.unasked[DOWNLINK] or DOWNLINK in starts)
         self.plain = all(self.unasked)
+        self.may_queue = run.medium is not None or not self.plain
         # Whether how long a member works does not change after it was sent.
         self.work_is_known = self.quiet[COMPUTE]
 

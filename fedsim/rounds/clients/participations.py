@@ -104,6 +104,11 @@ class Participations:
         return uncut if not self._in_flight else self.ended & uncut
 
     @property
+    def queued_s(self) -> FloatArray | float:
+        """Seconds for which each member has waited, in all phases together; one number if none can."""
+        return np.add.reduce(self.plan.queue_s, axis=0) if self._clients.may_queue else 0.0
+
+    @property
     def outcome(self) -> Any:
         return self.plan.outcome
 

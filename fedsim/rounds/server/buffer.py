@@ -87,6 +87,17 @@ class Buffer:
         self._count_sent()
         return np.asarray(self._sent[client] * (self._begun_with[client] == version))
 
+    def _count(self, run: CohortRun, places: IntArray | slice, version: int) -> None:
+        """Note what members have sent; once an update of a newer version is there, nobody asks about older ones."""
+        if version > self._newest:
+            self._newest = version
+            self._uncounted.clear()
+        if version == self._newest:
+            # A client is sent again only after it has delivered or was lost.
+            self._uncounted.append((run.cohort.client[places], run.repeat[places], version))
+            if len(self._uncounted) > _UNCOUNTED:
+                self._count_sent()
+
     def _count_sent(self) -> None:
         """Note what the clients have sent whose updates have arrived since the last call."""
         if self._uncounted:
@@ -103,12 +114,7 @@ class Buffer:
         self._buffered.setdefault(run, []).append(members)
         self._new.setdefault(run, []).append(members)
         self._unchecked.add(run)
-        places, version = run.places(members), run.model.version
-        self._newest = max(self._newest, version)
-        # A client is sent again only after it has delivered or was lost.
-        self._uncounted.append((run.cohort.client[places], run.repeat[places], version))
-        if len(self._uncounted) > _UNCOUNTED:
-            self._count_sent()
+        self._count(run, run.places(members), run.model.version)
         self._any_silent |= run.plan.silent is not None
         if self.context.learner.remembers:
             self._updates(run, _speaking(run, members))

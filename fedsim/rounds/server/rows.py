@@ -5,10 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from fedsim.arrays import IntArray, all_equal
+from fedsim.arrays import IntArray
 from fedsim.history.column import Piece
 from fedsim.history.outcomes import Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
+from fedsim.per_client import at
 from fedsim.rounds.clients.cohort import CohortRun, Decided, Members
 from fedsim.rounds.clients.participations import Participations
 from fedsim.rounds.plan import Plan
@@ -110,6 +111,7 @@ class Rows:
         version: int,
         ended_by: RoundEnd = RoundEnd.ENOUGH,
     ) -> None:
+        delivered, late, dropped = self._counts
         values: dict[str, Any] = {
             "round": number,
             "start_s": start_s,
@@ -117,7 +119,9 @@ class Rows:
             "duration_s": end_s - start_s,
             "candidates": candidates,
             "selected": self._selected,
-            **dict(zip(_OUTCOMES, self._counts, strict=True)),
+            "delivered": delivered,
+            "late": late,
+            "dropped": dropped,
             "stale_used": self._stale_used,
             "model_version": version,
             "ended_by": ended_by,
@@ -157,14 +161,13 @@ def _spent(members: Participations, part: IntArray | None = None) -> dict[str, P
     members.count_bits()
     plan, here = members.plan, _ALL if part is None else part
     (downlink_s, compute_s, uplink_s), (downlink_bits, uplink_bits) = plan.spent_s, plan.sent_bits
-    queue_s = 0.0 if all_equal(plan.queue_s, 0.0) else np.add.reduce(plan.queue_s, axis=0)[here]
     return {
         "client": plan.client[here],
         "start_s": plan.start_s,
         "downlink_s": downlink_s[here],
         "compute_s": compute_s[here],
         "uplink_s": uplink_s[here],
-        "queue_s": queue_s,
+        "queue_s": at(members.queued_s, here),
         "end_s": members.ended_s[here],
         "downlink_bits": downlink_bits[here],
         "uplink_bits": uplink_bits[here],

@@ -1,11 +1,13 @@
 """Tables as people and other programs write them: used as they are meant, or refused in words."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pydantic import ValidationError
 
 from fedsim.calibration import read_log
 from fedsim.devices.availability.traces import Traces
@@ -97,6 +99,21 @@ def test_dialects_are_the_same_table(content, tmp_path):
     assert read(tmp_path, content, places) == (BOTH, "")
 
 
+def test_paths_may_be_those_of_pathlib_and_begin_at_home(tmp_path, monkeypatch):
+    (tmp_path / "a b.csv").write_text(f"client,x_m,y_m\n{ROWS}")
+    (tmp_path / "link.csv").symlink_to("a b.csv")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "a b.csv", "~/a b.csv", "./x/../link.csv"):
+        assert places(path) == BOTH
+    assert FromFile(path=Path("link.csv")).path == str(tmp_path / "link.csv")
+    monkeypatch.delenv("HOME")
+    with pytest.raises(ValidationError, match="there is no such home folder"):
+        FromFile(path="~no-such-user/t.csv")
+    with pytest.raises(DataError, match="it is a folder; allowed: a file"):
+        places(tmp_path)
+
+
 def packed(**columns):
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.table(columns), sink)
@@ -181,11 +198,34 @@ def test_units_of_bytes_are_no_bits_and_other_units_no_seconds(tmp_path):
     for unit, bits in (("KB/s", 8e3), ("kB/s", 8e3), ("Kbps", 1e3), ("MBPS", 1e6), ("MB/s", 8e6)):
         assert read(tmp_path, rows.format(unit), rates, rate="rate", time="time_s")[0][0][0] == bits
     assert "read as bit/s" in read(tmp_path, rows.format("MB/S"), rates, rate="rate (MB/S)", time="time_s")[1]
-    with pytest.raises(DataError, match="v_m: its name states a length; allowed: a time"):
+    with pytest.raises(DataError, match="v_m: its name states m; allowed: a unit of s"):
         read(tmp_path, "client,v_m\n0,1\n1,2\n", value, column="v_m")
     (tmp_path / "t.parquet").write_bytes(packed(client=[0, 1], v=pa.array([1, 2], pa.duration("ms"))))
     with pytest.raises(DataError, match="holds durations"):
         value(str(tmp_path / "t.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("column", "field", "right"),
+    [
+        ("power_mw", "devices.energy.power_w", 1e-3),
+        ("f (MHz)", "network.bandwidth_hz", 1e6),
+        ("gflops", "devices.compute.flops_per_s", 1e9),
+        ("samples_per_min", "devices.compute.samples_per_s", 1 / 60),
+        ("v_km_per_h", "network.speed_m_per_s", 1 / 3.6),
+        ("size_MB", "learning.model_bits", 8e6),
+        ("gain", "network.gain_db", 1.0),
+    ],
+)
+def test_units_of_columns_are_made_those_of_fields(column, field, right, tmp_path):
+    found = read(tmp_path, f"client,{column}\n1,3\n0,1\n", value, column=column, field=field)[0]
+    assert found == pytest.approx([right, 3 * right])
+
+
+def test_a_unit_that_is_not_known_is_refused(tmp_path):
+    for column, field in (("size_mb", "learning.model_bits"), ("samples_per_ms", "devices.compute.samples_per_s")):
+        with pytest.raises(DataError, match=f"{column} is in no unit of"):
+            read(tmp_path, f"client,{column}\n1,3\n0,1\n", value, column=column, field=field)
 
 
 def test_contacts_may_come_in_any_order(tmp_path):

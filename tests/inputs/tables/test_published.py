@@ -168,7 +168,9 @@ def test_movements_of_ns2(tmp_path):
     assert {leg.place_m for leg in movement(1, (9.0, 9.0))} == {(50.0, 60.0)}
     for text, said in (
         (MOVES + "$ns_ at x\n", r"line 11: '\$ns_ at x' is not allowed; allowed: \$node_"),
-        (MOVES + '$ns_ at 1.0 "$node_(7) setdest 1 1 1"\n', "node 7 is sent at 1 s and has no place; allowed"),
+        (MOVES + '$ns_ at 1.0 "$node_(7) setdest 1 1 1"\n', "node 7 has no place; allowed: set X_ and Y_"),
+        (MOVES.replace("$node_(1) set Y_", "# "), "node 1 has no place"),
+        (MOVES + '$ns_ at -1.0 "$node_(1) setdest 1 1 1"\n', "line 11: .* is not allowed"),
     ):
         path.write_text(text)
         with pytest.raises(DataError, match=said):

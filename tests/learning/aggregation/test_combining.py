@@ -139,7 +139,7 @@ def test_updates_of_a_cohort_are_those_of_its_members():
 
 @pytest.mark.slow
 def test_bases_live_as_long_as_an_update_and_no_longer():
-    learner, _ = half_way_learner(TARGETS, store=None)
+    learner, _ = half_way_learner(TARGETS, store=False)
     model = learner.initial()
     late = []
     bases = []

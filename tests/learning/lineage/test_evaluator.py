@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fedsim.learning.lineage.evaluated import Evaluator
 from tests.support.plain_learner import HalfWay, half_way_learner, updates
 
 TARGETS = [(4.0, 0.0), (0.0, 8.0)]
@@ -95,7 +94,7 @@ def test_a_failed_evaluation_raises_where_it_is_read():
 def test_an_interrupt_that_finds_the_thread_starting_leaves_no_thread(monkeypatch):
     """Python waits for all threads before it ends: the command line has said that it was interrupted, and stood."""
     begun, start = [], threading.Thread.start
-    evaluator = Evaluator(HalfWay(TARGETS))  # kept, as a run keeps it: without it the thread would end
+    learner, _ = half_way_learner(TARGETS)  # kept, as a run keeps it: without it the thread would end
 
     def interrupted(thread):
         start(thread)
@@ -105,7 +104,7 @@ def test_an_interrupt_that_finds_the_thread_starting_leaves_no_thread(monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            evaluator.start([], lambda _: None)
+            learner.start_evaluation(learner.initial())
     (thread,) = begun
     thread.join(LONG_S)
     assert not thread.is_alive()

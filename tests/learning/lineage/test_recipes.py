@@ -36,7 +36,7 @@ def big_learner(**options):
     executor = OneByOne(COHORT, NUMBERS)
     layout = ModelLayout(np.zeros(NUMBERS, dtype=np.float32), NUMBERS, np.zeros(NUMBERS, dtype=bool), 1)
     targets = [(0.0, 0.0)] * COHORT
-    return half_way_learner(targets, executor=executor, layout=layout, store=None, **options)[0], executor
+    return half_way_learner(targets, executor=executor, layout=layout, store=False, **options)[0], executor
 
 
 @pytest.mark.parametrize("server", [FedAvg(), FedAvgM()])

@@ -8,7 +8,6 @@ import pytest
 
 from fedsim.errors import PartError
 from fedsim.learning import MemoryStore
-from fedsim.learning.store.contracts import NoStore
 from tests.support.asking import even, losses
 from tests.support.plain_learner import HalfWay, half_way_learner
 
@@ -58,7 +57,7 @@ def test_what_a_cohort_reports_is_found_by_others():
 
 
 def test_without_a_store_a_report_is_found_in_the_same_run():
-    learner, executor = half_way_learner(TARGETS, store=NoStore())
+    learner, executor = half_way_learner(TARGETS, store=False)
     models = line(learner)
     learner.vector(models[-1])
     told, ran = losses(learner, learner.updates(models[1], np.array([2, 1]))), len(executor.batches)

@@ -46,7 +46,7 @@ COHORTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=Tr
 
 @given(COHORTS, st.sampled_from([TopK(share=0.5), RandomK(share=0.5), Half()]), st.sampled_from([1, 256]))
 def test_what_was_sent_and_what_is_left_add_up_to_all_updates(cohorts, compressor, batch):
-    learner, executor = half_way_learner(TARGETS, compressor=compressor)
+    learner, executor = half_way_learner(TARGETS, compression=compressor)
     executor.max_batch = batch
     _, handles = run(learner, cohorts)
     sent = learner.measure(handles, ("update",))["update"]
@@ -60,7 +60,7 @@ def test_what_was_sent_and_what_is_left_add_up_to_all_updates(cohorts, compresso
 
 def test_top_1_of_two_by_hand():
     """Client 1 goes from (0, 0, 0) half the way to (3, -5); the buffer counts in clear."""
-    learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
+    learner, _ = half_way_learner(TARGETS, compression=TopK(share=0.5))
     models, handles = run(learner, [[1], [1], [1]])
     # Updates (1.5, -2.5), then from (0, -2.5): (1.5, -1.25), then from (3, -2.5): (0, -1.25).
     # Sent (0, -2.5); memory (1.5, 0). Sum (3, -1.25), sent (3, 0); memory (0, -1.25). Sum (0, -2.5), sent.
@@ -69,7 +69,7 @@ def test_top_1_of_two_by_hand():
 
 
 def test_an_update_that_arrived_and_is_not_used_counts_as_sent():
-    learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
+    learner, _ = half_way_learner(TARGETS, compression=TopK(share=0.5))
     start = learner.initial()
     updates(learner, start, 1)  # arrives, and the server discards it
     (again,) = updates(learner, start, 1)
@@ -79,14 +79,14 @@ def test_an_update_that_arrived_and_is_not_used_counts_as_sent():
 
 
 def test_two_updates_of_a_client_in_one_aggregation_follow_one_another():
-    learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
+    learner, _ = half_way_learner(TARGETS, compression=TopK(share=0.5))
     start = learner.initial()
     both = updates(learner, start, 1) + updates(learner, start, 1)
     assert learner.vector(learner.aggregate(start, both, np.ones(2)))[:2].tolist() == [3, -2.5]
 
 
 def test_a_release_is_made_before_it_is_compressed_and_the_memory_holds_what_it_left():
-    learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5), mechanism=Doubling())
+    learner, _ = half_way_learner(TARGETS, compression=TopK(share=0.5), mechanism=Doubling())
     (update,) = learner.updates(learner.initial(), np.array([1]), {0: Release(1.0, 1)})
     found = learner.measure([update], ("update",))["update"]
     assert found.tolist() == [[0, -5]]  # twice (1.5, -2.5) is (3, -5)
@@ -96,13 +96,13 @@ def test_a_release_is_made_before_it_is_compressed_and_the_memory_holds_what_it_
 @pytest.mark.parametrize("compressor", [QSGD(levels=3), TopK(share=0.5), RandomK(share=0.5, error_feedback=False)])
 def test_digests_know_the_compressor_and_the_client_s_memory(compressor):
     def digests(chosen, cohorts):
-        return [update.digest for update in run(half_way_learner(TARGETS, compressor=chosen)[0], cohorts)[1]]
+        return [update.digest for update in run(half_way_learner(TARGETS, compression=chosen)[0], cohorts)[1]]
 
     once = digests(compressor, [[1]])
     assert once == digests(compressor, [[1]])
-    assert once != digests(None, [[1]])
+    assert once != digests("none", [[1]])
     assert once != digests(compressor.model_copy(update={"share": 0.75, "levels": 5}), [[1]])
-    learner, _ = half_way_learner(TARGETS, compressor=compressor)
+    learner, _ = half_way_learner(TARGETS, compression=compressor)
     start = learner.initial()
     first, second = updates(learner, start, 1) + updates(learner, start, 1)
     # From the same model a client sends the same again, unless it remembers what it has not sent.
@@ -114,7 +114,7 @@ def test_memories_go_on_from_where_they_were_kept(left, monkeypatch):
     monkeypatch.setattr("fedsim.learning.lineage.known._LONGEST_S", 0.0)
     cohorts = [[0, 1], [1, 2], [0, 2], [1, 2]]
     store = MemoryStore()
-    first, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5), store=store)
+    first, _ = half_way_learner(TARGETS, compression=TopK(share=0.5), store=store)
     models, _ = run(first, cohorts)
     first.vector(models[-1])
     kept = {"all": None, "models": {m.digest for m in models}, "last model": {models[-1].digest}, "nothing": set()}[
@@ -123,8 +123,8 @@ def test_memories_go_on_from_where_they_were_kept(left, monkeypatch):
     for digest in list(store._arrays):
         if kept is not None and digest not in kept:
             store.remove_arrays(digest)
-    whole, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
-    again, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5), store=store)
+    whole, _ = half_way_learner(TARGETS, compression=TopK(share=0.5))
+    again, _ = half_way_learner(TARGETS, compression=TopK(share=0.5), store=store)
     longer = [*cohorts, [0, 1, 2]]
     expected = whole.vector(run(whole, longer)[0][-1]).tobytes()
     assert again.vector(run(again, longer)[0][-1]).tobytes() == expected
@@ -136,7 +136,7 @@ def test_sizes_are_those_of_the_message_and_the_buffers_are_sent_whole():
     plain, _ = half_way_learner(TARGETS)
     assert (plain.model_bits, plain.update_bits, plain.remembers) == (96, 96, False)
     # One of two parameters with a place of one bit, and a buffer of 32.
-    small, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
+    small, _ = half_way_learner(TARGETS, compression=TopK(share=0.5))
     assert (small.model_bits, small.update_bits, small.remembers) == (96, 33 + 32, True)
-    bigger, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5), model_bits=9600)
+    bigger, _ = half_way_learner(TARGETS, compression=TopK(share=0.5), model_bits=9600)
     assert (bigger.model_bits, bigger.update_bits) == (9600, pytest.approx(6500))

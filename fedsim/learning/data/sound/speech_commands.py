@@ -12,8 +12,6 @@ from fedsim.learning.data.in_files import InFiles, parted
 from fedsim.learning.data.sound.mel import log_mel, read_wav
 
 _RATE: Final = 16_000
-_FOLDER: Final = "SpeechCommands/speech_commands_v0.02"
-_LISTS: Final = "testing_list.txt", "validation_list.txt"
 
 
 class SpeechCommands(InFiles):
@@ -28,10 +26,11 @@ class SpeechCommands(InFiles):
         "download.tensorflow.org/data/speech_commands_v0.02.tar.gz, unpacked into SpeechCommands/speech_commands_v0.02 "
         "as torchaudio does"
     )
-    place: ClassVar[str] = _FOLDER
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return (*((f"{_FOLDER}/{name}",) for name in _LISTS), (f"{_FOLDER}/[!_]*/*_nohash_*.wav",))
+    place: ClassVar[str] = "SpeechCommands/speech_commands_v0.02"
+    paths: ClassVar[tuple[str, ...]] = (
+        *("{where}/testing_list.txt", "{where}/validation_list.txt"),
+        "{where}/[!_]*/*_nohash_*.wav",
+    )
 
     def read(self, place: Path) -> Dataset:
         testing, validation, *recordings = self.files(place)

@@ -11,7 +11,7 @@ from fedsim.arrays import IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.archives import read_npz
 from fedsim.learning.data.datasets import Dataset, Images
-from fedsim.learning.data.in_files import InFiles, form_of, numbered, parted
+from fedsim.learning.data.in_files import OR, InFiles, form_of, numbered, parted
 from fedsim.learning.data.sound.mel import BANDS, FRAMES, log_mel, read_wav
 
 _RATE: Final = 8000
@@ -32,9 +32,7 @@ class SpokenDigits(InFiles):
         f"{_FEATURES} with logmel (n, {FRAMES}, {BANDS}) of uint8, label, speaker and take"
     )
     place: ClassVar[str] = "fsdd"
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return ((f"fsdd/{_FEATURES}", "fsdd/recordings/*.wav"),)
+    paths: ClassVar[tuple[str, ...]] = (f"{{where}}/{_FEATURES}{OR}{{where}}/recordings/*.wav",)
 
     def read(self, place: Path) -> Dataset:
         files = self.files(place)

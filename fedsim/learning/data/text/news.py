@@ -36,6 +36,9 @@ class MIND(InWords):
         "a folder of its name"
     )
 
+    place: ClassVar[str] = "{folder}"
+    paths: ClassVar[tuple[str, ...]] = tuple(f"{{where}}/{name}" for name in _FILES)
+
     folder: FolderName = "MINDsmall_train"
     samples: Literal["news", "clicks"] = "news"
 
@@ -43,12 +46,8 @@ class MIND(InWords):
     def provides(self) -> frozenset[str]:
         return super().provides if self.samples == "clicks" else frozenset()
 
-    def where(self) -> str:
-        return self.folder
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        names = _FILES if self.samples == "clicks" else _FILES[:1]
-        return tuple((f"{self.folder}/{name}",) for name in names)
+    def wanted(self) -> tuple[str, ...]:
+        return super().wanted()[: 2 if self.samples == "clicks" else 1]
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
         return tuple(

@@ -11,11 +11,10 @@ from fedsim.arrays import IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset, data_folder
-from fedsim.learning.data.in_files import InFiles
+from fedsim.learning.data.in_files import OR, InFiles
 from fedsim.learning.data.text.in_words import UNKNOWN
 
 _MAX_BYTES: Final = 1 << 26
-_NAMES: Final = "input.txt", "input.txt.gz"
 
 
 class TinyShakespeare(InFiles):
@@ -44,15 +43,13 @@ class TinyShakespeare(InFiles):
         "github.com/karpathy/char-rnn, data/tinyshakespeare/input.txt; put it into tinyshakespeare, as it is or packed "
         "by gzip"
     )
-    place: ClassVar[str] = f"tinyshakespeare/{_NAMES[0]}"
+    place: ClassVar[str] = "tinyshakespeare/input.txt"
+    paths: ClassVar[tuple[str, ...]] = (f"{{where}}{OR}{{where}}.gz",)
 
     length: Annotated[int, Field(ge=1, le=10_000)] = 80
     stride: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     train_share: Annotated[float, Field(gt=0, lt=1)] = 0.8
     targets: Literal["last", "each"] = "last"
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return (tuple(f"tinyshakespeare/{name}" for name in _NAMES),)
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
         place = data_folder(data_dir)

@@ -11,7 +11,7 @@ from fedsim.errors import DataError
 from fedsim.inputs.files import shortened
 from fedsim.inputs.lines import read_lines
 from fedsim.learning.data.datasets import Dataset, data_folder
-from fedsim.learning.data.in_files import FileName, first_ones
+from fedsim.learning.data.in_files import OR, FileName, first_ones
 from fedsim.learning.data.text.in_words import TRAIN_SHARE, InWords
 
 _ENDINGS: Final = ".json.gz", ".json", ".jsonl.gz", ".jsonl"
@@ -38,13 +38,10 @@ class AmazonReviews(InWords):
         "Toys_and_Games_5.json.gz; put it into amazon and set name = 'Toys_and_Games_5', its name without .json.gz"
     )
 
+    place: ClassVar[str] = f"amazon/{{name}}{_ENDINGS[0]}"
+    paths: ClassVar[tuple[str, ...]] = (OR.join(f"amazon/{{name}}{ending}" for ending in _ENDINGS),)
+
     name: FileName = "Toys_and_Games_5"
-
-    def where(self) -> str:
-        return f"amazon/{self.name}{_ENDINGS[0]}"
-
-    def wanted(self) -> tuple[tuple[str, ...], ...]:
-        return (tuple(f"amazon/{self.name}{ending}" for ending in _ENDINGS),)
 
     def found(self, data_dir: Path | None = None) -> tuple[str, ...]:
         names = sorted(path.name for path in (data_folder(data_dir) / "amazon").glob("*.json*"))

@@ -23,13 +23,12 @@ from fedsim.learning.executors.contracts import (
     fingerprint_with,
 )
 from fedsim.learning.executors.faults import named_faults
-from fedsim.learning.executors.objective import Objective, tried
+from fedsim.learning.executors.objective import Objective
 from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.executors.stacked.graph import ModuleOfSlots
+from fedsim.learning.executors.stacked.step import ModelsOfSlots
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.learning.models.inputs import tensor
 from fedsim.learning.models.settings import own_name
 
 _ARITHMETIC: Final = 2
@@ -88,8 +87,6 @@ class StackedExecutor:
         self._most = min(_MOST, max(1, fitting // _FEW) * self._few)
         kept = size * (1 + states * local.keep_optimizer_state)
         self.max_batch = max(self._most, min(1024, _RESULT_BYTES // kept))
-        unit = torch.backends.cpu.get_cpu_capability()
-        self._autocast = torch.bfloat16 if setup.precision == "bfloat16" else None
         self._flat, self._setup, self._objective = flat, setup, Objective(setup)
         self._samples = Samples(data)
         if local.batch_size * (each := self._samples.input_bytes) > _BATCH_BYTES:
@@ -103,13 +100,13 @@ class StackedExecutor:
         self._trainings: dict[int, SlotTraining] = {}
         self._refused: set[int] = set()
         with self._computing(), named_faults(setup):
-            self._check_losses()
             if self._training(self._few).padded_to is None:
                 # Vectors of the processor then have no rest at any size of a batch, whose bits would be others.
                 self._few, self._most = max(self._few, _VECTOR), max(self._most, _VECTOR)
                 self._training(self._few)
-            named = f"stacked:{_ARITHMETIC}:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
-            self.fingerprint = fingerprint_with(replace(setup, precision="float32"), named)
+        unit = f"torch{torch.__version__}:{torch.backends.cpu.get_cpu_capability()}"
+        named = f"stacked:{_ARITHMETIC}:{setup.precision}:{self._few}:{unit}"
+        self.fingerprint = fingerprint_with(replace(setup, precision="float32"), named)
         if own_name(setup.model) is not None:
             self._check_numbers()
 
@@ -145,14 +142,6 @@ class StackedExecutor:
                     "gradients torch does not map over clients; allowed: the executors 'sequential' and 'processes'"
                 )
 
-    def _check_losses(self) -> None:
-        """Refuse losses that depend on the other samples, since batches are filled up here."""
-        if self._module(self._few).mixes_losses(*self._samples.batch(tensor(tried(self._samples.count)))):
-            raise FedsimError(
-                f"learning.task: losses of {type(self._setup.task).__name__} depend on the other samples of a batch, "
-                "which the executor 'stacked' fills up; allowed: the executors 'sequential' and 'processes'"
-            )
-
     def _check_numbers(self) -> None:
         """Refuse a module that has other numbers mapped over clients than one by one, by standard jobs."""
         # By steps of SGD: Adam makes a whole step of what is rounding alone.
@@ -164,7 +153,7 @@ class StackedExecutor:
             checked_print(trainer)
             jobs = standard_jobs(trainer)
             with torch.no_grad():
-                mapped = SlotTraining(self._module(self._few), self._samples, setup)
+                mapped = SlotTraining(self._models(self._few), self._samples, setup)
                 found = mapped.train(jobs, [self._drawing.batches(job) for job in jobs])
             apart = unlike_eager(trainer, found, _TOLERANCE[setup.precision])
         if apart:
@@ -176,12 +165,12 @@ class StackedExecutor:
     def _training(self, slots: int) -> SlotTraining:
         if slots not in self._trainings:
             few = self._trainings.get(self._few)
-            made = SlotTraining(self._module(slots), self._samples, self._setup, few)
-            self._trainings[slots] = made
+            self._trainings[slots] = SlotTraining(self._models(slots), self._samples, self._setup, few)
         return self._trainings[slots]
 
-    def _module(self, slots: int) -> ModuleOfSlots:
-        return ModuleOfSlots(self._flat, slots, self._autocast, self._objective)
+    def _models(self, slots: int) -> ModelsOfSlots:
+        autocast = torch.bfloat16 if self._setup.precision == "bfloat16" else None
+        return ModelsOfSlots(self._flat, slots, self._objective, autocast)
 
     @contextmanager
     def _computing(self) -> Iterator[None]:

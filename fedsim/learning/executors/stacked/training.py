@@ -1,4 +1,4 @@
-"""Training of a cohort in slots: all steps of a timeline, one after the other, each for all slots at once."""
+"""Training of a cohort in slots: all steps of its clients, one after the other, each for all slots at once."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -11,19 +11,18 @@ from torch import Tensor
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.batches import Batches, Samples
-from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.executors.optimizers import Optimizer, rows_of
-from fedsim.learning.executors.stacked.draws import SlotDraws
-from fedsim.learning.executors.stacked.graph import ModuleOfSlots
-from fedsim.learning.executors.stacked.plan import IDLE, BatchTable, Timeline, plan
-from fedsim.learning.executors.stacked.recorder import Run
+from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.objective import tried
+from fedsim.learning.executors.optimizers import Optimizer
+from fedsim.learning.executors.stacked.step import ModelsOfSlots
 from fedsim.learning.models.inputs import tensor
 
 _CHUNK_BYTES: Final = 2**25
 """Memory of the images of steps gathered at once."""
-
 _WIDTH: Final = 8
 """Batches are filled up to a multiple of this number of samples, so that activations of all slots are aligned alike."""
+_IDLE: Final = -1
+"""In place of a batch: the slot has none at that step."""
 
 
 class UnlikeError(Exception):
@@ -39,161 +38,194 @@ class SlotTraining:
     """
 
     def __init__(
-        self,
-        module: ModuleOfSlots,
-        samples: Samples,
-        setup: TrainingSetup,
-        few: "SlotTraining | None" = None,
+        self, models: ModelsOfSlots, samples: Samples, setup: TrainingSetup, few: "SlotTraining | None" = None
     ) -> None:
-        self._module, self._samples, self._local, self._few = module, samples, setup.local, few
-        self._classes = setup.outputs
-        self.slots = module.slots
-        self._models = rows_of(module.slots, module.count + module.buffers)
-        self._pieces = module.pieces(self._models)
-        self._buffers = self._pieces[len(self._pieces) - module.buffer_count :]
-        self._optimizer = Optimizer(self._models[:, : module.count], setup)
-        self._draws = SlotDraws(module.slots)
-        self._steps: dict[int, Run] = {}
+        self._models, self._samples, self._setup, self._few = models, samples, setup, few
+        self._optimizer = Optimizer(models.numbers[:, : models.count], setup)
+        self._recorded, self._checked = set[int](), set[int]()
         self.padded_to: int | None = few.padded_to if few else self._find_padding()
 
     def train(self, jobs: Sequence[TrainingJob], batches: Sequence[Batches]) -> list[TrainingResult]:
-        timeline = plan([one.sizes for one in batches], self.slots, self.padded_to)
-        table = BatchTable(batches, self.padded_to or self._local.batch_size)
-        rates = _rates(jobs)
-        ended: dict[int, tuple[Vector, OptimizerState]] = {}
-        at_work: set[int] = set()
-        for steps in self._chunks(timeline):
-            size, which = int(timeline.sizes[steps.start]), timeline.batch[steps]
-            images, labels = self._samples.batch(tensor(table.rows[which, :size]))
-            weights, targets = self._targets(labels, table.weights[which, :size])
-            run, found = self._run(size), []
-            for step, *batch in zip(range(steps.start, steps.stop), images, weights, targets, strict=True):
-                if starting := timeline.starts.get(step):
-                    at_work.update(slot for slot, _ in starting)
-                    self._start(starting, jobs, batches)
-                now = None if rates is None else rates[timeline.batch[step]]
-                found.append(self._step(run, batch, timeline.batch[step], at_work, now))
-                if ending := timeline.ends.get(step):
-                    at_work.difference_update(slot for slot, _ in ending)
-                    ended.update(self._end(ending, jobs))
-            losses = torch.stack(found)
-            if self._module.is_softmax:
-                losses = losses.gather(3, labels.unsqueeze(3)).squeeze(3).neg_()
-            table.losses[which, :size] = losses.numpy()
-        results = zip(range(len(jobs)), table.scores(), strict=True)
-        return [TrainingResult(ended[client][0], *scores, ended[client][1]) for client, scores in results]
+        """Return what each client learns; clients with about as many batches are trained together."""
+        slots, found = self._models.slots, dict[int, TrainingResult]()
+        order = sorted(range(len(jobs)), key=lambda client: -batches[client].sizes.size)
+        for first in range(0, len(order), slots):
+            chosen = order[first : first + slots]
+            results = self._together([jobs[one] for one in chosen], [batches[one] for one in chosen])
+            found.update(zip(chosen, results, strict=True))
+        return [found[client] for client in range(len(jobs))]
 
-    def _chunks(self, timeline: Timeline) -> Iterator[slice]:
+    def _together(self, jobs: Sequence[TrainingJob], batches: Sequence[Batches]) -> list[TrainingResult]:
+        models, slots, padded_to = self._models, range(len(jobs)), self.padded_to
+        table = _Batches(batches, padded_to or self._setup.local.batch_size)
+        which, sizes = table.timeline(models.slots, padded_to)
+        for size in np.unique(sizes).tolist():
+            self._check(size)
+        models.numbers[slots] = tensor(np.stack([job.base for job in jobs]))
+        self._optimizer.start(slots, [job.state for job in jobs], [job.offset for job in jobs])
+        if padded_to is None:
+            models.draws.begin([one.seed for one in batches])
+        rates, last = _rates(jobs), which[:, slots].argmax(0)
+        ending = {step: np.flatnonzero(last == step).tolist() for step in np.unique(last).tolist()}
+        ended = dict[int, tuple[Vector, dict[str, Vector]]]()
+        for steps in self._chunks(sizes):
+            size, shown = int(sizes[steps.start]), which[steps]
+            images, labels = self._samples.batch(tensor(table.rows[shown, :size]))
+            weights, targets = self._targets(labels, table.weights[shown, :size])
+            found = []
+            for step, *batch in zip(range(steps.start, steps.stop), images, weights, targets, strict=True):
+                now, waiting = which[step], list[int]()
+                if padded_to is None:
+                    models.draws.active = np.flatnonzero(now != _IDLE).tolist()
+                    waiting = np.flatnonzero((now[slots] == _IDLE) & (last > step)).tolist()
+                gradient, one, *buffers = models.step(*batch)
+                self._optimizer.step(gradient, waiting, None if rates is None else rates[now])
+                for piece, after in zip(models.buffers, buffers, strict=True):
+                    piece[models.draws.active] = after[models.draws.active]
+                found.append(one)
+                if step in ending:
+                    ended.update(self._ended(ending[step], jobs))
+            losses = torch.stack(found)
+            if models.is_softmax:
+                losses = losses.gather(3, labels.unsqueeze(3)).squeeze(3).neg_()
+            table.losses[shown, :size] = losses.numpy()
+        scores = table.scores()
+        return [TrainingResult(ended[slot][0], *scores[slot], ended[slot][1]) for slot in slots]
+
+    def _ended(
+        self, slots: Sequence[int], jobs: Sequence[TrainingJob]
+    ) -> Iterator[tuple[int, tuple[Vector, dict[str, Vector]]]]:
+        """Yield slots with what their clients have learned, and the states of their optimisers."""
+        for slot, model in zip(slots, self._models.numbers[slots].numpy(), strict=True):
+            difference = model - jobs[slot].base
+            difference.flags.writeable = False
+            yield slot, (difference, self._optimizer.state(slot) if self._setup.local.keep_optimizer_state else {})
+
+    def _chunks(self, sizes: IntArray) -> Iterator[slice]:
         """Yield steps in a row whose batches have one size and whose images fit into memory."""
-        edges = np.flatnonzero(np.diff(timeline.sizes)) + 1
-        for first, stop in itertools.pairwise([0, *edges.tolist(), timeline.sizes.size]):
-            images = self.slots * int(timeline.sizes[first])
+        edges = np.flatnonzero(np.diff(sizes)) + 1
+        for first, stop in itertools.pairwise([0, *edges.tolist(), sizes.size]):
+            images = self._models.slots * int(sizes[first])
             length = max(1, _CHUNK_BYTES // (images * self._samples.input_bytes))
             yield from (slice(start, min(start + length, stop)) for start in range(first, stop, length))
 
     def _targets(self, labels: Tensor, weights: Vector) -> tuple[Tensor, Tensor]:
-        """Return weight and target of each sample, as `ModuleOfSlots.step` takes them."""
+        """Return weight and target of each sample, as `ModelsOfSlots.step` takes them."""
         sent = tensor(weights)
-        if not self._module.is_softmax:
+        if not self._models.is_softmax:
             return sent, labels
         sent = sent.unsqueeze(-1)
-        targets = torch.zeros((*labels.shape, self._classes))
+        targets = torch.zeros((*labels.shape, self._setup.outputs))
         return sent, targets.scatter_(-1, labels.unsqueeze(-1), -sent)
-
-    def _start(
-        self, starting: Sequence[tuple[int, int]], jobs: Sequence[TrainingJob], batches: Sequence[Batches]
-    ) -> None:
-        slots = [slot for slot, _ in starting]
-        chosen = [jobs[client] for _, client in starting]
-        self._models[slots] = tensor(np.stack([job.base for job in chosen]))
-        self._optimizer.start(slots, [job.state for job in chosen], [job.offset for job in chosen])
-        if self.padded_to is None:
-            for slot, client in starting:
-                self._draws.seed(slot, batches[client].seed)
-
-    def _end(
-        self, ending: Sequence[tuple[int, int]], jobs: Sequence[TrainingJob]
-    ) -> Iterator[tuple[int, tuple[Vector, OptimizerState]]]:
-        """Yield the clients that have ended with what they have learned, and the states of their optimisers."""
-        models = self._models[[slot for slot, _ in ending]].numpy()
-        for (slot, client), model in zip(ending, models, strict=True):
-            difference = model - jobs[client].base
-            difference.flags.writeable = False
-            yield client, (difference, self._optimizer.state(slot) if self._local.keep_optimizer_state else {})
-
-    def _step(
-        self, run: Run, batch: Sequence[Tensor], batches: IntArray, at_work: set[int], rates: FloatArray | None
-    ) -> Tensor:
-        """Do a step of the slots that have a batch; return log-probabilities or losses, as `ModuleOfSlots.step`."""
-        if self.padded_to is not None:
-            gradient, found = run(*self._pieces, *batch)
-            self._optimizer.step(gradient, (), rates)
-            return found
-        active = np.flatnonzero(batches != IDLE).tolist()
-        waiting = sorted(at_work.difference(active))
-        self._draws.activate(active)
-        gradient, found, *buffers = run(*self._pieces, *batch)
-        self._optimizer.step(gradient, waiting, rates)
-        for piece, after in zip(self._buffers, buffers, strict=True):
-            piece[active] = after[active]
-        return found
 
     def _find_padding(self) -> int | None:
         """Return the size that all batches are filled up to, or None if the model needs them in their own size."""
-        size = self._local.batch_size
-        few, _ = self._samples.batch(torch.arange(3) % self._samples.count)
-        if self._buffers or self._module.mixes_samples(few):
-            self._traced(size)
+        mixes, losses_mix = self._models.mixes(*self._samples.batch(tensor(tried(self._samples.count))))
+        if losses_mix:
+            raise FedsimError(
+                f"learning.task: losses of {type(self._setup.task).__name__} depend on the other samples of a batch, "
+                "which the executor 'stacked' fills up; allowed: the executors 'sequential' and 'processes'"
+            )
+        size = self._setup.local.batch_size
+        if self._models.buffers or mixes:
+            self._record(size)
             return None
-        size = -(-size // _WIDTH) * _WIDTH
-        return None if self._traced(size) else size
+        padded = -(-size // _WIDTH) * _WIDTH
+        return None if self._record(padded) else padded
 
-    def _run(self, size: int) -> Run:
-        if size not in self._steps:
-            self._traced(size)
-            if self._few is not None and not self._is_like(self._few, size):
-                raise UnlikeError
-            if self._example_step(size, 1).dim() > 2:
+    def _record(self, size: int) -> bool:
+        """Record a step on batches of a size; return whether it draws at random."""
+        self._recorded.add(size)
+        return self._models.record(*self._example(size, self._models.slots))
+
+    def _check(self, size: int) -> None:
+        """Refuse a step on batches of a size that has other bits in another slot, or in another number of slots."""
+        if size in self._checked:
+            return
+        if size not in self._recorded:
+            self._record(size)
+        if self._few is None:
+            if self._bits(size, 1) is None:
                 raise FedsimError(
                     f"learning.model: a step on {size} samples has other bits in another place of the executor "
                     "'stacked'; allowed: the executors 'sequential' and 'processes'"
                 )
-        return self._steps[size]
+        else:
+            self._few._check(size)
+            different = self._few._models.slots
+            here, there = self._bits(size, different), self._few._bits(size, different)
+            if here is None or there is None or not torch.equal(here, there):
+                raise UnlikeError
+        self._checked.add(size)
 
-    def _is_like(self, few: "SlotTraining", size: int) -> bool:
-        """Return whether a step on batches of a size has the bits that it has in few slots."""
-        few._run(size)
-        return torch.equal(self._example_step(size, few.slots), few._example_step(size, few.slots))
+    def _bits(self, size: int, different: int) -> Tensor | None:
+        """Return the bits of a step on as many different samples and models, shape (different, n).
 
-    def _traced(self, size: int) -> bool:
-        """Trace a step on batches of a size; return whether it draws at random."""
-        self._steps[size], draws = self._module.step(self._pieces, *self._example(size, self.slots), self._draws)
-        return draws
+        They are None if slots with the same samples and models have other bits.
+        """
+        models = self._models
+        numbers = 0.1 * torch.randn((different, models.numbers.shape[1]), generator=torch.Generator().manual_seed(0))
+        models.numbers.copy_(numbers.repeat(models.slots // different, 1))
+        models.draws.begin([slot % different for slot in range(models.slots)])
+        found = models.step(*self._example(size, different))
+        bits = torch.cat([one.float().reshape(models.slots, -1) for one in found], dim=1).view(torch.int32)
+        bits = bits.view(-1, different, bits.shape[1])
+        return bits[0] if torch.equal(bits, bits[:1].expand_as(bits)) else None
 
     def _example(self, size: int, different: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return images, weights and targets of a batch for each slot, as many different ones as asked for."""
-        slot = np.arange(self.slots) % different
+        slot = np.arange(self._models.slots) % different
         rows = (slot[:, None] * size + np.arange(size)) % self._samples.count
         images, labels = self._samples.batch(tensor(rows))
         return images, *self._targets(labels, np.full(rows.shape, 1 / size, dtype=np.float32))
 
-    def _example_step(self, size: int, different: int) -> Tensor:
-        """Return the bits of all results of a step on different samples and models, shape (different, n).
 
-        If slots with the same samples and models have other bits, all bits are returned, shape (groups, different, n).
+class _Batches:
+    """All batches of some clients, one row each, and a last row for slots that have none."""
+
+    def __init__(self, clients: Sequence[Batches], width: int) -> None:
+        sizes = np.concatenate([one.sizes for one in clients])
+        self._first = np.cumsum([0, *(one.sizes.size for one in clients)])
+        self._sizes, self._first_pass = sizes, [one.first_pass for one in clients]
+        # A batch is filled up with its last sample.
+        places = (np.cumsum(sizes) - sizes)[:, None] + np.minimum(np.arange(width), sizes[:, None] - 1)
+        self.rows = np.concatenate([one.rows for one in clients])[np.concatenate([places, places[:1]])]
+        self._real = np.arange(width) < sizes[:, None]
+        self.weights = np.zeros(self.rows.shape, dtype=np.float32)
+        np.divide(self._real, sizes[:, None], out=self.weights[:-1], casting="unsafe")
+        self.losses = np.zeros(self.rows.shape, dtype=np.float32)
+
+    def timeline(self, slots: int, padded_to: int | None) -> tuple[IntArray, IntArray]:
+        """Return which batch each slot has at each step, shape (steps, slots), and the size of a step's batches.
+
+        Of several sizes the one that most slots have next comes first, and of those the largest.
         """
-        rows = 0.1 * torch.randn((different, self._models.shape[1]), generator=torch.Generator().manual_seed(0))
-        before = self._models.clone()
-        with self._draws.kept():
-            for slot in range(self.slots):
-                self._draws.seed(slot, slot % different)
-            self._draws.activate(range(self.slots))
-            self._models.copy_(rows.repeat(self.slots // different, 1))
-            found = self._steps[size](*self._pieces, *self._example(size, different))
-        self._models.copy_(before)
-        bits = torch.cat([one.float().reshape(self.slots, -1) for one in found], dim=1).view(torch.int32)
-        bits = bits.view(-1, different, bits.shape[1])
-        return bits[0] if torch.equal(bits, bits[:1].expand_as(bits)) else bits
+        following, ends = self._first[:-1].copy(), self._first[1:]
+        if padded_to is not None:
+            number = following + np.arange((ends - following).max())[:, None]
+            which = np.full((len(number), slots), _IDLE)
+            which[:, : ends.size] = np.where(number < ends, number, _IDLE)
+            return which, np.full(len(number), padded_to)
+        steps, shown = [], []
+        while (left := np.flatnonzero(following < ends)).size:
+            sizes, count = np.unique(self._sizes[following[left]], return_counts=True)
+            shown.append(sizes[count == count.max()].max())
+            chosen = left[self._sizes[following[left]] == shown[-1]]
+            steps.append(np.full(slots, _IDLE))
+            steps[-1][chosen] = following[chosen]
+            following[chosen] += 1
+        return np.array(steps), np.array(shown)
+
+    def scores(self) -> list[tuple[float, float]]:
+        """Return mean loss and `loss_rms` of each client."""
+        losses = np.where(self._real, self.losses[:-1], 0.0).astype(np.float64)
+        begins = self._first[:-1]
+        means = np.add.reduceat(losses.sum(1), begins) / np.add.reduceat(self._sizes, begins)
+        number = np.arange(len(losses)) - np.repeat(begins, np.diff(self._first))
+        early = number < np.repeat(self._first_pass, np.diff(self._first))
+        squares = np.add.reduceat(np.square(losses).sum(1) * early, begins)
+        roots = np.sqrt(squares / np.add.reduceat(self._sizes * early, begins))
+        return list(zip(means.tolist(), roots.tolist(), strict=True))
 
 
 def _rates(jobs: Sequence[TrainingJob]) -> FloatArray | None:

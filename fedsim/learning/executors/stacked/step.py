@@ -1,0 +1,109 @@
+"""The models of several slots, one above the other, and one training step of all of them.
+
+torch.func maps the module's forward pass over the slots; the gradients are ordinary autograd, since a slot's losses
+depend on its own numbers alone. It is recorded once for each batch size; a step then costs torch's operations only.
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, vmap
+
+from fedsim.errors import FedsimError
+from fedsim.learning.executors.objective import Objective
+from fedsim.learning.executors.optimizers import rows_of
+from fedsim.learning.executors.stacked.draws import SlotDraws
+from fedsim.learning.executors.stacked.recorder import Run, recorded
+from fedsim.learning.models.flat_module import FlatModule
+from fedsim.learning.models.generators import torch_generator
+
+
+class ModelsOfSlots:
+    """Numbers of shape (slots, d), and views of them as the module's arrays.
+
+    A slot has frozen parameters of its own too: products with one array for all are rounded by the slots in use.
+    """
+
+    def __init__(self, flat: FlatModule, slots: int, objective: Objective, autocast: torch.dtype | None) -> None:
+        self._module, self._objective, self._autocast = flat.module, objective, autocast
+        self.is_softmax = objective.is_softmax
+        self.slots, self.count, self.numbers = slots, flat.layout.parameters, rows_of(slots, flat.vector.numel())
+        own, parameters = dict(flat.module.named_buffers()), list(flat.module.named_parameters())
+        frozen = [(name, one.detach()) for name, one in parameters if not one.requires_grad]
+        trained = [(name, one) for name, one in parameters if one.requires_grad]
+        moving = [*trained, *((name, own[name]) for name in flat.buffers)]
+        self._names, self._shapes = [name for name, _ in (*moving, *frozen)], [one.shape for _, one in moving]
+        self._trained, self._moving = len(trained), len(moving)
+        split = torch.split(self.numbers, [shape.numel() for shape in self._shapes], dim=1)
+        self._arrays = [piece.view(slots, *shape) for piece, shape in zip(split, self._shapes, strict=True)]
+        self.buffers = self._arrays[self._trained :]
+        self._arrays += [one.repeat(slots, *[1] * one.dim()) for _, one in frozen]
+        self._steps: dict[int, Run] = {}
+        self.draws = SlotDraws(slots)
+
+    def record(self, images: Tensor, weights: Tensor, targets: Tensor) -> bool:
+        """Record a step on batches of these shapes; return whether it draws at random."""
+        self._module.train()
+        with torch_generator(0):
+            try:
+                example = images, weights, targets
+                run, draws = recorded(self._step, self._arrays, example, self.draws.drawing)
+            except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+                raise FedsimError(
+                    f"learning.model: torch cannot map this module over clients ({error}); allowed with the executor "
+                    "'stacked': modules (and a learning.task) without branches on values; any with 'sequential'"
+                ) from error
+        self._steps[images.shape[1]] = run
+        return draws
+
+    def step(self, images: Tensor, weights: Tensor, targets: Tensor) -> Sequence[Tensor]:
+        """Return gradients of shape (slots, p), log-probabilities or losses of samples, and the buffers afterwards."""
+        return self._steps[images.shape[1]](images, weights, targets)
+
+    def mixes(self, images: Tensor, targets: Tensor) -> tuple[bool, bool]:
+        """Return whether one of several images changes the scores of the others, and whether losses do."""
+        self._module.train()
+        other = images.clone()
+        # Tokens are whole numbers from 0 on; 0 and 1 are in every vocabulary.
+        other[-1] = -other[-1] + 0.25 if other.is_floating_point() else (other[-1] == 0).long()
+        with torch_generator(0), torch.no_grad():
+            numbers = [0.1 * torch.randn(shape) for shape in self._shapes]
+            scores, changed = (self._scores(numbers, one)[0] for one in (images, other))
+            return not torch.equal(scores[:-1], changed[:-1]), self._objective.mixes_samples(scores, targets)
+
+    def _scores(self, numbers: Sequence[Tensor], images: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return the scores of the module of one slot, shape (n, classes), and its buffers afterwards."""
+        buffers = [one.clone() for one in numbers[self._trained : self._moving]]
+        arrays = [*numbers[: self._trained], *buffers, *numbers[self._moving :]]
+        with torch.autocast("cpu", self._autocast, self._autocast is not None, cache_enabled=False):
+            scores = functional_call(self._module, dict(zip(self._names, arrays, strict=False)), (images,))
+        return scores.float(), buffers
+
+    def _step(self, *given: Tensor) -> list[Tensor]:
+        objective, (*arrays, images, weights, targets) = self._objective, given
+        own = [one.detach().requires_grad_() for one in arrays[: self._trained]]
+        with torch.enable_grad():
+            scores, after = vmap(self._scores, randomness="different")([*own, *arrays[self._trained :]], images)
+            found = scores if objective.is_softmax else vmap(objective.losses)(scores, targets)
+        slopes, shown = weights, found.detach()
+        if objective.is_softmax:
+            # torch's log_softmax and its backward pass cost twice as much on rows of few classes.
+            shifted = scores.detach() - scores.detach().amax(2, keepdim=True)
+            powers = shifted.exp()
+            total = powers.sum(2, keepdim=True)
+            slopes, shown = powers * (weights / total) + targets, shifted - total.log()
+        slopes_of = zip(own, _gradients(found, own, slopes), strict=True)
+        known = [torch.zeros_like(one) if slope is None else slope for one, slope in slopes_of]
+        flat = torch.cat([one.reshape(self.slots, -1) for one in known], dim=1)
+        return [flat, shown, *(one.detach() for one in after)]
+
+
+def _gradients(found: Tensor, trained: Sequence[Tensor], slopes: Tensor) -> Sequence[Tensor | None]:
+    """Call what is below `torch.autograd.grad`, which imports the shapes of torch's compiler, and sympy with them."""
+    run = torch.autograd.graph._engine_run_backward
+    return cast(
+        Sequence[Tensor | None],
+        run((found,), (slopes,), False, False, tuple(trained), allow_unreachable=True, accumulate_grad=False),
+    )
