@@ -11,9 +11,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.answers import asked
 from fedsim.errors import PartError
+from tests.support.short_runs import of_learning
 
 
 def fault_of(call: Any, *arguments: Any) -> PartError:
@@ -75,14 +76,8 @@ class Leaving(nn.Module):
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["sequential", "processes"])
 def test_a_module_that_ends_the_process_has_failed(executor: str) -> None:
-    scenario = Scenario(
-        name="leaving",
-        crowd={"clients": 3},
-        learning={"data": {"kind": "digits", "train_limit": 60}, "model": Leaving()},
-        network="pause-two-speed",
-        rounds={"count": 1},
-        selector={"kind": "uniform", "cohort": 1},
-    )
+    learning = {"data": {"kind": "digits", "train_limit": 60}, "model": Leaving()}
+    scenario = of_learning(learning, clients=3, cohort=1)
     with pytest.raises(PartError, match=r"Leaving.forward failed with SystemExit: 3") as failed:
         simulate(scenario, store=False, executor=executor)
     assert failed.value.round == 1

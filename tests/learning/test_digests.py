@@ -166,10 +166,12 @@ def test_each_field_of_a_scenario_moves_the_digests_that_it_must_and_no_other(ev
     known = {}
     unchanged, wrong = [], {}
     for number, field in enumerate(list(schema_fields())):  # scenarios are told apart by their ids
+        if number % every:
+            continue
         changed = field.changed()
         if (changed is None) != (field.name in ONE_VALUE.get(field.part, ())):
             unchanged.append((field.part, field.name))
-        if changed is None or number % every:
+        if changed is None:
             continue
         if id(field.scenario) not in known:
             known[id(field.scenario)] = field.scenario.digest(), digests(field.scenario)

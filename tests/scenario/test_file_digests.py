@@ -6,15 +6,10 @@ import json
 import pytest
 
 from fedsim import Scenario
+from tests.support.short_runs import timed
 
-SCENARIO = Scenario(
-    name="files",
-    crowd={"clients": 2},
-    learning={"kind": "none", "model_bits": 8.0, "samples_per_client": 1},
-    network="cell",
-    rounds={"count": 1, "policy": {"kind": "deadline", "deadline_s": 1.0}},
-    selector="all",
-)
+POLICY = {"kind": "deadline", "deadline_s": 1.0}
+SCENARIO = timed(clients=2, bits=8.0, samples=1, network="cell", rounds={"count": 1, "policy": POLICY})
 GRAPH = {
     "kind": "graph",
     "topology": {"kind": "star", "backhaul": {"capacity_bps": 1.0, "delay_s": 0.0}},

@@ -5,21 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedsim import Scenario
 from fedsim.errors import ScenarioError
+from tests.support.short_runs import of_learning
 
 
 def refusal_of(**learning: Any) -> str:
     data = np.random.default_rng(0).normal(size=(40, 4)), np.arange(40) % 3
     with pytest.raises(ScenarioError) as refused:
-        Scenario(
-            name="messages",
-            crowd={"clients": 4},
-            learning={"data": data, "model": {"hidden": [3]}, **learning},
-            network="pause-two-speed",
-            rounds={"count": 1},
-            selector={"kind": "uniform", "cohort": 2},
-        )
+        of_learning({"data": data, "model": {"hidden": [3]}, **learning})
     return str(refused.value)
 
 

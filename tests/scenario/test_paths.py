@@ -6,6 +6,7 @@ import pytest
 from fedsim import Scenario, read_run, run, simulate
 from fedsim.cli import main
 from fedsim.errors import RunError, ScenarioError
+from tests.support.short_runs import of_learning
 
 TEXT = """
 name = "s"
@@ -114,14 +115,7 @@ def test_a_changed_file_of_an_own_data_function_is_another_scenario(beside, monk
             "model": "logistic-regression",
             "local": {"learning_rate": 0.1, "epochs": 1, "batch_size": 8},
         }
-        return Scenario(
-            name="t",
-            crowd={"clients": 4},
-            network="pause-two-speed",
-            rounds={"count": 2},
-            selector="all",
-            learning=learning,
-        )
+        return of_learning(learning, rounds=2, cohort=None)
 
     def write(labels):
         np.savetxt("d.csv", np.c_[numbers, labels], delimiter=",")

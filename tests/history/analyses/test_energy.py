@@ -2,8 +2,9 @@
 
 import pytest
 
-from fedsim import Scenario, Testbed, simulate
+from fedsim import Testbed, simulate
 from fedsim.errors import RunError
+from tests.support.short_runs import timed
 
 WAIT = {"kind": "constant", "value_s": 1.0}
 
@@ -19,19 +20,16 @@ BATTERY = {
 
 def scenario(energy):
     """Return two rounds of two clients: 1 s down, 1 s of work of client 0 and 3 s of client 1, 1 s up."""
-    return Scenario.model_validate(
-        {
-            "name": "joules",
-            "crowd": {"clients": 2},
-            "learning": {"kind": "none", "model_bits": 1.0, "samples_per_client": 1},
-            "network": {"kind": "latency", "downlink": WAIT, "uplink": WAIT},
-            "devices": {
-                "compute": {"kind": "rate", "samples_per_s": [1.0, 1 / 3], "jitter_sigma": 0.0},
-                "energy": energy,
-            },
-            "rounds": {"count": 2, "policy": {"kind": "deadline", "deadline_s": 4.5}},
-            "selector": "all",
-        }
+    return timed(
+        clients=2,
+        bits=1.0,
+        samples=1,
+        network={"kind": "latency", "downlink": WAIT, "uplink": WAIT},
+        devices={
+            "compute": {"kind": "rate", "samples_per_s": [1.0, 1 / 3], "jitter_sigma": 0.0},
+            "energy": energy,
+        },
+        rounds={"count": 2, "policy": {"kind": "deadline", "deadline_s": 4.5}},
     )
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from fedsim import Component, Scenario, read_run, run, simulate
+from fedsim import Component, read_run, run, simulate
 from fedsim.devices import Dropout
 from fedsim.devices.tracking import PlainTracker
 from fedsim.errors import ContractError, FedsimError, PartError, ScenarioError
@@ -25,6 +25,7 @@ from tests.support.worlds import Pipe, batteries, serve
 def test_a_duty_cycle_of_a_quarter_is_followed_by_three_times_the_message():
     """Uploads of 2 s, due each 4 s after the end: silent for 6 s, so that each waits for 3 s, for 1 s of work."""
     settings = DutyCycle(share=0.25)
+    assert DutyCycle().share == 0.01, "as in Europe at 868 MHz"
     history, *_ = serve(
         WaitForAll(), [1.0], [2.0], [2.0], effects=[settings.build(RunSetup(1, Streams(0)))], count=3, audit=True
     )
@@ -80,10 +81,11 @@ def test_background_traffic_has_its_turns_in_a_queue():
 def test_background_traffic_of_100_s_slows_the_uplinks_of_its_site_alone():
     def uplinks(effects):
         history = simulate(
-            Scenario(
-                name="traffic",
+            timed(
+                bits=1e6,
+                samples=10,
+                cohort=15,
                 crowd={"clients": 30, "placement": {"kind": "disc", "radius_m": 150.0}},
-                learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
                 network={
                     "kind": "cell",
                     "fading": "none",
@@ -92,7 +94,6 @@ def test_background_traffic_of_100_s_slows_the_uplinks_of_its_site_alone():
                 },
                 devices={"compute": {"kind": "rate", "samples_per_s": 2.0, "spread_sigma": 0.0, "jitter_sigma": 0.0}},
                 rounds={"count": 40, "policy": {"kind": "deadline", "deadline_s": 60.0}, "effects": effects},
-                selector={"kind": "uniform", "cohort": 15},
             )
         )
         site = dict(zip(*(history.column("clients", name).tolist() for name in ("client", "site")), strict=True))

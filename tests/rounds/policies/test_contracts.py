@@ -6,7 +6,6 @@ from typing import ClassVar
 import pytest
 import simpy
 
-from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.rounds import (
@@ -20,6 +19,7 @@ from fedsim.rounds import (
 )
 from fedsim.rounds.policies.late import LATE, LateRule
 from fedsim.rounds.policies.round import PastRounds, Round
+from tests.support.short_runs import timed
 from tests.support.worlds import serve
 
 THREE = ([1] * 3, [1, 3, 9], [1] * 3)
@@ -145,14 +145,7 @@ class Undecided(LateRule):
 )
 def test_a_policy_that_states_too_little_or_too_much_is_refused(policy, message):
     with pytest.raises(ScenarioError, match=message):
-        Scenario(
-            name="x",
-            crowd={"clients": 3},
-            learning="none",
-            network="pause-two-speed",
-            rounds={"count": 1, "policy": policy},
-            selector="all",
-        )
+        timed(rounds={"count": 1, "policy": policy})
 
 
 def test_a_late_rule_must_state_whether_it_cancels():

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.selectors import Cohort, PublishedSelector, RoundView
+from tests.support.short_runs import timed
 
 LATENCY = {
     "kind": "latency",
@@ -23,6 +24,7 @@ BATTERY = {
     "compute_w": 3.0,
     "charge_w": 0.25,
 }
+COMPUTE = {"kind": "rate", "samples_per_s": 100.0, "jitter_sigma": 0.0, "spread_sigma": 0.0}
 DEADLINE = {"kind": "deadline", "deadline_s": 60.0}
 COLUMNS = ("fading_gain", "full_power_dbm", "charge_j", "capacity_j", "charging_w", "participation_j")
 
@@ -42,36 +44,14 @@ def noting(*names, oracle=False):
 
 
 def run(selector, network=LATENCY, energy=BATTERY, **tables):
-    return simulate(
-        Scenario.model_validate(
-            {
-                "name": "energies",
-                "crowd": {"clients": 4},
-                "network": network,
-                "devices": {
-                    "compute": {"kind": "rate", "samples_per_s": 100.0, "jitter_sigma": 0.0, "spread_sigma": 0.0},
-                    "energy": energy,
-                },
-                "selector": selector,
-                "learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": 50},
-                "rounds": {"count": 2, "policy": DEADLINE},
-                **tables,
-            }
-        )
-    )
+    usual = {"devices": {"compute": COMPUTE, "energy": energy}, "rounds": {"count": 2, "policy": DEADLINE}}
+    return simulate(timed(clients=4, bits=1e6, samples=50, network=network, selector=selector, **{**usual, **tables}))
 
 
 @pytest.mark.parametrize("availability", ["always", {"kind": "markov", "mean_on_s": 1e9, "mean_off_s": 1e-3}])
 def test_batteries_by_hand(availability):
     selector, seen, _ = noting(*COLUMNS)
-    devices = {"availability": availability, "energy": BATTERY}
-    run(
-        selector,
-        devices={
-            **devices,
-            "compute": {"kind": "rate", "samples_per_s": 100.0, "jitter_sigma": 0.0, "spread_sigma": 0.0},
-        },
-    )
+    run(selector, devices={"availability": availability, "compute": COMPUTE, "energy": BATTERY})
     first, second = seen
     assert first["fading_gain"] is None
     # 1e6 bits at 1 and 2 microjoules, a second on the air at 0.5 W, half a second of work at 3 W.

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import simulate
 from fedsim.errors import PartError
 from fedsim.learning import Schedule
 from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.effects.faults.settings import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync
+from tests.support.short_runs import of_learning
 from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, available_in, serve
 
@@ -119,19 +120,12 @@ def test_what_fails_at_a_later_evaluation_is_placed_where_its_round_was_over():
     """With an evaluation after each fourth round the trainings of round 2 run at the end of round 4."""
     places = []
     for every in (1, 4):
-        scenario = Scenario(
-            name="late",
-            crowd={"clients": 4},
-            learning={
-                "data": {"kind": "digits", "train_limit": 60},
-                "model": {"kind": "mlp", "hidden": [3]},
-                "local": {"schedule": Negative()},
-            },
-            network="pause-two-speed",
-            rounds={"count": 4},
-            selector={"kind": "uniform", "cohort": 2},
-            results={"evaluate_every": every},
-        )
+        learning = {
+            "data": {"kind": "digits", "train_limit": 60},
+            "model": {"kind": "mlp", "hidden": [3]},
+            "local": {"schedule": Negative()},
+        }
+        scenario = of_learning(learning, rounds=4, results={"evaluate_every": every})
         with pytest.raises(PartError) as failed:
             simulate(scenario, store=False, executor="sequential")
         places.append((failed.value.round, failed.value.time_s, failed.value.client))
