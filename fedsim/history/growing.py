@@ -33,7 +33,7 @@ class GrowingTable:
         self._spool: Spool | None = None
         self.rows = self._spill_at = 0
         self._tail = _Tail(0, [], [], [])
-        self._nothing: list[tuple[str, float]] = []  # names of columns, and what stands in those that are not given
+        self._nothing: list[tuple[str, float]] = []  # names of columns, and the value of those that are not given
         self._checked: frozenset[str] = frozenset()
         # The rows in memory as a table, once it is asked for, until there is another row.
         self._latest: pa.Table | None = None
@@ -56,7 +56,7 @@ class GrowingTable:
         self._added(1)
 
     def add_columns(self, columns: Mapping[str, Piece]) -> None:
-        """Add rows as columns: arrays of shape (n,) that nobody changes, or numbers for all rows; ``client`` is one."""
+        """Add rows as columns: arrays (n,) that do not change later, or numbers for all rows; ``client`` is one."""
         self._check(columns)
         _, _, sizes, pieces = self._tail
         if not pieces:

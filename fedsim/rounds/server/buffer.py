@@ -88,7 +88,7 @@ class Buffer:
         return np.asarray(self._sent[client] * (self._begun_with[client] == version))
 
     def _count(self, run: CohortRun, places: IntArray | slice, version: int) -> None:
-        """Note what members have sent; once an update of a newer version is there, nobody asks about older ones."""
+        """Note what members have sent; older versions than the newest that has arrived do not count any more."""
         if version > self._newest:
             self._newest = version
             self._uncounted.clear()
