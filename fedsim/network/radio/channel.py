@@ -214,9 +214,8 @@ class Channel:
             # A sequential sum: the result does not depend on where one chunk ends and the next begins.
             np.add.accumulate(total, axis=1, out=total)
             done = total[:, -1] >= bits
-            if all_of(done):
-                took_s[going] = _ends_s(rate, total, bits, first_s, passed, coherence_s)
-                return took_s
+            if passed == 0 and all_of(done):
+                return _ends_s(rate, total, bits, first_s, passed, coherence_s)
             took_s[going[done]] = _ends_s(rate[done], total[done], bits, first_s[done], passed, coherence_s)
             passed += count
             left = ~done
