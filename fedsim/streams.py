@@ -63,9 +63,9 @@ def key_schedule(key: tuple[int, int]) -> Schedule:
 
 
 def philox4x32(counter: Sequence[ArrayLike], schedule: Schedule) -> list[NDArray[np.uint64]]:
-    """Return the four words of Philox4x32-10 of counters under one key, each of the shape of all counters together.
+    """Return the four words, shape (n,) each, of Philox4x32-10 of n counters of four words under one key.
 
-    Of a counter's second and fourth word the lower 32 bits count.
+    Of second and fourth words, given or returned, the lower 32 bits count.
     """
     words = np.empty((6, *np.broadcast(*counter).shape), dtype=_WORD)
     words[0], words[2], words[1], words[3] = counter
@@ -82,7 +82,7 @@ def philox4x32(counter: Sequence[ArrayLike], schedule: Schedule) -> list[NDArray
         first ^= even_key
         third ^= odd_key
         before, product = product, before
-    return [word.reshape(words[0].shape) for word in (first, before[2] & _LOW, third, before[3] & _LOW)]
+    return [first, before[2], third, before[3]]
 
 
 class _PhiloxKey(ISeedSequence):
@@ -145,7 +145,7 @@ class Streams:
             lanes = self._lanes((name,), both.size)
             return _in_lanes(words[0].tobytes(), words[1].tobytes(), lanes).reshape(both.shape)
         if both.size <= _CHUNK:
-            return _in_arrays(asked, np.asarray(block), self._schedule(name))
+            return _in_arrays(asked, np.asarray(block), self._schedule(name)).reshape(both.shape)
         clients, blocks = (each.ravel() for each in np.broadcast_arrays(asked, block))
         parts = [slice(low, low + _CHUNK) for low in range(0, both.size, _CHUNK)]
         return np.concatenate([self.uniform(name, clients[part], blocks[part]) for part in parts]).reshape(both.shape)
@@ -278,9 +278,10 @@ def _in_lanes(client: bytes, block: bytes | int, lanes: _Lanes) -> FloatArray:
 
 
 def _in_arrays(client: NDArray[Any], block: NDArray[Any], schedule: Schedule) -> FloatArray:
-    """Return the numbers of many counters: the first 52 bits of each counter's Philox words."""
+    """Return the numbers of n counters, shape (n,): the first 52 bits of each counter's Philox words."""
     bits, lower, *_ = philox4x32((client, block, block >> 32, 0), schedule)
     bits <<= _TWENTY
+    lower &= _LOW
     lower >>= _TWELVE
     bits ^= lower
     bits ^= _ONE

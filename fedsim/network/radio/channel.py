@@ -214,9 +214,8 @@ class Channel:
             # A sequential sum: the result does not depend on where one chunk ends and the next begins.
             np.add.accumulate(total, axis=1, out=total)
             done = total[:, -1] >= bits
-            if all_of(done):
-                took_s[going] = _ends_s(rate, total, bits, first_s, passed, coherence_s)
-                return took_s
+            if passed == 0 and all_of(done):
+                return _ends_s(rate, total, bits, first_s, passed, coherence_s)
             took_s[going[done]] = _ends_s(rate[done], total[done], bits, first_s[done], passed, coherence_s)
             passed += count
             left = ~done
@@ -257,8 +256,8 @@ def _ends_s(
     row, last = positions(len(rate)), (total[:, 1:] >= bits).argmax(axis=1)
     block = passed + last
     begun_s = np.maximum(first_s + (block - 1) * coherence_s, 0.0)
-    ends_s = begun_s + (bits - total[row, last]) / rate[row, last]
-    return np.minimum(ends_s, first_s + block * coherence_s)
+    ends_s: FloatArray = begun_s + (bits - total[row, last]) / rate[row, last]
+    return np.minimum(ends_s, first_s + block * coherence_s, out=ends_s)
 
 
 def _blocks_to_draw(expected_blocks: float) -> int:
