@@ -40,7 +40,7 @@ _MARKS: Final = (
 """Byte-order marks of encodings other than UTF-8."""
 _COMMENTS: Final = re.compile(rb"(?:[ \t]*#[^\r\n]*[\r\n]+)+")
 _BLANK: Final = re.compile(rb"(?m)^[ \t]+\r?$")
-_MISSING: Final = r"^(?i:|--?|na|n/a|nan|null|none|\?)$"
+_MISSING: Final = r"^(?i:|--?|na|#?n/a|nan|null|none|\?)$"
 """What stands for nothing in a cell of text."""
 _UNEQUAL: Final = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 

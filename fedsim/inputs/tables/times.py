@@ -80,23 +80,7 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         return Instants(np.where(np.isnat(values), np.nan, values.astype(np.int64)), "date")
     if table.is_numeric(name):
-        stated = table.unit(name) or given
-        number = table.numbers(name, _ANY, to=UNITS["s"], given=given, missing="nan")
-        there = number[np.isfinite(number)]
-        for unit in ("s", "ms", "us", "ns") if stated in (None, UNITS["s"]) else ("s",):
-            first, last = (one * UNITS[unit].over for one in _SINCE_1970_S)
-            if there.size and first <= there.min() and there.max() < last:
-                note(table.where, f"{table.called(name)} is read as {unit} since 1970, by its size")
-                return Instants(np.rint(number * (1e6 / UNITS[unit].over)), "date")
-        if there.size and there.min() < _SINCE_1970_S[0] <= there.max() < _SINCE_1970_S[1]:
-            # Seconds of a run among those since 1970, or the other way round.
-            late = number >= _SINCE_1970_S[0]
-            wrong = late if late.sum() * 2 <= late.size else number < _SINCE_1970_S[0]
-            table.refuse_cell(name, int(np.flatnonzero(wrong)[0]), "seconds of a run in all rows, or since 1970 in all")
-        number = table.numbers(name, SECONDS, to=UNITS["s"], given=given, least=least, missing="nan")
-        if stated is None and there.size:
-            note(table.where, f"{table.called(name)} is read as seconds: its name states no unit")
-        return Instants(number, "seconds")
+        return _of_numbers(table, name, given, least)
     if (dates := _of_dates(values)) is not None:
         return Instants(*dates)
     if (joined := _with_date(table, name)) is not None:
@@ -117,6 +101,31 @@ def instants(table: Table, name: str, given: Unit | None = None, least: float = 
     kind = kinds.pop() if kinds else "seconds"
     zoned = {"local": False, "date": True}.get(kind)
     return Instants(np.array([time for time, _ in found])[place], "date" if kind == "local" else kind, zoned)
+
+
+def _of_numbers(table: Table, name: str, given: Unit | None, least: float) -> Instants:
+    stated = table.unit(name) or given
+    number = table.numbers(name, _ANY, to=UNITS["s"], given=given, missing="nan")
+    there = number[np.isfinite(number)]
+    for unit in ("s", "ms", "us", "ns") if stated in (None, UNITS["s"]) else ("s",):
+        first, last = (one * UNITS[unit].over for one in _SINCE_1970_S)
+        if there.size and first <= there.min() and there.max() < last:
+            note(table.where, f"{table.called(name)} is read as {unit} since 1970, by its size")
+            return Instants(np.rint(number * (1e6 / UNITS[unit].over)), "date")
+    if there.size and there.min() < _SINCE_1970_S[0] <= there.max() < _SINCE_1970_S[1]:
+        # Seconds of a run among those since 1970, or the other way round.
+        late = number >= _SINCE_1970_S[0]
+        wrong = late if late.sum() * 2 <= late.size else number < _SINCE_1970_S[0]
+        table.refuse_cell(name, int(np.flatnonzero(wrong)[0]), "seconds of a run in all rows, or since 1970 in all")
+    if stated is None and (days := _of_digits(there)) is not None:
+        note(table.where, f"{table.called(name)} is read as dates such as 20240301, by its size")
+        value = np.full(number.size, np.nan)
+        value[np.isfinite(number)] = days
+        return Instants(value, "date", zoned=False)
+    number = table.numbers(name, SECONDS, to=UNITS["s"], given=given, least=least, missing="nan")
+    if stated is None and there.size:
+        note(table.where, f"{table.called(name)} is read as seconds: its name states no unit")
+    return Instants(number, "seconds")
 
 
 def _with_date(table: Table, name: str) -> Table | None:
@@ -201,6 +210,18 @@ def _of_dates(values: "NDArray[Any] | pa.StringArray") -> tuple[FloatArray, Kind
             continue
         return np.asarray(found, np.float64), "date", zoned
     return None
+
+
+def _of_digits(number: FloatArray) -> FloatArray | None:
+    """Return us since 1970 of days, if each number is a year, a month and a day in eight digits."""
+    if not number.size or not np.all((number >= 19700101) & (number <= 20991231) & (number == np.rint(number))):
+        return None
+    year, month, day = number // 10_000, number // 100 % 100, number % 100
+    if not np.all((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)):
+        return None
+    months = ((year - 1970) * 12 + month - 1).astype(np.int64).astype("datetime64[M]")
+    days = months.astype("datetime64[D]").astype(np.int64) + day - 1
+    return np.asarray(days * (DAY_S * 1e6))
 
 
 def _of_text(text: str | None) -> tuple[float, Kind | None]:

@@ -146,6 +146,7 @@ def test_what_is_no_such_table_is_refused(content, said, tmp_path):
         ("datetime", ("2024-03-31 01:00:00", "2024-03-31 03:00:00"), 2 * HOUR_S),
         ("time", ("2024-10-27T02:59:59+02:00", "2024-10-27T02:00:00+01:00"), 1.0),
         ("t", ("0", "1e1"), 10.0),
+        ("date", ("20240228", "20240301"), 48 * HOUR_S),
     ],
 )
 def test_instants_of_days(header, rows, right, tmp_path):
