@@ -40,7 +40,8 @@ def difference(horizon_s: float = math.inf) -> float:
 
 
 def holds(intervals: Iterable[Interval], truth: float) -> str:
-    return f"{np.mean([low <= truth <= high for low, high in intervals] or [np.nan]):.1%}"
+    held = [float(low <= truth <= high) for low, high in intervals]
+    return f"{np.mean(held or [np.nan]):.1%}"
 
 
 def fixed(rng: np.random.Generator, studies: int, pairs: int, horizon_s: float) -> list[str]:
