@@ -8,16 +8,30 @@ uniform selection is that of selection. Every selector of the registry has a row
 """
 
 import argparse
+import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from selector_tables.figures import accuracy_figure, difference_figure
-from selector_tables.methods import TABLES, crowd, methods, studies_of
-from selector_tables.outcomes import held, outcome_of
-from selector_tables.tables import HEADS, markdown, put_into, rows_of, unexplained, write_csv
-from study_scripts import run, table, written
+from selector_tables.figures import Curves, accuracy_figure, difference_figure
+from selector_tables.methods import FACTS, TABLES, crowd, methods, study_of_table
+from selector_tables.outcomes import POINTS, held, outcome_of
+from selector_tables.tables import HEADS, Row, cells, markdown, put_into, rows_of, unexplained, write_csv
+from study_scripts import Runs, run, run_by_seed, table, with_deadline, written
+
+from fedsim import Scenario
 
 EXECUTOR = "selector_tables.executor:Shared"  # steps are recorded once a process for runs of all seeds
+
+
+def runs_of(name: str, base: Scenario, given: argparse.Namespace) -> Runs:
+    """Return the runs of a table in a crowd; with a deadline that a share of it meets, each seed has its own."""
+    options = {"executor": EXECUTOR, "store": False, "jobs": given.jobs}
+    study, seeds, folder = partial(study_of_table, name, given.methods), range(given.seeds), given.out / name
+    share = FACTS["tables"][name].get("met_by")
+    if share is None:
+        return run(study(base, seeds), folder, **options)
+    return run_by_seed(seeds, lambda seed: study(with_deadline(base, share, seed), [seed]), folder, **options)
 
 
 def main() -> None:
@@ -31,25 +45,24 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=None, help="page into which the tables are put, between its marks")
     given = parser.parse_args()
 
-    rows, curves, seconds = {}, {}, {}
+    rows: list[Row] = []
+    curves: dict[str, Curves] = {}
     for name in [one for one in TABLES if one in given.tables]:
-        clients, seconds[name] = (base := crowd(name, 0, given.seconds)).crowd.clients, base.rounds.until_s or 0.0
-        found: dict[str, dict[int, dict[str, float]]] = {}
-        sums: dict[str, list[np.ndarray]] = {}
-        for study in studies_of(name, given.methods, range(given.seeds), given.seconds):
-            folder = given.out / name / "-".join(map(str, study.seeds[:1]))
-            for method, of in run(study, folder, executor=EXECUTOR, store=False, jobs=given.jobs).items():
-                for seed, history in zip(study.seeds, of, strict=True):
-                    found.setdefault(method, {})[seed] = outcome_of(history, clients, seconds[name])
-                    sums.setdefault(method, []).append(held(history, seconds[name]))
-        rows[name], curves[name] = rows_of(found), {method: np.mean(of, axis=0) for method, of in sums.items()}
-        table([name, *HEADS], [[row.method, *row.cells()] for row in rows[name]])
-    (given.out / "tables.md").write_text(markdown(rows), encoding="utf-8")
+        base = crowd(name)
+        seconds = given.seconds or base.rounds.until_s or math.inf
+        base = base.replace({"rounds.until_s": seconds})
+        runs = runs_of(name, base, given)
+        found = {method: [outcome_of(one, base.crowd.clients, seconds) for one in of] for method, of in runs.items()}
+        means = {method: np.mean([held(one, seconds) for one in of], axis=0) for method, of in runs.items()}
+        curves[name] = {"time_s": np.linspace(0.0, seconds, POINTS), **means}
+        rows += (own := rows_of(name, found))
+        table([name, *HEADS], [[row["method"], *cells(row)] for row in own])
+    text = markdown(rows)
+    (given.out / "tables.md").write_text(text, encoding="utf-8")
     write_csv(rows, given.out / "tables.csv")
-    figures = {"accuracy.png": accuracy_figure(curves, seconds, rows), "differences.png": difference_figure(rows)}
-    written(figures, given.out)
+    written({"accuracy.png": accuracy_figure(curves, rows), "differences.png": difference_figure(rows)}, given.out)
     if given.page is not None:
-        put_into(given.page, (given.out / "tables.md").read_text(encoding="utf-8"))
+        put_into(given.page, text)
     if missing := unexplained(rows):
         print(f"loses without a sentence: {', '.join(missing)}")
 

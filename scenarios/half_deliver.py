@@ -11,21 +11,17 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from study_scripts import Column, last_accuracy, run_by_seed, sizes, study_of, summary
+from study_scripts import Column, last_accuracy, run_by_seed, sizes, study_of, summary, with_deadline
 
-from fedsim import History, Study, simulate
+from fedsim import History, Study
 from fedsim.studies.study import Variant
 
 
 def under(study: Study, share: float, names: list[str], seed: int) -> Study:
     """Return the study of one seed, under the deadline that a share of its crowd meets."""
-    all_ = {"seed": seed, "selector": {"kind": "all"}, "rounds.count": 1, "rounds.policy": "wait-for-all"}
-    first = simulate(study.base.replace(all_))
-    took_s = first.column("participations", "end_s") - first.column("participations", "start_s")
-    base = study.base.replace({"rounds.policy": {"kind": "deadline", "deadline_s": float(np.quantile(took_s, share))}})
     known = {one.name: one.values for one in study.variants}
     arms = tuple(Variant(name, known[name]) for name in names or known)
-    return replace(study, base=base, variants=arms, baseline=arms[0].name)
+    return replace(study, base=with_deadline(study.base, share, seed), variants=arms, baseline=arms[0].name)
 
 
 def empty(history: History) -> np.ndarray:
@@ -51,7 +47,7 @@ def main() -> None:
     values = {"crowd__clients": given.clients, "rounds__count": given.rounds, "selector__cohort": given.cohort}
     study = study_of(__file__, given.seeds, **values)
     names = [one.strip() for one in given.selectors.split(";") if one]
-    summary(run_by_seed(study, partial(under, study, given.share, names), given.out), COLUMNS)
+    summary(run_by_seed(study.seeds, partial(under, study, given.share, names), given.out), COLUMNS)
 
 
 if __name__ == "__main__":

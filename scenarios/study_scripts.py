@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedsim import History, Study, StudyResult, sweep
+from fedsim import History, Scenario, Study, StudyResult, simulate, sweep
 from fedsim.history import save
 from fedsim.studies.metrics import metric
 
@@ -59,13 +59,21 @@ def run(study: Study, out: Path, **options: Any) -> Runs:
     return {variant: [result[variant, seed] for seed in study.seeds] for variant in study.arms}
 
 
-def run_by_seed(study: Study, of_seed: Callable[[int], Study], out: Path, **options: Any) -> Runs:
+def run_by_seed(seeds: Iterable[int], of_seed: Callable[[int], Study], out: Path, **options: Any) -> Runs:
     """Return all runs of a study that is another one for each seed, as with the deadline of the seed's crowd."""
     runs = Runs()
-    for seed in study.seeds:
+    for seed in seeds:
         for variant, (one,) in run(of_seed(seed).with_seeds([seed]), out / f"seed-{seed}", **options).items():
             runs.setdefault(variant, []).append(one)
     return runs
+
+
+def with_deadline(base: Scenario, share: float, seed: int) -> Scenario:
+    """Return a scenario under the deadline that a share of its crowd meets in a first round of all clients."""
+    everyone = {"seed": seed, "selector": "all", "rounds": {"count": 1, "policy": "wait-for-all"}}
+    first = simulate(base.replace({**everyone, "results.evaluate_every": 2}), store=False)
+    took_s = first.column("participations", "end_s") - first.column("participations", "start_s")
+    return base.replace({"rounds.policy": {"kind": "deadline", "deadline_s": float(np.quantile(took_s, share))}})
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

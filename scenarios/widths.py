@@ -44,7 +44,7 @@ COLUMNS: dict[str, Column] = {
 def main() -> None:
     given = sizes(__file__, __doc__, rounds=200, seeds=3, alpha=0.1)
     study = study_of(__file__, given.seeds, rounds__count=given.rounds, learning__split__alpha=given.alpha)
-    runs = run_by_seed(study, partial(with_deadline, study), given.out, executor="stacked")
+    runs = run_by_seed(study.seeds, partial(with_deadline, study), given.out, executor="stacked")
     summary(runs, COLUMNS, "way")
     written({"widths.png": draw([of[0] for of in runs.values()], smoothing=1, labels=list(runs))}, given.out)
 

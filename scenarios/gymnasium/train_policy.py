@@ -8,6 +8,7 @@ The policy gives each candidate a score by a network of 96 numbers, the same for
 
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
@@ -28,18 +29,11 @@ from fedsim.studies.comparing.pairs import t_interval
 
 TARGET: Final = 0.9  # test accuracy
 COHORT: Final = 5
-LIMIT_S: Final = 120.0  # an episode that has not reached the target by then ends, and has cost as much
-ROUNDS: Final = 1000  # more than fit into it
 COPIES: Final = 4  # episodes of one crowd, which are one another's baseline
 CROWDS: Final = 4  # in one update
 LEARNING_RATE: Final = 0.05
 FIRST_HELD_OUT: Final = 20_000  # seeds from here on are never trained on; settings were chosen on those from 10,000
-LEARNING: Final[dict[str, Any]] = {
-    "data": "digits",
-    "split": {"kind": "dirichlet", "alpha": 0.5, "rounding": "cumulative"},
-    "model": {"kind": "mlp", "hidden": [32]},
-    "local": {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 2, "batch_size": 10},
-}
+EPISODE: Final = tomllib.loads(Path(__file__).with_name("episode.toml").read_text(encoding="utf-8"))
 Observation = dict[str, NDArray[Any]]
 Chooser = Callable[[Observation], torch.Tensor]
 """Returns a score for each client; those with the largest ones are taken."""
@@ -67,23 +61,19 @@ def main() -> None:
     given = sizes("gymnasium", __doc__, updates=25, held_out=30)
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    env = environment()
+    scenario = {**CROWD_WITH_STRAGGLERS, **EPISODE}
+    scenario["rounds"]["target_accuracy"] = TARGET
+    env = gymnasium.make(SELECTION, scenario=scenario)
     policy, began_s = Policy(), time.process_time()
     curve = trained(env, policy, given.updates)
     print(f"{given.updates} updates of {CROWDS * COPIES} episodes: {time.process_time() - began_s:.0f} s of CPU")
     seeds = range(FIRST_HELD_OUT, FIRST_HELD_OUT + given.held_out)
     runs = {
         "uniform": [played(env, seed, uniform(seed))[1] for seed in seeds],
-        "policy": [played(env, seed, drawing(policy, seed))[1] for seed in seeds],
+        "policy": [played(env, seed, drawing(policy, torch.Generator().manual_seed(seed)))[1] for seed in seeds],
     }
     print_table(runs)
     written({"policy.png": drawn(curve, runs)}, given.out)
-
-
-def environment() -> "gymnasium.Env[Observation, Any]":
-    """Return the crowd with stragglers, with real learning up to the target; the reward is minus the seconds."""
-    rounds = {"count": ROUNDS, "until_s": LIMIT_S, "policy": "wait-for-all", "target_accuracy": TARGET}
-    return gymnasium.make(SELECTION, scenario={**CROWD_WITH_STRAGGLERS, "learning": LEARNING, "rounds": rounds})
 
 
 def trained(env: "gymnasium.Env[Any, Any]", policy: Policy, updates: int) -> list[float]:
@@ -94,7 +84,7 @@ def trained(env: "gymnasium.Env[Any, Any]", policy: Policy, updates: int) -> lis
         losses, took_s = list[torch.Tensor](), list[float]()
         for crowd in range(CROWDS):
             logs = [list[torch.Tensor]() for _ in range(COPIES)]
-            episodes = [played(env, update * CROWDS + crowd, sampling(policy, of))[0] for of in logs]
+            episodes = [played(env, update * CROWDS + crowd, drawing(policy, logs=of))[0] for of in logs]
             # What was still to come at each round, 0 after the end; the other copies of the crowd are the baseline.
             rewards = np.array(list(zip_longest(*episodes, fillvalue=0.0))).T
             to_come = np.cumsum(rewards[:, ::-1], axis=1)[:, ::-1]
@@ -120,7 +110,9 @@ def played(env: "gymnasium.Env[Any, Any]", seed: int, choose: Chooser) -> tuple[
     return rewards, (info["time_s"], len(rewards), info["accuracy"])
 
 
-def sampling(policy: Policy, logs: list[torch.Tensor]) -> Chooser:
+def drawing(
+    policy: Policy, generator: torch.Generator | None = None, logs: list[torch.Tensor] | None = None
+) -> Chooser:
     """Return what draws cohorts by the scores of a policy, and notes the logarithms of their probabilities.
 
     Clients are drawn one after the other without replacement, each with a probability in proportion to the exponential
@@ -129,12 +121,13 @@ def sampling(policy: Policy, logs: list[torch.Tensor]) -> Chooser:
 
     def choose(observation: Observation) -> torch.Tensor:
         scores = policy(observation)
-        noisy = with_noise(scores.detach(), None)
-        order = torch.topk(noisy, COHORT).indices
-        left = scores.repeat(COHORT, 1)
-        for place in range(1, COHORT):
-            left[place:, order[place - 1]] = -torch.inf
-        logs.append((scores[order] - torch.logsumexp(left, 1)).sum())
+        noisy = with_noise(scores.detach(), generator)
+        if logs is not None:
+            order = torch.topk(noisy, COHORT).indices
+            left = scores.repeat(COHORT, 1)
+            for place in range(1, COHORT):
+                left[place:, order[place - 1]] = -torch.inf
+            logs.append((scores[order] - torch.logsumexp(left, 1)).sum())
         return noisy
 
     return choose
@@ -149,12 +142,6 @@ def in_bounds(scores: torch.Tensor) -> NDArray[np.float32]:
     """Return scores in [-1, 1] in the same order."""
     ranks = torch.argsort(torch.argsort(scores))
     return np.asarray(2.0 * ranks.numpy() / (len(ranks) - 1) - 1.0, dtype=np.float32)
-
-
-def drawing(policy: Policy, seed: int) -> Chooser:
-    """Return what draws clients by the scores of a policy, as in training."""
-    generator = torch.Generator().manual_seed(seed)
-    return lambda observation: with_noise(policy(observation).detach(), generator)
 
 
 def uniform(seed: int) -> Chooser:

@@ -6,45 +6,32 @@ from typing import Final
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
+from study_scripts import panels
 
 from selector_tables.methods import FACTS
-from selector_tables.outcomes import POINTS, TARGET
+from selector_tables.outcomes import TARGET
 from selector_tables.tables import Row
 
 NAMED: Final = 6
 """Curves with a colour and a name, at each end of the order."""
 _COLOURS: Final = {"wins": "tab:blue", "loses": "tab:red", "level": "0.45"}
 Curves = Mapping[str, np.ndarray]
-"""Mean accuracy at `POINTS` instants, by method."""
+"""Mean accuracy by method, and the instants in seconds as ``time_s``."""
 
 
-def accuracy_figure(
-    curves: Mapping[str, Curves], seconds: Mapping[str, float], rows: Mapping[str, Sequence[Row]]
-) -> Figure:
+def accuracy_figure(curves: Mapping[str, Curves], rows: Sequence[Row]) -> Figure:
     """Return mean accuracy over seconds, a panel for each table; the first, the last and uniform have names."""
-    figure = Figure(figsize=(6.0 * len(rows), 5.5), dpi=100, layout="constrained")
-    for axes, (table, of) in zip(np.atleast_1d(figure.subplots(1, len(rows), sharey=True)), rows.items(), strict=True):
-        order = [row.method for row in of if not row.method.startswith("uniform")]
-        colours = dict(
-            zip(
-                dict.fromkeys([*order[:NAMED], *order[-NAMED:]]),
-                map(colormaps["tab20"], range(2 * NAMED)),
-                strict=False,
-            )
-        )
-        time_s = np.linspace(0.0, seconds[table], POINTS)
-        for at, name in enumerate(order):
-            named = {
-                "lw": 1.4,
-                "ls": "--" if at >= len(order) - NAMED else "-",
-                "label": name,
-                "color": colours.get(name),
-            }
-            axes.plot(
-                time_s, curves[table][name], **(named if name in colours else {"color": "0.85", "lw": 0.7, "zorder": 1})
-            )
-        if "uniform" in curves[table]:
-            axes.plot(time_s, curves[table]["uniform"], color="black", lw=2.2, label="uniform")
+    figure, axes_of = panels(len(curves), (6.0 * len(curves), 5.5), ylim=(0.0, 1.0))
+    for axes, (table, of) in zip(axes_of, curves.items(), strict=True):
+        others = [row["method"] for row in rows if row["table"] == table and not row["method"].startswith("uniform")]
+        first, last = others[:NAMED], others[NAMED:][-NAMED:]
+        for name in others[NAMED:-NAMED]:
+            axes.plot(of["time_s"], of[name], color="0.85", lw=0.7, zorder=1)
+        for at, name in enumerate([*first, *last]):
+            dash = "-" if name in first else "--"
+            axes.plot(of["time_s"], of[name], dash, color=colormaps["tab20"](at), lw=1.4, label=name)
+        if "uniform" in of:
+            axes.plot(of["time_s"], of["uniform"], color="black", lw=2.2, label="uniform")
         axes.axhline(TARGET, color="0.6", lw=0.8, ls=":")
         axes.legend(fontsize=6.5, frameon=False, loc="lower right", ncols=2)
         axes.set_title(FACTS["tables"][table]["title"], fontsize=10)
@@ -53,20 +40,19 @@ def accuracy_figure(
     return figure
 
 
-def difference_figure(rows: Mapping[str, Sequence[Row]]) -> Figure:
+def difference_figure(rows: Sequence[Row]) -> Figure:
     """Return each method's seconds to the target beyond those of the row beside, with 95 % intervals."""
-    compared = {table: [row for row in of if row.verdict] for table, of in rows.items()}
-    most = max((len(of) for of in compared.values()), default=1)
-    figure = Figure(figsize=(5.2 * len(rows), 1.5 + 0.155 * most), dpi=100, layout="constrained")
-    for axes, (table, of) in zip(np.atleast_1d(figure.subplots(1, len(rows))), compared.items(), strict=True):
-        order = sorted(of, key=lambda row: row.later_s[0], reverse=True)
+    tables = list(dict.fromkeys(row["table"] for row in rows))
+    compared = [[row for row in rows if row["table"] == table and row["verdict"]] for table in tables]
+    figure, axes_of = panels(len(tables), (5.2 * len(tables), 1.5 + 0.155 * max(map(len, compared))))
+    for axes, table, of in zip(axes_of, tables, compared, strict=True):
+        order = sorted(of, key=lambda row: float(row["later_s"]), reverse=True)
         for y, row in enumerate(order):
-            mean, half = row.later_s
-            axes.errorbar(mean, y, xerr=half, fmt="o", ms=3, lw=1, color=_COLOURS[row.verdict])
+            colour = _COLOURS[row["verdict"]]
+            axes.errorbar(row["later_s"], y, xerr=row["later_half"], fmt="o", ms=3, lw=1, color=colour)
         axes.axvline(0.0, color="black", lw=0.8)
-        axes.set_yticks(range(len(order)), [row.method for row in order], fontsize=6)
+        axes.set_yticks(range(len(order)), [row["method"] for row in order], fontsize=6)
         axes.set_title(FACTS["tables"][table]["title"], fontsize=10)
         axes.set_ylim(-1, len(order))
-        axes.grid(axis="x", lw=0.3)
     figure.supxlabel("seconds to 80 % later than uniform, paired by seed, with 95 % intervals")
     return figure

@@ -3,135 +3,115 @@
 import csv
 import math
 import tomllib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from fedsim.studies.comparing.pairs import t_interval
-from selector_tables.methods import EVIDENCE, FACTS, HERE, crowd, methods
-from selector_tables.outcomes import Outcome
+from selector_tables.methods import EVIDENCE, FACTS, HERE, TABLES, crowd, methods
+from selector_tables.outcomes import finite_mean
 
-Outcomes = Mapping[str, Mapping[int, Outcome]]
-"""Outcomes of one table: by method, then by seed."""
 MEANS: Final = (
     *("final_accuracy", "to_target_rounds", "round_s", "asked_s", "compute_s", "uplink_s", "used", "empty", "wasted"),
     *("clients", "jain", "leakage", "noise_to_signal"),
 )
+PERCENT: Final = ("final_accuracy", "empty", "wasted", "clients")
+"""Shares, from 0 to 1 in a row and in per cent in a sentence."""
 MARKS: Final = ("<!-- tables -->", "<!-- end of tables -->")
 """Lines of a page between which the tables stand."""
 HEADS: Final = ("to 80 % s", "later s", "accuracy", "round s")
-Ends = tuple[float, float]
-"""A mean with the half width of its 95 % interval, NaN with fewer than two numbers."""
+Row = dict[str, Any]
+"""A line of ``tables.csv`` by column; half widths are those of 95 % intervals, NaN with fewer than two seeds."""
 
 
-@dataclass(frozen=True)
-class Row:
-    method: str
-    beside: str
-    seeds: int
-    reached: int
-    to_target_s: Ends  # the length of the run where it was not reached
-    later_s: Ends
-    better: Ends
-    means: dict[str, float]
+def rows_of(table: str, outcomes: Mapping[str, Sequence[Mapping[str, float]]]) -> list[Row]:
+    """Return the rows of a table from outcomes by method, seed by seed; the soonest first.
 
-    @property
-    def verdict(self) -> str:
-        """What the paired difference in seconds says; nothing of the row that others are compared with."""
-        mean, half = self.later_s
-        return "" if self.method == self.beside else "loses" if mean > half else "wins" if -mean > half else "level"
-
-    def cells(self) -> list[str]:
-        reached = "" if self.reached == self.seeds else f" ({self.reached} of {self.seeds})"
-        accuracy, round_s = f"{100 * self.means['final_accuracy']:.1f} %", f"{self.means['round_s']:.2f}"
-        return [with_half(self.to_target_s) + reached, self.later(), accuracy, round_s]
-
-    def later(self) -> str:
-        return "-" if self.method == self.beside else with_half(self.later_s, "+")
+    A run that does not reach the target counts with its whole length.
+    """
+    rows = []
+    for name, found in outcomes.items():
+        beside = methods()[name].beside
+        mine, its = ({key: np.array([one[key] for one in of]) for key in of[0]} for of in (found, outcomes[beside]))
+        row: Row = {"table": table, "method": name, "beside": beside, "verdict": "", "seeds": len(found)}
+        row["reached"] = int(np.isfinite(mine["to_target_s"]).sum())
+        row["to_target_s"], row["to_target_half"] = _with_half(mine["restricted_s"])
+        row["later_s"], row["later_half"] = _with_half(mine["restricted_s"] - its["restricted_s"])
+        row["better"], row["better_half"] = _with_half(mine["final_accuracy"] - its["final_accuracy"])
+        if name != beside:
+            apart = abs(row["later_s"]) > row["later_half"]
+            row["verdict"] = "level" if not apart else "loses" if row["later_s"] > 0 else "wins"
+        rows.append(row | {key: finite_mean(mine[key]) for key in MEANS})
+    return sorted(rows, key=lambda row: float(row["to_target_s"]))
 
 
-def rows_of(outcomes: Outcomes) -> list[Row]:
-    """Return the rows of one table, the soonest first; a row whose pair is not there has no differences."""
-    return sorted((_row(name, outcomes) for name in outcomes), key=lambda row: row.to_target_s[0])
+def _with_half(values: np.ndarray) -> tuple[float, float]:
+    return float(values.mean()), t_interval(values, 0.95).half
 
 
-def _row(name: str, outcomes: Outcomes) -> Row:
-    mine, beside = outcomes[name], methods()[name].beside
-    pairs = [(one, outcomes[beside][seed]) for seed, one in mine.items() if seed in outcomes.get(beside, {})]
-    later, better = ([one[of] - its[of] for one, its in pairs] for of in ("restricted_s", "final_accuracy"))
-    finite = {figure: [one[figure] for one in mine.values() if math.isfinite(one[figure])] for figure in MEANS}
-    means = {figure: float(np.mean(values)) if values else math.nan for figure, values in finite.items()}
-    reached = sum(math.isfinite(one["to_target_s"]) for one in mine.values())
-    to_target = _ends([one["restricted_s"] for one in mine.values()])
-    return Row(name, beside, len(mine), reached, to_target, _ends(later), _ends(better), means)
+def cells(row: Row) -> list[str]:
+    """Return what a row says under `HEADS`."""
+    reached = "" if row["reached"] == row["seeds"] else f" ({row['reached']} of {row['seeds']})"
+    to_target = _plus_minus(row["to_target_s"], row["to_target_half"]) + reached
+    return [to_target, later(row), f"{100 * row['final_accuracy']:.1f} %", f"{row['round_s']:.2f}"]
 
 
-def _ends(values: Sequence[float]) -> Ends:
-    return (float(np.mean(values)) if values else math.nan), t_interval(np.array(values, dtype=float), 0.95).half
+def later(row: Row) -> str:
+    return "-" if row["method"] == row["beside"] else _plus_minus(row["later_s"], row["later_half"], "+")
 
 
-def with_half(ends: Ends, sign: str = "") -> str:
-    mean = f"{ends[0]:{sign}.1f}"
-    return mean if math.isnan(ends[1]) else f"{mean} +- {ends[1]:.1f}"
+def _plus_minus(mean: float, half: float, sign: str = "") -> str:
+    return f"{mean:{sign}.1f}" if math.isnan(half) else f"{mean:{sign}.1f} +- {half:.1f}"
 
 
 def reasons() -> dict[str, dict[str, str]]:
     """Return the sentences of each table by row, with places for numbers."""
-    found: dict[str, dict[str, str]] = {table: {} for table in FACTS["tables"]}
-    for one in tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["sentence"]:
-        for table, of in found.items():
-            of |= {row: one["text"].replace("KIND", methods()[row].kind) for row in one.get(table, ())}
-    return found
-
-
-class Facts(dict[str, SimpleNamespace]):
-    """The figures of rows by method, as sentences name them; those of a row that is not there are NaN."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        percent = ("final_accuracy", "empty", "wasted", "clients")
-        scaled = {
-            row.method: {name: row.means[name] * (100 if name in percent else 1) for name in MEANS} for row in rows
-        }
-        super().__init__({row.method: SimpleNamespace(**scaled[row.method], later=row.later_s[0]) for row in rows})
-
-    def __missing__(self, method: str) -> SimpleNamespace:
-        return SimpleNamespace(**dict.fromkeys((*MEANS, "later"), math.nan))
-
-
-def said(rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, str]]:
-    """Return the sentences of the rows that there are, with their numbers."""
-    facts, known = {table: Facts(of) for table, of in rows.items()}, reasons()
-    other = facts.get("open", Facts([]))
+    sentences = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["sentence"]
     return {
         table: {
-            row.method: known[table][row.method].format(own=own[row.method], its=own[row.beside], of=own, open=other)
-            for row in rows[table]
-            if row.method in known[table]
+            name: one["text"].replace("KIND", methods()[name].kind) for one in sentences for name in one.get(table, ())
         }
-        for table, own in facts.items()
+        for table in TABLES
     }
 
 
-def markdown(rows: Mapping[str, Sequence[Row]]) -> str:
+def said(rows: Sequence[Row]) -> dict[tuple[str, str], str]:
+    """Return the sentences of the rows that there are, by table and method; numbers of other rows are NaN."""
+    none = SimpleNamespace(**dict.fromkeys((*MEANS, "later_s"), math.nan))
+    facts: dict[str, dict[str, SimpleNamespace]] = {table: defaultdict(lambda: none) for table in TABLES}
+    for row in rows:
+        facts[row["table"]][row["method"]] = SimpleNamespace(**row | {name: 100 * row[name] for name in PERCENT})
+    known, found = reasons(), {}
+    for row in rows:
+        table, name, of = row["table"], row["method"], facts[row["table"]]
+        if name in known[table]:
+            told = {"own": of[name], "its": of[row["beside"]], "of": of, "open": facts["open"]}
+            found[table, name] = known[table][name].format(**told)
+    return found
+
+
+def markdown(rows: Sequence[Row]) -> str:
     """Return one table for a page, a line for each method, without the rows that sentences name as evidence."""
-    found, sentences = {table: {row.method: row for row in of} for table, of in rows.items()}, said(rows)
-    order = dict.fromkeys(row.method for of in rows.values() for row in of if not row.method.endswith(EVIDENCE))
-    exact = ["privacy, exact numbers: later s"] if "privacy" in rows else []
-    heads = [head for table in rows for head in (f"{table}: {HEADS[0]}", *HEADS[1:])]
+    found, sentences = {(row["table"], row["method"]): row for row in rows}, said(rows)
+    tables = list(dict.fromkeys(row["table"] for row in rows))
+    exact = ["privacy, exact numbers: later s"] if "privacy" in tables else []
+    heads = [head for table in tables for head in (f"{table}: {HEADS[0]}", *HEADS[1:])]
     heads = ["selector", *heads, *exact, "why it loses, or what to know"]
-    lines = [f"- *{t}*: {FACTS['tables'][t]['about']}; {crowd(t, 0).rounds.until_s:.0f} s." for t in rows]
+    lines = [f"- *{t}*: {FACTS['tables'][t]['about']}; {crowd(t).rounds.until_s:.0f} s." for t in tables]
     lines += ["", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    for name in order:
-        cells = [cell for of in found.values() for cell in (of[name].cells() if name in of else ["-"] * len(HEADS))]
+    for name in dict.fromkeys(row["method"] for row in rows if not row["method"].endswith(EVIDENCE)):
+        line = [f"`{name}`"]
+        for table in tables:
+            line += cells(found[table, name]) if (table, name) in found else ["-"] * len(HEADS)
         if exact:
-            row = found["privacy"].get(f"{name}, exact numbers")
-            cells.append("-" if row is None else row.later())
-        why = " ".join(f"*{table}:* {of[name]}" for table, of in sentences.items() if name in of)
-        lines.append(f"| {' | '.join([f'`{name}`', *cells, why])} |")
+            row = found.get(("privacy", f"{name}, exact numbers"))
+            line.append("-" if row is None else later(row))
+        why = " ".join(f"*{table}:* {sentences[table, name]}" for table in tables if (table, name) in sentences)
+        lines.append(f"| {' | '.join([*line, why])} |")
     return "\n".join(lines) + "\n"
 
 
@@ -144,20 +124,15 @@ def put_into(page: Path, text: str) -> None:
     page.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
-def write_csv(rows: Mapping[str, Sequence[Row]], file: Path) -> None:
+def write_csv(rows: Sequence[Row], file: Path) -> None:
     with file.open("w", encoding="utf-8", newline="") as lines:
-        writer = csv.writer(lines, lineterminator="\n")
-        heads = ("to_target_s", "to_target_half", "later_s", "later_half", "better", "better_half")
-        writer.writerow(["table", "method", "beside", "verdict", "seeds", "reached", *heads, *MEANS])
-        for table, found in rows.items():
-            for row in found:
-                values = (*row.to_target_s, *row.later_s, *row.better, *(row.means[name] for name in MEANS))
-                numbers = [f"{value:.6g}" for value in values]
-                writer.writerow([table, row.method, row.beside, row.verdict, row.seeds, row.reached, *numbers])
+        writer = csv.DictWriter(lines, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
 
 
-def unexplained(rows: Mapping[str, Sequence[Row]]) -> list[str]:
+def unexplained(rows: Sequence[Row]) -> list[str]:
     """Return the rows that lose without a sentence that says why, but for those that are evidence for others."""
-    known = reasons()
-    lost = [(table, row.method) for table, found in rows.items() for row in found if row.verdict == "loses"]
-    return [f"{table}: {name}" for table, name in lost if not name.endswith(EVIDENCE) and name not in known[table]]
+    known, lost = reasons(), [row for row in rows if row["verdict"] == "loses" and not row["method"].endswith(EVIDENCE)]
+    return [f"{row['table']}: {row['method']}" for row in lost if row["method"] not in known[row["table"]]]

@@ -11,7 +11,6 @@ Three models of SimGrid replay the flows:
   acknowledgements take 5 % of the way back, and a window bounds the rate.
 """
 
-import csv
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -26,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from study_scripts import sizes, table
 
 from fedsim import History, Scenario, Study, read_run, simulate
-from fedsim.bridges.replay import Flows, write_replay
+from fedsim.bridges.replay import write_replay
 
 SYSTEM_PYTHON: Final = "/usr/bin/python3"
 PLAIN: Final = ["network/TCP-gamma:0", "network/crosstraffic:0"]
@@ -44,24 +43,23 @@ def main() -> None:
     for name, (scenario, history) in worlds(given.run, given.rounds).items():
         folder = given.out / name.replace(" ", "_").replace(",", "")
         flows = write_replay(scenario, history, folder)
+        # Transfers that were cut take bandwidth until then, and have no end to compare.
+        took_s, whole = flows.end_s - flows.start_s, flows.whole
         for model, options in MODELS.items():
-            largest, mean, latest_s = differences(flows, replayed(python, folder, model, options))
-            counts = name, flows.bits.size, np.count_nonzero(flows.whole)
-            rows.append([*counts, model, f"{largest:.1e}", f"{mean:.1e}", f"{latest_s:.1e} s"])
+            apart_s = np.abs(replayed(python, folder, model, options) - flows.end_s)[whole]
+            relative, counts = apart_s / took_s[whole], [flows.bits.size, np.count_nonzero(whole)]
+            largest, mean, latest_s = (f"{of:.1e}" for of in (relative.max(), relative.mean(), apart_s.max()))
+            rows.append([name, *counts, model, largest, mean, f"{latest_s} s"])
     table(["graph", "flows", "whole", "model", "largest", "mean", "latest"], rows)
 
 
 def worlds(run: str, rounds: int) -> dict[str, tuple[Scenario, History]]:
-    """Return scenarios and what happened, by name: those of a run's folder, or of four graphs."""
+    """Return scenarios and what happened, by name: those of a run's folder, or of four graphs, about timing only."""
     if run:
         return {Path(run).name: (Scenario.load(Path(run) / "scenario.toml"), read_run(run))}
-    return {name: (scenario, simulate(scenario)) for name, scenario in graphs(rounds).items()}
-
-
-def graphs(rounds: int) -> dict[str, Scenario]:
-    """Return scenarios on four graphs, about timing only."""
     found = {one.variant: one.scenario.replace({"rounds.count": rounds}) for one in GRAPHS.points}
-    return {**found, "wide area": found["cells"].replace({"network": wide_area()})}
+    found["wide area"] = found["cells"].replace({"network": wide_area()})
+    return {name: (scenario, simulate(scenario)) for name, scenario in found.items()}
 
 
 def wide_area() -> dict[str, Any]:
@@ -96,19 +94,7 @@ def replayed(python: str, folder: Path, model: str, options: list[str]) -> NDArr
             f"{python} could not replay {folder}:\n{done.stderr.strip()}\n"
             "allowed: --python with an interpreter that has SimGrid (apt install python3-simgrid, pip install simgrid)"
         )
-    with out.open(encoding="utf-8", newline="") as file:
-        return np.array([float(row["end_s"]) for row in csv.DictReader(file)])
-
-
-def differences(flows: Flows, ends_s: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return by how much durations differ, relative to fedsim's: the largest and the mean; and the largest in seconds.
-
-    Transfers that were cut take bandwidth until then, and have no end to compare.
-    """
-    whole = flows.whole
-    apart_s = np.abs(ends_s - flows.end_s)[whole]
-    relative = apart_s / (flows.end_s - flows.start_s)[whole]
-    return float(relative.max()), float(relative.mean()), float(apart_s.max())
+    return np.loadtxt(out, delimiter=",", skiprows=1, usecols=1, ndmin=1)
 
 
 if __name__ == "__main__":

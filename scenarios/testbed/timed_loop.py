@@ -1,5 +1,7 @@
 """Federated averaging on handwritten digits, as a plain loop of PyTorch."""
 
+from copy import deepcopy
+
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
@@ -21,8 +23,7 @@ def digits() -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def train(model: nn.Module, x: Tensor, y: Tensor, seed: int) -> dict[str, Tensor]:
     """Return the weights of a copy of the model after the epochs of one client."""
-    own = network()
-    own.load_state_dict(model.state_dict())
+    own = deepcopy(model)
     optimizer = torch.optim.SGD(own.parameters(), lr=RATE)
     order = torch.Generator().manual_seed(seed)
     for _ in range(EPOCHS):
@@ -33,18 +34,13 @@ def train(model: nn.Module, x: Tensor, y: Tensor, seed: int) -> dict[str, Tensor
     return own.state_dict()
 
 
-def network() -> nn.Module:
-    """Return a small network of two layers."""
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
-
-
 def main() -> list[float]:
     """Train, and return the accuracy on the test images after each round."""
     x, y, test_x, test_y = digits()
     rng = np.random.default_rng(1)
     shares = [torch.tensor(part) for part in np.array_split(rng.permutation(len(y)), CLIENTS)]
-    model, accuracies = network(), list[float]()
+    torch.manual_seed(0)
+    model, accuracies = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10)), list[float]()
     testbed = Testbed("scenarios/testbed/cell.toml", "runs/timed-loop", replace=True)
     for number in range(1, ROUNDS + 1):
         cohort = rng.choice(CLIENTS, COHORT, replace=False).tolist()

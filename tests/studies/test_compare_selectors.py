@@ -17,7 +17,9 @@ HERE = Path(__file__).parents[2] / "scenarios" / "selector_tables"
 @pytest.mark.parametrize("table", methods.TABLES)
 def test_no_selector_of_the_registry_is_missing(table):
     there = {method.kind for method in methods.methods().values() if table in method.tables}
-    assert set(SELECTORS.builtin) - there - methods.ELSEWHERE == ({"all-compute"} if table == "privacy" else set())
+    assert set(SELECTORS.builtin) - there - set(methods.FACTS["elsewhere"]) == (
+        {"all-compute"} if table == "privacy" else set()
+    )
 
 
 def test_a_new_selector_gets_a_row_in_each_table_by_itself(monkeypatch):
@@ -29,11 +31,10 @@ def test_a_new_selector_gets_a_row_in_each_table_by_itself(monkeypatch):
     methods.methods.cache_clear()
 
 
-def test_every_row_makes_a_scenario_and_its_pair_stands_in_the_same_tables(monkeypatch):
+def test_every_row_makes_a_scenario_and_its_pair_stands_in_the_same_tables():
     """A study refuses two rows that are the same run."""
-    monkeypatch.setattr(methods, "met_by_half", lambda _: 2.0)
     for table in methods.TABLES:
-        (study,) = methods.studies_of(table, None, [3], 5.0)
+        study = methods.study_of_table(table, None, methods.crowd(table), [3])
         assert len(study.points) == len(study.arms)
         assert all(methods.methods()[name].beside in study.arms for name in study.arms)
 
@@ -102,29 +103,34 @@ def test_outcome_by_hand():
 def test_rows_are_paired_by_seed_with_the_length_of_the_run_where_the_target_was_not_reached():
     """Of 2, 1, 1: the error of the mean is 1/3, and t of 2 degrees at 97.5 % is 4.302653."""
     reached = {"uniform": (2.0, 4.0, 9.0), "md": (4.0, 5.0, math.inf)}
-    found = {
-        name: {seed: came_to(to_target_s=at, restricted_s=min(at, 10.0)) for seed, at in enumerate(of)}
-        for name, of in reached.items()
-    }
-    first, second = tables.rows_of(found)
-    assert (first.method, first.verdict, second.method, second.beside) == ("uniform", "", "md", "uniform")
-    assert (second.seeds, second.reached, second.to_target_s[0]) == (3, 2, 19 / 3)
-    assert second.later_s == pytest.approx((4 / 3, 4.302653 / 3), rel=1e-6)
-    assert second.verdict == "level"
-    late = tables.Row("no such row", "uniform", 3, 3, (2.0, 1.0), (2.0, 1.0), (0.0, 0.0), {})
-    assert late.verdict == "loses"
-    assert tables.unexplained({"open": [first, late]}) == ["open: no such row"]
+    found = {name: [came_to(to_target_s=at, restricted_s=min(at, 10.0)) for at in of] for name, of in reached.items()}
+    first, second = tables.rows_of("open", found)
+    assert [first["method"], first["verdict"], second["method"], second["beside"]] == ["uniform", "", "md", "uniform"]
+    assert [second["seeds"], second["reached"], second["to_target_s"]] == [3, 2, 19 / 3]
+    assert [second["later_s"], second["later_half"]] == pytest.approx([4 / 3, 4.302653 / 3], rel=1e-6)
+    assert tables.cells(second)[:2] == ["6.3 +- 8.0 (2 of 3)", "+1.3 +- 1.4"]
+    assert second["verdict"] == "level"
+
+
+@pytest.mark.parametrize(("apart_s", "verdict"), [(0.0, "level"), (5.0, "loses"), (-5.0, "wins")])
+def test_a_row_that_loses_has_a_sentence(apart_s, verdict):
+    found = {"uniform": [20.0, 30.0], "uniform, cohorts of 16": [20.0 + apart_s, 30.0 + apart_s]}
+    outcomes_of = {name: [came_to(restricted_s=at) for at in of] for name, of in found.items()}
+    rows = {row["method"]: row for row in tables.rows_of("open", outcomes_of)}
+    assert rows["uniform, cohorts of 16"]["verdict"] == verdict
+    lost = ["open: uniform, cohorts of 16"] if verdict == "loses" else []
+    assert tables.unexplained(list(rows.values())) == lost
 
 
 def test_a_sentence_has_the_numbers_of_its_row_and_of_rows_beside():
     named = ("uniform", "pow-d", "pow-d, exact numbers")
-    found = {name: dict.fromkeys((1, 2), came_to(asked_s=0.25 * at)) for at, name in enumerate(named)}
-    rows = tables.rows_of(found)
-    said = tables.said({"privacy": rows})["privacy"]
-    assert said.keys() == {"pow-d"}
-    assert said["pow-d"].startswith("Questions take 0.25 s of a round of 2.33 s (uniform 2.33), and it needs 2 rounds")
-    assert "with exact numbers it is +0.0 s." in said["pow-d"]
-    assert "it is +nan s" in tables.said({"privacy": rows[:2]})["privacy"]["pow-d"]
+    rows = tables.rows_of("privacy", {name: [came_to(asked_s=0.25 * at)] * 2 for at, name in enumerate(named)})
+    said = tables.said(rows)
+    assert said.keys() == {("privacy", "pow-d")}
+    sentence = said["privacy", "pow-d"]
+    assert sentence.startswith("Questions take 0.25 s of a round of 2.33 s (uniform 2.33), and it needs 2 rounds")
+    assert "with exact numbers it is +0.0 s." in sentence
+    assert "it is +nan s" in tables.said(rows[:2])["privacy", "pow-d"]
 
 
 @pytest.mark.parametrize("table", methods.TABLES)
