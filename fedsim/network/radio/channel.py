@@ -256,8 +256,9 @@ def _ends_s(
     row, last = positions(len(rate)), (total[:, 1:] >= bits).argmax(axis=1)
     block = passed + last
     begun_s = np.maximum(first_s + (block - 1) * coherence_s, 0.0)
-    ends_s: FloatArray = begun_s + (bits - total[row, last]) / rate[row, last]
-    return np.minimum(ends_s, first_s + block * coherence_s, out=ends_s)
+    needs_s = (bits - total[row, last]) / rate[row, last]
+    ends_s: FloatArray = np.minimum(begun_s + needs_s, first_s + block * coherence_s)
+    return ends_s
 
 
 def _blocks_to_draw(expected_blocks: float) -> int:
