@@ -32,8 +32,7 @@ class GrowingTable:
         self.schema, self._make = schema, make
         self._spool: Spool | None = None
         self.rows = self._spill_at = 0
-        self._tail = _Tail(0, [], [], [])
-        self._nothing: list[tuple[str, float]] = []  # names of columns, and the value of those that are not given
+        self._tail = _Tail(0, [], [])
         self._checked: frozenset[str] = frozenset()
         # The rows in memory as a table, once it is asked for, until there is another row.
         self._latest: pa.Table | None = None
@@ -58,14 +57,9 @@ class GrowingTable:
     def add_columns(self, columns: Mapping[str, Piece]) -> None:
         """Add rows as columns: arrays (n,) that do not change later, or numbers for all rows; ``client`` is one."""
         self._check(columns)
-        _, _, sizes, pieces = self._tail
-        if not pieces:
-            self._nothing = [(column.name, column.no_value) for column in self.schema.columns]
-            pieces += [[] for _ in self._nothing]
-        for (name, nothing), of_column in zip(self._nothing, pieces, strict=True):
-            of_column.append(columns.get(name, nothing))
         rows = np.asarray(columns["client"]).size
-        sizes.append(rows)
+        # One call: an interrupt comes before it or after it, so that all columns have as many rows.
+        self._tail.pieces.append((rows, columns))
         self._added(rows)
 
     def spill(self) -> None:
@@ -77,7 +71,7 @@ class GrowingTable:
             self._spool = self._make(self.schema)
         self._latest = None
         self._spool.append(newest, self._tail.at)
-        self._tail = _Tail(self._tail.at + newest.num_rows, [], [], [])
+        self._tail = _Tail(self._tail.at + newest.num_rows, [], [])
 
     def table(self) -> pa.Table:
         if self._spool is None:
@@ -112,18 +106,17 @@ class GrowingTable:
 
     def _newest(self) -> pa.Table:
         if self._latest is None:
-            _, single, sizes, pieces = self._tail
-            if sizes:
-                each = zip(self.schema.columns, pieces, strict=True)
-                self._latest = self._built({column.name: joined(column, sizes, of_it) for column, of_it in each})
+            _, single, pieces = self._tail
+            if pieces:
+                self._latest = self._built({column.name: joined(column, pieces) for column in self.schema.columns})
             else:
                 self._latest = self.schema.from_rows([row() for row in single])
         return self._latest
 
     def _built(self, columns: Columns) -> pa.Table:
         """Return the rows in memory as a table; from the first row that no table can hold on, rows are dropped."""
-        at, single, sizes, _ = self._tail
-        rows = sum(sizes)
+        at, single, pieces = self._tail
+        rows = sum([size for size, _ in pieces])
         try:
             table = self.schema.from_columns(columns)
         except RunError as error:
@@ -131,7 +124,7 @@ class GrowingTable:
             columns, self.rows = _first(columns, rows), at + rows
             raise RunError(f"{error}; the {self.rows} rows of the table {self.schema.name} before are kept") from error
         finally:
-            self._tail = _Tail(at, single, [rows], [[values] for values in columns.values()])
+            self._tail = _Tail(at, single, [(rows, columns)])
         return table
 
     def _holds(self, columns: Columns) -> bool:
@@ -143,28 +136,25 @@ class GrowingTable:
 
 
 class _Tail(NamedTuple):
-    """The rows in memory: how many are before them, and those that were given one by one, or in pieces of columns.
-
-    A piece counts once its size is known, which comes last.
-    """
+    """The rows in memory: how many are before them, and those that were given one by one, or in pieces of columns."""
 
     at: int
     single: list[Callable[[], Row]]
-    sizes: list[int]
-    pieces: list[list[Piece]]
+    pieces: list[tuple[int, Mapping[str, Piece]]]
 
     @property
     def parts(self) -> int:
-        return len(self.single) + len(self.sizes)
+        return len(self.single) + len(self.pieces)
 
 
-def joined(column: Column, sizes: Sequence[int], pieces: Sequence[Piece]) -> NDArray[Any]:
-    """Return a column of pieces of some sizes, one after the other; a piece may be one number for its rows."""
-    if not any(type(piece) is np.ndarray for piece in pieces):
-        return np.repeat(np.array(pieces[: len(sizes)], dtype=column.dtype), sizes)
-    arrays = [
-        piece if type(piece) is np.ndarray else np.full(rows, piece) for rows, piece in zip(sizes, pieces, strict=False)
-    ]
+def joined(column: Column, pieces: Sequence[tuple[int, Mapping[str, Piece]]]) -> NDArray[Any]:
+    """Return a column of pieces with their sizes, one after the other; a piece may be one number for its rows."""
+    name, nothing = column.name, column.no_value
+    each = [columns.get(name, nothing) for _, columns in pieces]
+    sizes = [size for size, _ in pieces]
+    if not any(type(one) is np.ndarray for one in each):
+        return np.repeat(np.array(each, dtype=column.dtype), sizes)
+    arrays = [one if type(one) is np.ndarray else np.full(size, one) for size, one in zip(sizes, each, strict=True)]
     return np.concatenate(arrays, dtype=column.dtype, casting="unsafe")
 
 

@@ -1,5 +1,8 @@
 """Rows that no table can hold do not take the rows before them along."""
 
+import sys
+from itertools import count
+
 import numpy as np
 import pytest
 
@@ -63,3 +66,38 @@ def test_a_history_that_is_read_again_has_the_rows_since():
     recorder.add_columns("participations", **participations([4]) | {"cut_in": 0, "fate": 0})
     for _ in range(2):
         assert recorder.history().participations["draws"].to_pylist() == [1, 2, 3, 4]
+
+
+def interrupted_at(line, work):
+    """Do some work, and end it before the given one of its lines; return whether it has so many."""
+    lines = count(1)
+
+    def trace(frame, event, _):
+        if event == "line" and next(lines) == line:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_interrupt_leaves_no_column_shorter_than_another():
+    for line in count(1):
+        recorder = recorded([1, 2])
+        columns = participations([3, 4]) | {"cut_in": 0, "fate": 0}
+        if not interrupted_at(line, lambda to=recorder, of=columns: to.add_columns("participations", **of)):
+            break
+        recorder.add_columns("participations", **participations([5]) | {"cut_in": 0, "fate": 0})
+        table = recorder.history().participations
+        rows = list(
+            zip(table["draws"].to_pylist(), table["client"].to_pylist(), table["end_s"].to_pylist(), strict=True)
+        )
+        assert rows in ([(1, 0, 0), (2, 1, 1), (5, 0, 0)], [(1, 0, 0), (2, 1, 1), (3, 0, 0), (4, 1, 1), (5, 0, 0)])
+    assert line > 5
