@@ -15,12 +15,12 @@ def print_table(
     rows = [[Text.from_markup(cell) if markup else Text(cell) for cell in line] for line in lines]
     console = Console()
     # Headers and long cells are wrapped between words; only words of half a line are parted.
+    words = [[_unbroken(cell.plain, console.width // 3) for cell in row] for row in rows]
+    words += [[_unbroken(name, 0) for name in header]] if header else []
     least = [
-        max(len(word) for cell in column for word in _unbroken(cell.plain, console.width // 3))
-        for column in zip(*rows, strict=True)
+        min(max(len(word) for cell in column for word in cell), console.width // 2 - 4)
+        for column in zip(*words, strict=True)
     ]
-    named = [max(map(len, name.split()), default=0) for name in header or [""] * len(least)]
-    least = [min(max(both), console.width // 2 - 4) for both in zip(least, named, strict=True)]
     parts = [[0]] if least else []
     for i in range(1, len(least)):
         # Edges take three characters a column.

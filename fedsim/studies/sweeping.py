@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedsim.errors import ScenarioError
+from fedsim.errors import FedsimError
 from fedsim.results.lock import FolderLock
 from fedsim.scenario import Scenario
 from fedsim.studies.result import STUDY, StudyResult
@@ -153,7 +153,7 @@ def _run(
 def _write_study(study: Study, folder: Path) -> None:
     try:
         text = study.to_toml()
-    except ScenarioError as error:
+    except FedsimError as error:
         text = f"# {error}\n"
     replace_file(folder / STUDY, lambda part: part.write_text(text, encoding="utf-8"))
 

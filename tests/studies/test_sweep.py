@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -104,6 +105,44 @@ def test_a_run_that_fails_stops_no_other(tmp_path):
     assert "DataError" in study.failures["lost", 0]
     with pytest.raises(FedsimError, match="DataError"):
         _ = study["lost", 0]
+    assert "'lost' against 'cohort 1': the two have no seed in common" in str(study.compare())
+    study.plot(y="duration", out=tmp_path / "a.png")
+
+
+def test_columns_are_what_runs_had_and_names_go_into_files(tmp_path):
+    """A variant may set a whole table, of which another one sets a field; null is no TOML, and % starts a comment."""
+    arms = {
+        "50 % {^_~\\}": {"selector": {"kind": "uniform", "cohort": 3}},
+        "all": {"selector.kind": "all", "rounds.until_s": None},
+        "two": {"selector.cohort": 2, "rounds.until_s": 9.0},
+    }
+    base = BASE.replace({"selector.kind": "uniform"})
+    study = quiet(base, None, variants=arms, out=tmp_path, metrics=["mean_round_s"])
+    rows = study.table().to_pylist()[:3]
+    assert [row["selector.cohort"] for row in rows] == [3, None, 2]
+    assert [row["selector.kind"] for row in rows] == ["uniform", "all", "uniform"]
+    assert StudyResult.load(tmp_path).table().to_pylist()[0]["value"] == rows[0]["value"]
+    reversed_ = Study.of(base, variants=arms, seeds=2, metrics=["mean_round_s"], baseline="two")
+    latex = sweep(reversed_, out=tmp_path, quiet=True).compare().to_latex()
+    assert r"50 \% \{\textasciicircum{}\_\textasciitilde{}\textbackslash{}\} & 2 &" in latex
+
+
+def test_a_table_is_that_of_its_study_whatever_the_folder_has(study, tmp_path):
+    """The folder has runs that were watched for 60 s."""
+    shutil.copytree(study.folder, tmp_path / "again")
+    asked = {"metrics": ["time_to_9updates"], "horizon": 9.0}
+    for what in (asked, {**asked, "horizon": None}):
+        used = quiet(out=tmp_path / "again", **what)
+        assert used.table().drop_columns("watched") == quiet(
+            out=tmp_path / str(what["horizon"]), **what
+        ).table().drop_columns("watched")
+    assert {row["value"] for row in quiet(out=tmp_path / "again", **asked).table().to_pylist()} == {9.0}
+
+
+def test_pairs_without_a_common_second_have_no_band(tmp_path):
+    """A round of one client is over before the first one of three."""
+    found = quiet(BASE.replace({"rounds.count": 1}), out=tmp_path, metrics=["mean_round_s"])
+    found.plot(y="duration", out=tmp_path / "a.png")
 
 
 def test_packs_are_slowest_first_and_several_a_job():

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -31,8 +32,9 @@ class Comparison:
     @property
     def table(self) -> pa.Table:
         """One row for each line."""
-        rows = [{name: None if value != value else value for name, value in one.row().items()} for one in self.lines]  # noqa: PLR0124
-        return pa.Table.from_pylist(rows)
+        rows = [one.row() for one in self.lines]
+        known = [{name: None if v in (math.inf, -math.inf) or v != v else v for name, v in row.items()} for row in rows]  # noqa: PLR0124
+        return pa.Table.from_pylist(known)
 
     def __str__(self) -> str:
         return "\n".join(sentence(one, self.level, self.family) for one in self.lines)
@@ -55,19 +57,12 @@ class Comparison:
 
     def to_latex(self) -> str:
         """Return the lines as a tabular of LaTeX."""
-        head = " & ".join(_latex(name) for name in COLUMNS)
-        body = "".join(" & ".join(_latex(cell) for cell in one.cells()) + " \\\\\n" for one in self.lines)
+        rows = [COLUMNS, *(one.cells() for one in self.lines)]
+        head, *body = [" & ".join(map(_latex, row)) + " \\\\" for row in rows]
         form = "ll" + "r" * (len(COLUMNS) - 2)
-        lines = [
-            "\\begin{tabular}{" + form + "}",
-            "\\hline",
-            head + " \\\\",
-            "\\hline",
-            body + "\\hline",
-            "\\end{tabular}",
-            "",
-        ]
-        return "\n".join(lines)
+        return "\n".join(
+            [f"\\begin{{tabular}}{{{form}}}", r"\hline", head, r"\hline", *body, r"\hline", "\\end{tabular}\n"]
+        )
 
     def write(self, path: str | Path) -> None:
         """Write the comparison to a file, whose ending is its form: csv, json, tex or txt."""
@@ -102,9 +97,12 @@ def compare(family: Family, values_of: Callable[[str], Values], names: Sequence[
 
 
 def _line(family: Family, one: Metric, variant: str, values: Values) -> Line:
+    def refused(why: str) -> Line:
+        return Line(one.name, variant, family.baseline, Paired(len(seeds), (0, 0), math.nan, refused=why))
+
     seeds = [seed for seed in family.seeds if (variant, seed) in values and (family.baseline, seed) in values]
     if not seeds:
-        raise StudyError(f"compare: {variant!r} and {family.baseline!r} have no seed in common that has ended")
+        return refused("the two have no seed in common that has ended")
     sides = [[values[arm, seed] for seed in seeds] for arm in (family.baseline, variant)]
     sample = Sample(
         np.array([[one.value for one in side] for side in sides]),
@@ -113,16 +111,22 @@ def _line(family: Family, one: Metric, variant: str, values: Values) -> Line:
     )
     every = [max(one.every for one in side) for side in sides]
     if every[0] != every[1]:
-        why = f"models were evaluated every {every[0]} rounds and every {every[1]}: set one results.evaluate_every"
-        return Line(one.name, variant, family.baseline, Paired(len(seeds), (0, 0), math.nan, refused=why))
+        return refused(
+            f"models were evaluated every {every[0]} rounds and every {every[1]}: set one results.evaluate_every"
+        )
     found = paired(sample, family.level, family.horizon.get(one.unit) if one.waits else None, one.unit)
-    if one.budget and any(found.unreached):
-        far = f"{sum(found.unreached)} runs ended before {one.budget:g} {one.spends}, the first at"
-        found = Paired(found.pairs, (0, 0), math.nan, refused=f"{far} {sample.watched.min():.4g}")
+    if not one.waits and (short := sum(found.unreached)):
+        before = f"ended before {one.budget:g} {one.spends}, the first at {sample.watched.min():.4g}"
+        return refused(f"{short} runs {before if one.budget else 'do not get there'}")
     return Line(one.name, variant, family.baseline, found)
 
 
+_LATEX: Final = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%_#${}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\n": " "}
+    | {sign: f"${sign}$" for sign in "<>|"}
+)
+
+
 def _latex(text: str) -> str:
-    for sign in "&%_#$":
-        text = text.replace(sign, f"\\{sign}")
-    return text.replace("+-", "$\\pm$")
+    return text.translate(_LATEX).replace("+-", r"$\pm$")
