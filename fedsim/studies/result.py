@@ -219,12 +219,14 @@ class StudyResult:
         ----------
         *metrics : names; those of the study by default
         """
-        from fedsim.studies.comparing.comparison import compare
+        from fedsim.studies.comparing.comparison import compare, doubts
 
-        return compare(self.study, self._far, metrics)
+        made = [(arm, self._done[arm, seed][1]) for arm, seed in self]
+        notes = doubts((arm, done.versions, done.data) for arm, done in made)
+        return compare(self.study, self._far, metrics, notes)
 
     def plot(
-        self, x: str = "time", y: str = "accuracy", *, smoothing: int | None = None, out: str | Path | None = None
+        self, x: str = "time", y: str | None = None, *, smoothing: int | None = None, out: str | Path | None = None
     ) -> "Figure":
         """Return a figure with the mean of each variant and its interval, and the paired differences below.
 
@@ -234,14 +236,19 @@ class StudyResult:
         Parameters
         ----------
         x : ``"time"``, ``"round"``, ``"bits"`` or ``"joules"``
-        y : as for `History.plot`
+        y : as for `History.plot`; accuracy by default, or the duration of rounds where nothing is learned
         smoothing : window of the causal mean; that of the base by default
         out : file to write
         """
         from fedsim.studies.figures.bands import draw_bands
 
-        runs = {name: {s: self[v, s] for v, s in self if v == name} for name in self.study.arms}
-        return draw_bands(runs, x, y, self.study.baseline, level=self.study.level, smoothing=smoothing, out=out)
+        study = self.study
+        return draw_bands(self.runs, x, y, study.baseline, level=study.level, smoothing=smoothing, out=out)
+
+    @property
+    def runs(self) -> dict[str, dict[int, History]]:
+        """The histories of the runs that have ended well, by variant and seed."""
+        return {name: {seed: self[arm, seed] for arm, seed in self if arm == name} for name in self.study.arms}
 
     def gather(self, analysis: Callable[[History], pa.Table]) -> pa.Table:
         """Return the tables that an analysis makes of each run as one, with columns for variant and seed.

@@ -102,7 +102,7 @@ class Study:
         if not whole or not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise StudyError(f"seeds: {list(self.seeds)} is not allowed; allowed: whole numbers from 0 on, each once")
         if not self.metrics:
-            object.__setattr__(self, "metrics", _usual(self.base))
+            object.__setattr__(self, "metrics", usual(self.base))
         if not self.baseline:
             object.__setattr__(self, "baseline", names[0])
         self._check_comparison()
@@ -315,7 +315,7 @@ class Study:
         return cls.from_toml(read_text(path, StudyError), source=str(path), folder=Path(path).parent)
 
 
-def _usual(base: Scenario) -> tuple[str, ...]:
+def usual(base: Scenario) -> tuple[str, ...]:
     """Return what is compared where nothing is named."""
     if base.describe()["learning"].get("kind") == "none":
         return ("mean_round_s", "round_s_p95", "delivered_share")
@@ -338,15 +338,17 @@ def _combined(grid: Mapping[str, Sequence[Any]], zipped: Mapping[str, Sequence[A
         )
     beside = [dict(zip(zipped, row, strict=True)) for row in zip(*zipped.values(), strict=True)] if zipped else [{}]
     across = [dict(zip(grid, row, strict=True)) for row in itertools.product(*grid.values())]
-    return [Variant(_label({**one, **two}), {**one, **two}) for one, two in itertools.product(beside, across)]
+    return [Variant(label({**one, **two}), {**one, **two}) for one, two in itertools.product(beside, across)]
 
 
-def _label(values: Values) -> str:
+def label(values: Values) -> str:
     """Return the name of a variant: its values in few words."""
-    last = [path.rsplit(".", 1)[-1] for path in values]
     words = []
     for path, value in values.items():
-        short = path.rsplit(".", 1)[-1] if last.count(path.rsplit(".", 1)[-1]) == 1 else path
+        steps = path.split(".")
+        ends = [".".join(steps[-n:]) for n in range(1, len(steps) + 1)]
+        # The shortest end of the path that no other one has.
+        short = next((end for end in ends if sum(f".{other}".endswith(f".{end}") for other in values) == 1), path)
         words.append(str(value) if short == "kind" else f"{short}={plain(value)}")
     return ", ".join(words) or "base"
 

@@ -33,7 +33,7 @@ def test_names_say_what_differs():
     policies = ["wait-for-all", {"kind": "deadline", "deadline_s": 5.0}]
     assert of(grid={"rounds.policy": policies}).arms == ("policy=wait-for-all", "policy=deadline deadline_s=5.0")
     paths = {"network.uplink.value_s": [1.0, 2.0], "network.downlink.value_s": [1.0]}
-    assert of(grid=paths).arms[1] == "network.uplink.value_s=2.0, network.downlink.value_s=1.0"
+    assert of(grid=paths).arms[1] == "uplink.value_s=2.0, downlink.value_s=1.0"
 
 
 def test_a_target_of_another_metric_is_compared_where_nothing_is_named():

@@ -4,10 +4,11 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,19 +16,22 @@ import pyarrow as pa
 from fedsim.studies.comparing.lines import COLUMNS, Line
 from fedsim.studies.comparing.pairs import Paired, Sample, holm, paired
 from fedsim.studies.comparing.sentences import sentence
-from fedsim.studies.folders import GroupedRuns
 from fedsim.studies.metrics import Metric, Value, metric
-from fedsim.studies.study import Study, StudyError
+from fedsim.studies.study import StudyError
 from fedsim.whole_files import replace_file
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every variant against the baseline, pair by pair; ``family`` comparisons are counted by Holm's correction."""
+    """Every variant against the baseline, pair by pair; ``family`` comparisons are counted by Holm's correction.
+
+    ``notes`` say what else than values and seeds differs between the runs.
+    """
 
     lines: tuple[Line, ...]
     level: float
     family: int
+    notes: tuple[str, ...] = ()
 
     @property
     def table(self) -> pa.Table:
@@ -37,7 +41,7 @@ class Comparison:
         return pa.Table.from_pylist(known)
 
     def __str__(self) -> str:
-        return "\n".join(sentence(one, self.level, self.family) for one in self.lines)
+        return "\n".join([*(sentence(one, self.level, self.family) for one in self.lines), *self.notes])
 
     __repr__ = __str__
 
@@ -51,9 +55,10 @@ class Comparison:
 
     def to_json(self) -> str:
         """Return level, size of the family, and the table's rows, as JSON."""
-        said = str(self).splitlines()
+        said = [sentence(one, self.level, self.family) for one in self.lines]
         rows = [{**row, "sentence": text} for row, text in zip(self.table.to_pylist(), said, strict=True)]
-        return json.dumps({"level": self.level, "family": self.family, "comparisons": rows}, indent=1)
+        head = {"level": self.level, "family": self.family, "notes": self.notes}
+        return json.dumps({**head, "comparisons": rows}, indent=1)
 
     def to_latex(self) -> str:
         """Return the lines as a tabular of LaTeX."""
@@ -80,11 +85,29 @@ class Comparison:
         replace_file(file, lambda part: part.write_text(text, encoding="utf-8"))
 
 
-Family = Study | GroupedRuns
+class Family(Protocol):
+    """Variants with their seeds, and what of them is compared."""
+
+    @property
+    def arms(self) -> tuple[str, ...]: ...
+    @property
+    def seeds(self) -> tuple[int, ...]: ...
+    @property
+    def metrics(self) -> tuple[str, ...]: ...
+    @property
+    def baseline(self) -> str: ...
+    @property
+    def horizon(self) -> Mapping[str, float]: ...
+    @property
+    def level(self) -> float: ...
+
+
 Values = Mapping[tuple[str, int], Value]
 
 
-def compare(family: Family, values_of: Callable[[str], Values], names: Sequence[str] = ()) -> Comparison:
+def compare(
+    family: Family, values_of: Callable[[str], Values], names: Sequence[str] = (), notes: Sequence[str] = ()
+) -> Comparison:
     """Compare all arms with the baseline; the family's metrics and those named here are corrected together."""
     metrics = tuple(dict.fromkeys([*family.metrics, *names]))
     others = [name for name in family.arms if name != family.baseline]
@@ -93,7 +116,23 @@ def compare(family: Family, values_of: Callable[[str], Values], names: Sequence[
     lines = [_line(family, metric(name), other, values_of(name)) for name in metrics for other in others]
     corrected = holm([line.paired.p for line in lines])
     lines = [replace(line, holm=p) for line, p in zip(lines, corrected, strict=True)]
-    return Comparison(tuple(line for line in lines if not names or line.metric in names), family.level, len(lines))
+    shown = tuple(line for line in lines if not names or line.metric in names)
+    return Comparison(shown, family.level, len(lines), tuple(notes))
+
+
+def doubts(runs: Iterable[tuple[str, Mapping[str, str], str | None]]) -> list[str]:
+    """Return what else than values and seeds differs between runs of variants: versions, and data of one variant."""
+    made, data = defaultdict[str, set[str]](set), defaultdict[str, list[str]](list)
+    for variant, versions, content in runs:
+        for package, version in versions.items():
+            made[package].add(version)
+        if content:
+            data[variant].append(content)
+    several = {package: " and ".join(sorted(found)) for package, found in made.items() if len(found) > 1}
+    said = [f"Not all runs were made with one version: {package} {found}." for package, found in several.items()]
+    # Data that are drawn have another content for each seed.
+    other = [variant for variant, found in data.items() if 1 < len(set(found)) < len(found)]
+    return said + [f"Not all runs of {variant!r} had the same data." for variant in other]
 
 
 def _line(family: Family, one: Metric, variant: str, values: Values) -> Line:

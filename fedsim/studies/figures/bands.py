@@ -39,7 +39,7 @@ class Band(NamedTuple):
 def draw_bands(
     runs: Mapping[str, Mapping[int, History]],
     x: str,
-    y: str,
+    y: str | None,
     baseline: str,
     *,
     level: float = 0.95,
@@ -49,6 +49,8 @@ def draw_bands(
     """Return a figure of variants, each with its runs by seed."""
     if x not in _X:
         raise RunError(f"x: {x!r} cannot be drawn; allowed: {', '.join(_X)}")
+    learns = any(history.evaluations.num_rows for of in runs.values() for history in of.values())
+    y = y or ("accuracy" if learns else "duration")
     curves = {name: _curves(of, x, y, smoothing) for name, of in runs.items()}
     curves = {name: of for name, of in curves.items() if of}
     if not curves:
