@@ -219,11 +219,12 @@ class StudyResult:
         ----------
         *metrics : names; those of the study by default
         """
-        from fedsim.studies.comparing.comparison import compare, doubts
+        from fedsim.studies.comparing.comparison import Family, compare, doubts
 
-        made = [(arm, self._done[arm, seed][1]) for arm, seed in self]
+        study, made = self.study, [(arm, self._done[arm, seed][1]) for arm, seed in self]
         notes = doubts((arm, done.versions, done.data) for arm, done in made)
-        return compare(self.study, self._far, metrics, notes)
+        of = Family(study.arms, study.seeds, study.metrics, study.baseline, study.horizon, study.level, notes)
+        return compare(of, self._far, metrics)
 
     def plot(
         self, x: str = "time", y: str | None = None, *, smoothing: int | None = None, out: str | Path | None = None
