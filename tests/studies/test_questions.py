@@ -208,6 +208,7 @@ def test_the_long_run_from_the_command_line(tmp_path, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "rounds of warm-up, found by MSER-5, are left out" in said
     assert "90 % below" in said
+    assert "s (an interval takes 800 rounds)" in said, "two rounds of each batch are beyond it"
     assert "400 rounds took" in said
     with pytest.raises(FedsimError, match="between 0 and 1"):
         app(["steady", str(file), "--quantile", "95"], standalone_mode=False)

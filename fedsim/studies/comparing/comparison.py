@@ -70,12 +70,7 @@ class Comparison:
 
     def write(self, path: str | Path) -> None:
         """Write the comparison to a file, whose ending is its form: csv, json, tex or txt."""
-        forms: dict[str, Callable[[], str]] = {
-            ".csv": self.to_csv,
-            ".json": self.to_json,
-            ".tex": self.to_latex,
-            ".txt": lambda: f"{self}\n",
-        }
+        forms = {".csv": self.to_csv, ".json": self.to_json, ".tex": self.to_latex, ".txt": lambda: f"{self}\n"}
         file = Path(path)
         if file.suffix not in forms:
             raise StudyError(f"{file}: is not allowed; a comparison is written as {', '.join(forms)}")

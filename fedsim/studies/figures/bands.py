@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy import stats
@@ -25,15 +25,6 @@ _X: Final = {
     "joules": ("J", "energy of the clients (J)"),
 }
 Curve = tuple[FloatArray, FloatArray]
-
-
-class Band(NamedTuple):
-    """A mean over runs with its interval, at ascending abscissas, shape (n,) each."""
-
-    x: FloatArray
-    mean: FloatArray
-    low: FloatArray
-    high: FloatArray
 
 
 def draw_bands(
@@ -68,7 +59,7 @@ def draw_bands(
     upper = figure.add_subplot(grid[:3] if paired else grid[0])
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(curves)}
     for name, of in curves.items():
-        _step(upper, band(list(of.values()), level), colours[name], f"{name} ({len(of)} seeds)")
+        _step(upper, list(of.values()), level, colours[name], f"{name} ({len(of)} seeds)")
     as_it_is(upper.yaxis.label, f"{Y_LABELS.get(y, f'test {y}')}, mean")
     upper.set_xlabel(_X[x][1])
     axes = [upper]
@@ -77,7 +68,7 @@ def draw_bands(
         lower.axhline(0.0, color="grey", linewidth=0.8)
         for name, pairs in differences.items():
             if len(pairs) > 1:
-                _step(lower, band(pairs, level), colours[name], f"{len(pairs)} pairs")
+                _step(lower, pairs, level, colours[name], f"{len(pairs)} pairs")
         as_it_is(lower.yaxis.label, f"less {baseline}")
         lower.set_xlabel(_X[x][1])
         upper.set_xlabel("")
@@ -120,19 +111,14 @@ def difference(one: Curve, other: Curve) -> Curve:
     return x, at_steps(other, x) - at_steps(one, x)
 
 
-def band(curves: Sequence[Curve], level: float) -> Band:
-    """Return the mean of curves with Student's interval, up to where the first of them ends."""
+def _step(axes: "Axes", curves: Sequence[Curve], level: float, colour: str, label: str) -> None:
+    """Draw the mean of curves with Student's interval, up to where the first of them ends."""
     begin, end = max(at[0] for at, _ in curves), min(at[-1] for at, _ in curves)
     x = np.unique(np.concatenate([[begin, end], *(at for at, _ in curves)]))
     x = x[(x >= begin) & (x <= end)]
     values = np.array([at_steps(curve, x) for curve in curves])
-    half = np.full(x.size, np.nan)
+    mean, half = values.mean(axis=0), np.full(x.size, np.nan)
     if len(curves) > 1:
         half = stats.t.ppf((1 + level) / 2, len(curves) - 1) * stats.sem(values, axis=0)
-    mean = values.mean(axis=0)
-    return Band(x, mean, mean - half, mean + half)
-
-
-def _step(axes: "Axes", of: Band, colour: str, label: str) -> None:
-    axes.step(of.x, of.mean, where="post", color=colour, label=label, linewidth=1.5)
-    axes.fill_between(of.x, of.low, of.high, step="post", alpha=0.2, linewidth=0, color=colour)
+    axes.step(x, mean, where="post", color=colour, label=label, linewidth=1.5)
+    axes.fill_between(x, mean - half, mean + half, step="post", alpha=0.2, linewidth=0, color=colour)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ def best(
 
     _search(over, evaluate, trials, len(names), scenario.seed)
     tried = list(done.values())
-    return tried, list(_front(tried, signs))
+    return tried, _front(tried, signs)
 
 
 def _search(over: Sequence[Over], evaluate: Evaluate, trials: int, metrics: int, seed: int) -> None:
@@ -136,10 +136,8 @@ def _search(over: Sequence[Over], evaluate: Evaluate, trials: int, metrics: int,
             study.tell(trial, means)
 
 
-def _front(trials: Sequence[Trial], signs: Sequence[float]) -> Iterator[Trial]:
-    """Yield the trials that no other one beats."""
+def _front(trials: Sequence[Trial], signs: Sequence[float]) -> list[Trial]:
+    """Return the trials that no other one beats."""
     points = np.array([np.multiply(signs, trial.means) for trial in trials])
-    for trial, point in zip(trials, points, strict=True):
-        better = np.all(points <= point, axis=1) & np.any(points < point, axis=1)
-        if np.isfinite(point).all() and not better.any():
-            yield trial
+    beaten = [(np.all(points <= one, axis=1) & np.any(points < one, axis=1)).any() for one in points]
+    return [trial for trial, by in zip(trials, beaten, strict=True) if np.isfinite(trial.means).all() and not by]
