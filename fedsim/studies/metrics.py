@@ -57,14 +57,14 @@ class Metric:
     unit: str
     better: int
     of: Callable[[History], Value]
-    waits: bool = False
+    spends: str = ""
+    """The unit in which a run has to be watched far enough; empty where its end is enough."""
     budget: float = 0.0
 
     @property
-    def spends(self) -> str:
-        """The unit in which a run has to be watched far enough; empty where its end is enough."""
-        found = _BUDGET.fullmatch(self.name)
-        return self.unit if self.waits else found["unit"] if found else ""
+    def waits(self) -> bool:
+        """Whether it is spent until a target is reached."""
+        return bool(self.spends) and not self.budget
 
 
 def metric(name: str) -> Metric:
@@ -73,16 +73,16 @@ def metric(name: str) -> Metric:
         unit = _SPENT[found["axis"]]
         if found["updates"]:
             count = int(found["updates"])
-            return Metric(name, unit, -1, lambda h: _updates(h, count, unit), waits=True)
+            return Metric(name, unit, -1, lambda h: _updates(h, count, unit), unit)
         goal = ("accuracy", ">=", float(found["percent"]) / 100) if found["percent"] else ("", "", 0.0)
         quantity, sign, value = goal if goal[0] else (found["metric"], found["sign"], float(found["value"]))
         if quantity == "accuracy" and not 0 < value <= 1:
             raise FedsimError(f"metric: {name!r} is not allowed; allowed: accuracies above 0, up to 100% or >=1")
-        return Metric(name, unit, -1, lambda h: _first(h, quantity, sign, value, unit), waits=True)
+        return Metric(name, unit, -1, lambda h: _first(h, quantity, sign, value, unit), unit)
     if found := _BUDGET.fullmatch(name):
         limit, quantity, unit = float(found["value"]), found["metric"], found["unit"]
         better = -1 if quantity == "loss" else 1 if quantity == "accuracy" else 0
-        return Metric(name, "", better, lambda h: _at(h, quantity, limit, unit), budget=limit)
+        return Metric(name, "", better, lambda h: _at(h, quantity, limit, unit), unit, limit)
     if found := _QUANTILE.fullmatch(name):
         times_s, share = _round_s if found["of"] == "round" else _participation_s, float(found["percent"]) / 100
         return Metric(name, "s", -1, lambda h: times_s(h, share))

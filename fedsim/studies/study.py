@@ -121,8 +121,7 @@ class Study:
             raise StudyError(f"baseline: {self.baseline!r} is no variant{known}; allowed: {', '.join(self.arms)}")
         for unit, value in self.horizon.items():
             if unit not in UNITS or not 0 < value < math.inf:
-                allowed = f"a number above 0 of {', '.join(UNITS)}"
-                raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: {allowed}")
+                raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: above 0, of {', '.join(UNITS)}")
         if not 0.5 <= self.level < 1:
             raise StudyError(f"level: {self.level!r} is not allowed; allowed: 0.5 to 0.999, as 0.95")
 

@@ -74,9 +74,9 @@ def sweep(
     >>> study.table("mean_round_s").num_rows, study.failures
     (4, {})
     """
-    what = {"grid": grid, "zipped": zipped, "variants": variants, "seeds": seeds, "metrics": metrics}
-    what |= {"baseline": baseline, "horizon": horizon, "level": level, "name": name}
-    given = {key: value for key, value in what.items() if value not in (None, "", ())}
+    what: dict[str, Any] = {"grid": grid, "zipped": zipped, "variants": variants, "seeds": seeds, "horizon": horizon}
+    what |= {"level": level, "name": name, "metrics": metrics or None, "baseline": baseline or None}
+    given = {key: value for key, value in what.items() if value is not None}
     if isinstance(base, Study) and given:
         raise StudyError(f"sweep: {', '.join(given)} beside a study is not allowed; allowed: the study's own")
     study = base if isinstance(base, Study) else Study.of(base, **given)
@@ -98,12 +98,10 @@ def run_study(study: Study, folder: Path, engine: Engine, *, quiet: bool = False
         if others := records.others(point.digest for point in points):
             console.print(f"{folder} has {others} runs of another base, variants or seeds, which do not count here")
         _run(points, {}, records, engine, console, "runs")
-        by_key = {(point.variant, point.seed): point for point in points}
 
-        def continued(wanted: Mapping[tuple[str, int], int]) -> Sequence[Done]:
-            some = [by_key[key] for key in wanted]
-            counts = {by_key[key].digest: count for key, count in wanted.items()}
-            return _run(some, counts, records, engine, console, "longer runs")
+        def continued(wanted: Mapping[str, int]) -> Sequence[Done]:
+            some = [point for point in points if point.digest in wanted]
+            return _run(some, wanted, records, engine, console, "longer runs")
 
         go_on(study, points, records, continued)
         result = StudyResult(study, folder, records)

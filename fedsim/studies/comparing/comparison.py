@@ -70,11 +70,12 @@ class Comparison:
 
     def write(self, path: str | Path) -> None:
         """Write the comparison to a file, whose ending is its form: csv, json, tex or txt."""
-        forms = {".csv": self.to_csv, ".json": self.to_json, ".tex": self.to_latex, ".txt": lambda: f"{self}\n"}
+        forms: dict[str, Callable[[], str]] = {".csv": self.to_csv, ".json": self.to_json, ".tex": self.to_latex}
+        forms[".txt"] = self.__str__
         file = Path(path)
         if file.suffix not in forms:
             raise StudyError(f"{file}: is not allowed; a comparison is written as {', '.join(forms)}")
-        text = forms[file.suffix]()
+        text = f"{forms[file.suffix]().rstrip()}\n"
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, lambda part: part.write_text(text, encoding="utf-8"))
 

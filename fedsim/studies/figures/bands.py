@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -25,6 +25,15 @@ _X: Final = {
     "joules": ("J", "energy of the clients (J)"),
 }
 Curve = tuple[FloatArray, FloatArray]
+
+
+class Band(NamedTuple):
+    """A mean over runs with its interval, at ascending abscissas, shape (n,) each."""
+
+    x: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
 
 
 def draw_bands(
@@ -55,27 +64,22 @@ def draw_bands(
     }
     paired = any(len(pairs) > 1 for pairs in differences.values())
     figure = new_figure(height=5.6 if paired else 4.0)
-    grid = figure.add_gridspec(5, 1) if paired else figure.add_gridspec(1, 1)
-    upper = figure.add_subplot(grid[:3] if paired else grid[0])
+    panels = figure.subplots(1 + paired, 1, sharex=True, squeeze=False, height_ratios=[3, 2][: 1 + paired])[:, 0]
+    upper = panels[0]
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(curves)}
     for name, of in curves.items():
-        _step(upper, list(of.values()), level, colours[name], f"{name} ({len(of)} seeds)")
+        _step(upper, band(list(of.values()), level), colours[name], f"{name} ({len(of)} seeds)")
     as_it_is(upper.yaxis.label, f"{Y_LABELS.get(y, f'test {y}')}, mean")
-    upper.set_xlabel(_X[x][1])
-    axes = [upper]
-    if paired:
-        lower = figure.add_subplot(grid[3:], sharex=upper)
+    for lower in panels[1:]:
         lower.axhline(0.0, color="grey", linewidth=0.8)
         for name, pairs in differences.items():
             if len(pairs) > 1:
-                _step(lower, pairs, level, colours[name], f"{len(pairs)} pairs")
+                _step(lower, band(pairs, level), colours[name], f"{len(pairs)} pairs")
         as_it_is(lower.yaxis.label, f"less {baseline}")
-        lower.set_xlabel(_X[x][1])
-        upper.set_xlabel("")
-        axes.append(lower)
-    for one in axes:
-        one.grid(visible=True, alpha=0.3)
-        one.set_xlim(left=0)
+    panels[-1].set_xlabel(_X[x][1])
+    for panel in panels:
+        panel.grid(visible=True, alpha=0.3)
+        panel.set_xlim(left=0)
     handles, labels = upper.get_legend_handles_labels()
     legend = upper.legend(handles, labels, frameon=False, fontsize=8, title=f"bands: {level:.0%}")
     for text, label in zip(legend.get_texts(), labels, strict=True):
@@ -111,14 +115,19 @@ def difference(one: Curve, other: Curve) -> Curve:
     return x, at_steps(other, x) - at_steps(one, x)
 
 
-def _step(axes: "Axes", curves: Sequence[Curve], level: float, colour: str, label: str) -> None:
-    """Draw the mean of curves with Student's interval, up to where the first of them ends."""
+def band(curves: Sequence[Curve], level: float) -> Band:
+    """Return the mean of curves with Student's interval, up to where the first of them ends."""
     begin, end = max(at[0] for at, _ in curves), min(at[-1] for at, _ in curves)
     x = np.unique(np.concatenate([[begin, end], *(at for at, _ in curves)]))
     x = x[(x >= begin) & (x <= end)]
     values = np.array([at_steps(curve, x) for curve in curves])
-    mean, half = values.mean(axis=0), np.full(x.size, np.nan)
+    half = np.full(x.size, np.nan)
     if len(curves) > 1:
         half = stats.t.ppf((1 + level) / 2, len(curves) - 1) * stats.sem(values, axis=0)
-    axes.step(x, mean, where="post", color=colour, label=label, linewidth=1.5)
-    axes.fill_between(x, mean - half, mean + half, step="post", alpha=0.2, linewidth=0, color=colour)
+    mean = values.mean(axis=0)
+    return Band(x, mean, mean - half, mean + half)
+
+
+def _step(axes: "Axes", of: Band, colour: str, label: str) -> None:
+    axes.step(of.x, of.mean, where="post", color=colour, label=label, linewidth=1.5)
+    axes.fill_between(of.x, of.low, of.high, step="post", alpha=0.2, linewidth=0, color=colour)

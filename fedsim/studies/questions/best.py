@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.arrays import FloatArray
 from fedsim.scenario import Scenario
 from fedsim.studies.metrics import metric
 from fedsim.studies.running.engine import Engine
@@ -115,6 +116,9 @@ def _search(over: Sequence[Over], evaluate: Evaluate, trials: int, metrics: int,
     def values(shares: Iterable[float]) -> dict[str, Any]:
         return {one.path: one.at(float(share)) for one, share in zip(over, shares, strict=True)}
 
+    def single(shares: FloatArray) -> float:
+        return evaluate([values(shares)])[0][0]
+
     try:
         import optuna
     except ImportError:
@@ -124,7 +128,7 @@ def _search(over: Sequence[Over], evaluate: Evaluate, trials: int, metrics: int,
             evaluate([values(shares) for shares in stats.qmc.Halton(len(over), seed=seed).random(trials)])
         else:
             box = optimize.Bounds([0.0] * len(over), [1.0] * len(over))
-            optimize.direct(lambda shares: evaluate([values(shares)])[0][0], box, maxfun=trials)
+            optimize.direct(single, box, maxfun=trials)
         return
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.TPESampler(seed=seed)

@@ -36,12 +36,9 @@ def longer(study: Study, point: Point, history: History, rounds: int) -> int | N
 
 
 def go_on(
-    study: Study,
-    points: Sequence[Point],
-    records: Records,
-    run: Callable[[Mapping[tuple[str, int], int]], Sequence[Done]],
+    study: Study, points: Sequence[Point], records: Records, run: Callable[[Mapping[str, int]], Sequence[Done]]
 ) -> None:
-    """Let runs go on until each one is watched far enough or has ended for good."""
+    """Let runs go on, by digest, until each one is watched far enough or has ended for good."""
     if not needs(study.metrics, study.horizon):
         return
     while True:
@@ -53,6 +50,6 @@ def go_on(
             history = records.history(point.scenario, done)
             count = longer(study, point, history, done.rounds or point.scenario.rounds.count)
             if count is not None and records.done(point.digest, count) is None:
-                wanted[point.variant, point.seed] = count
+                wanted[point.digest] = count
         if not wanted or all(done.error for done in run(wanted)):
             return
