@@ -76,10 +76,9 @@ def sentence(line: Line, level: float, family: int) -> str:
         words.append(f"not reached by {b} and {a} of {one.pairs} runs (exact test p = {one.p_shares:.2g})")
     if one.refused:
         return start + "; ".join([*words, f"{one.refused}; nothing is concluded on the mean"]) + "."
-    less, more = ("sooner", "later") if line.metric.startswith("time_to") else ("less", "more")
+    sides = ("later", "sooner") if line.metric.startswith("time_to") else ("more", "less")
     how = f"{abs(one.difference):.3g} {quantity.unit}".strip()
-    half = one.interval.half
-    words.append(f"{how} {less if one.difference < 0 else more} (+- {half:.2g}, {level:.0%}, {one.pairs} pairs)")
+    words.append(f"{how} {sides[one.difference < 0]} (+- {one.interval.half:.2g}, {level:.0%}, {one.pairs} pairs)")
     if math.isfinite(one.horizon):
         words.append(f"means of what was spent up to {one.horizon:.4g} {quantity.unit}, the horizon")
     if not math.isnan(one.ratio):
@@ -95,11 +94,12 @@ def _concluded(line: Line, level: float, family: int, better: int) -> str:
     one = line.paired
     if math.isnan(one.p):
         return "all pairs differ by the same amount" if one.difference else "no pair differs"
+    among = f"among {family} comparison{'s' * (family != 1)}"
     side = "" if not better else "better, " if (one.difference > 0) == (better > 0) else "worse, "
     if line.holm < 1 - level:
-        return f"{side}also among {family} comparisons (Holm p = {line.holm:.2g})"
+        return f"{side}also {among} (Holm p = {line.holm:.2g})"
     if one.p < 1 - level:
-        return f"{side}by itself (p = {one.p:.2g}), not among {family} comparisons (Holm p = {line.holm:.2g})"
+        return f"{side}by itself (p = {one.p:.2g}), not {among} (Holm p = {line.holm:.2g})"
     if one.pairs < ENOUGH_FOR_SPREAD:
         return f"not told apart from none by {one.pairs} pairs"
     if one.more_pairs is None:
