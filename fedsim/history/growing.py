@@ -151,11 +151,13 @@ def joined(column: Column, pieces: Sequence[tuple[int, Mapping[str, Piece]]]) ->
     """Return a column of pieces with their sizes, one after the other; a piece may be one number for its rows."""
     name, nothing = column.name, column.no_value
     each = [columns.get(name, nothing) for _, columns in pieces]
-    sizes = [size for size, _ in pieces]
-    if not any(type(one) is np.ndarray for one in each):
-        return np.repeat(np.array(each, dtype=column.dtype), sizes)
-    arrays = [one if type(one) is np.ndarray else np.full(size, one) for size, one in zip(sizes, each, strict=True)]
-    return np.concatenate(arrays, dtype=column.dtype, casting="unsafe")
+    kinds = set(map(type, each))
+    if np.ndarray not in kinds:
+        return np.repeat(np.array(each, dtype=column.dtype), [size for size, _ in pieces])
+    if len(kinds) > 1:
+        sized = zip(pieces, each, strict=True)
+        each = [one if type(one) is np.ndarray else np.full(size, one) for (size, _), one in sized]
+    return np.concatenate(each, dtype=column.dtype, casting="unsafe")
 
 
 def _first(columns: Columns, rows: int) -> Columns:

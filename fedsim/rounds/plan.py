@@ -141,5 +141,6 @@ class Plan:
 
     def whole_s(self, members: IntArray | slice = slice(None)) -> FloatArray:
         """Return the seconds of the three phases together, waits included; inf where unknown."""
-        whole_s: FloatArray = np.add.reduce((self.queue_s + self.spent_s)[:, members], axis=0)
+        downlink_s, compute_s, uplink_s = (self.queue_s + self.spent_s)[:, members]
+        whole_s: FloatArray = downlink_s + compute_s + uplink_s
         return whole_s
