@@ -1,8 +1,10 @@
 """Deadlines that no client meets on average."""
 
+from typing import ClassVar
+
 import pytest
 
-from fedsim import simulate
+from fedsim import Component, Testbed, simulate
 from fedsim.errors import ScenarioError
 from fedsim.rounds.server import asynchronous
 from fedsim.simulation import Simulation
@@ -63,6 +65,53 @@ def test_a_server_that_gives_every_client_up_says_so_as_soon_as_that_is_sure(cha
     scenario = WORK.replace({"rounds.policy": ASYNCHRONOUS, **changes})
     with pytest.raises(ScenarioError, match=rf"give_up_s: .* {given_up} clients in a row were given up"):
         simulate(scenario)
+
+
+class Fixed(Component):
+    """A compute time of the user's own, with numbers for some draws only."""
+
+    draws: int
+    requires: ClassVar[frozenset[str]] = frozenset({"samples"})
+    draws: int
+
+    def build(self, run):
+        return self
+
+    def duration_s(self, client, draw, samples):
+        assert draw <= self.draws
+        return samples / 10.0
+
+    def expected_s(self, samples):
+        return samples / 10.0
+
+
+EDGES = {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "given_up"),
+    [
+        ({"devices.compute": Fixed(draws=10**9)}, 1),
+        ({"devices.compute": Fixed(draws=99)}, 150),
+        ({"rounds.edges": EDGES}, 1),
+        ({"rounds.edges": EDGES, "rounds.policy.give_up_s": 8.1}, 1),
+    ],
+)
+def test_own_parts_and_edge_servers_are_foreseen_too(changes, given_up, monkeypatch):
+    """Of the clients 0 to 2 of an edge server the fastest takes 7.9 s, of 3 to 5 10.5 s."""
+    monkeypatch.setattr(asynchronous, "PATIENCE", 150)
+    with pytest.raises(ScenarioError, match=rf"give_up_s: .* {given_up} clients in a row were given up"):
+        simulate(WORK.replace({"rounds.policy": ASYNCHRONOUS, **changes}))
+
+
+@pytest.mark.parametrize(("compute_s", "given_up"), [(None, 100), (5.4, 150)])
+def test_a_testbed_is_refused_by_the_laws_unless_it_states_its_times(compute_s, given_up, monkeypatch):
+    monkeypatch.setattr(asynchronous, "PATIENCE", 150)
+    testbed = Testbed(WORK.replace({"rounds.policy": ASYNCHRONOUS}))
+    with pytest.raises(ScenarioError, match=rf"give_up_s: .* {given_up} clients in a row were given up"):
+        for i in range(200):
+            testbed.send([i % 6], compute_s=compute_s)
+            assert testbed.next_arrival().outcome == "late"
 
 
 @pytest.mark.parametrize("changes", [{"rounds.policy.give_up_s": 7.91}, {"devices.compute.jitter_sigma": 0.15}])
