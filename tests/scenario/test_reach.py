@@ -40,6 +40,27 @@ def test_the_way_out_lets_nine_of_ten_in(caplog):
     assert better.notes == []
 
 
+@pytest.mark.parametrize(
+    ("policy", "what", "field"),
+    [
+        ({"kind": "quorum", "share": 0.5, "max_wait_s": 1.0}, "wait", "max_wait_s"),
+        ({"kind": "k-fastest", "k": 1, "max_wait_s": 1.0}, "wait", "max_wait_s"),
+        ({"kind": "adaptive-deadline", "initial_s": 0.1, "longest_s": 1.0}, "deadline", "longest_s"),
+        ({"kind": "moving-average", "initial_s": 1.0}, "deadline", "initial_s"),
+    ],
+)
+@pytest.mark.parametrize("edges", [None, {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}])
+def test_every_limit_of_a_wait_is_looked_at(policy, what, field, edges):
+    known = Simulation(WORK.replace({"rounds.policy": policy, "rounds.edges": edges})).foreseen[0]
+    assert known.startswith(f"rounds.policy: no client delivers within the {what} on average: work 5.4 to 9.8 s")
+    assert known.endswith(f"{what} 1 s; rounds.policy.{field} = 13 would do for 90% of them")
+
+
+def test_late_updates_that_are_used_are_no_reason_for_a_note():
+    history = simulate(WORK.replace({"rounds.late": "stale", "rounds.policy.deadline_s": 9.0, "rounds.count": 6}))
+    assert not [note for note in history.notes if "was delivered" in note]
+
+
 ASYNCHRONOUS = {"kind": "fedbuff", "concurrency": 2, "buffer": 1, "give_up_s": 7.0}
 
 
