@@ -17,8 +17,8 @@ from fedsim.learning.executors.objective import Objective
 from fedsim.learning.executors.optimizers import rows_of
 from fedsim.learning.executors.stacked.draws import SlotDraws
 from fedsim.learning.executors.stacked.recorder import Run, recorded
+from fedsim.learning.generators import torch_generator
 from fedsim.learning.models.flat_module import FlatModule
-from fedsim.learning.models.generators import torch_generator
 
 
 class ModelsOfSlots:
