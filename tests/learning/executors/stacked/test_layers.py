@@ -58,6 +58,7 @@ TAKEN = {
     "dropout",
     "embedding",
     "activations",
+    "attention",
 }
 
 
