@@ -20,8 +20,8 @@ from fig6_world import FIRST_ROUNDS, Crowd, area, make_crowd, play
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from paper_runs.command import in_words, options
-from paper_runs.curves import written
 from paper_runs.tables import markdown
+from study_scripts import written
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors import FedSuv, Oort, OortFedScale, Selector, Uniform
@@ -104,8 +104,8 @@ def main() -> None:
     print(f"Theorem 5.3 over {asked.coverage_runs} runs: share in which every rectangle holds in every round\n")
     rows = [[f"{delta:g}", *(f"{one:.3f}" for one in (1 - delta, *coverage(delta, asked)))] for delta in DELTAS]
     print(markdown(("delta", "promised", "measured", "validity", "utility"), rows))
-    written(heat_maps({name: found[name][0] for name in SHOWN}, crowds[0]), asked.out / "heatmaps.png")
-    written(regrets(found), asked.out / "regret.png")
+    maps = heat_maps({name: found[name][0] for name in SHOWN}, crowds[0])
+    written({"heatmaps.png": maps, "regret.png": regrets(found)}, asked.out)
 
 
 def measures(run: Played, crowd: Crowd) -> list[float]:
