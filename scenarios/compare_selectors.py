@@ -2,9 +2,10 @@
 
     python scenarios/compare_selectors.py [--seeds N] [--table NAME ...] [--method NAME ...] [--out FOLDER]
 
-In a table each method has the same crowds with the same random streams, seed by seed, so that its difference from
-uniform selection is that of selection. Every selector of the registry has a row. A selector that needs other conditions
-(links of one client each, an asynchronous server, batteries) is compared with uniform selection under these.
+also puts them on a page between its marks (``--page FILE``). In a table each method has the same crowds with the same
+random streams, seed by seed, so that its difference from uniform selection is that of selection. Every selector of the
+registry has a row. A selector that needs other conditions (links of one client each, an asynchronous server, batteries)
+is compared with uniform selection under these.
 """
 
 import math
