@@ -10,7 +10,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.bounds import check_column
 from fedsim.inputs.tables.published import LAST_STEP
-from fedsim.inputs.tables.reading import note
+from fedsim.inputs.tables.reading import counted
 from fedsim.inputs.tables.table import Table
 from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, instants, origin_of, picked
 from fedsim.units import SECONDS
@@ -51,14 +51,14 @@ class Intervals:
             (outside, "spans not used: they begin at the end of the period, or later"),
             (empty, "spans not used: they have no length"),
         ):
-            if where and rows.any():
-                note(where, f"{int(rows.sum()):,} {what}")
+            counted(where, int(rows.sum()), what)
         owner, start = np.append(owner, owner[over]), np.append(start, np.zeros(over.sum()))
         end = np.append(np.where(over, period[owner[: end.size]], end), end[over])
         end = np.minimum(end, period[owner])
         kept = np.flatnonzero(end > start)
         kept = kept[np.lexsort((start[kept], owner[kept]))]
         owner, start, end = _joined(owner[kept], start[kept], end[kept])
+        counted(where, kept.size - start.size, "spans overlap or touch one before them: they are one")
         offset = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=period.size))])
         return cls(offset, start, end, period)
 
@@ -120,20 +120,37 @@ def read_spans(
         table.note(int((early & ~over).sum()), "spans are cut at the beginning of the run")
         table.note(int(over.sum()), "spans not used: they end before the beginning of the run")
         device, row, start_s, end_s = picked(~over, device, row, np.maximum(start_s, 0.0), end_s)
+    _refuse_times(table, names, row, device, start_s, end_s, period, after)
     open_ended = np.isnan(end_s)
-    latest_s = np.full(devices, -np.inf)
-    np.maximum.at(latest_s, device, np.nan_to_num(start_s, nan=np.inf))
-    wrong = np.isnan(start_s) | (open_ended & ((after == "none") | (start_s < latest_s[device])))
-    if wrong.any():
-        first = int(np.flatnonzero(wrong)[0])
-        name = names[0] if np.isnan(start_s[first]) else names[1]
-        table.refuse_cell(table.called(*name), int(row[first]), "times; the last end of a device may be left out")
-    back = np.flatnonzero((end_s < start_s) & np.isinf(period[device]))
-    if back.size:
-        allowed = f"ends of at least {start_s[back[0]]:g} s, the start, or a period over whose end a span lasts"
-        table.refuse_cell(table.called(*names[1]), int(row[back[0]]), allowed)
     table.note(int(open_ended.sum()), "spans have no end: they last to the end of the period")
     return Intervals.of(device, start_s, np.where(open_ended, period[device], end_s), period, table.where)
+
+
+def _refuse_times(
+    table: Table,
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+    row: IntArray,
+    device: IntArray,
+    start_s: FloatArray,
+    end_s: FloatArray,
+    period_s: FloatArray,
+    after: After,
+) -> None:
+    """Refuse spans without a start or, but for the last of a device, an end, and those that end before they start."""
+    latest_s = np.full(period_s.size, -np.inf)
+    np.maximum.at(latest_s, device, np.nan_to_num(start_s, nan=np.inf))
+    endless = np.isnan(end_s) & ((after == "none") | (start_s < latest_s[device]))
+    far, back = f"times up to {SECONDS.greatest:g} s", (end_s < start_s) & np.isinf(period_s[device])
+    for name, wrong, allowed in (
+        (names[0], np.isnan(start_s), "times"),
+        (names[1], endless, "times; the last end of a device may be left out"),
+        (names[0], start_s > SECONDS.greatest, far),
+        (names[1], np.isfinite(end_s) & (end_s > SECONDS.greatest), f"{far}; the last end of a device may be left out"),
+        (names[1], back, "ends of at least {:g} s, the start, or a period over whose end a span lasts"),
+    ):
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            table.refuse_cell(table.called(*name), int(row[first]), allowed.format(start_s[first]))
 
 
 def _seen(

@@ -235,7 +235,7 @@ def _of_text(text: str | None) -> tuple[float, Kind | None]:
     if found := _DOTTED.match(text):
         text = "{}-{}-{}T{}:{}:{}".format(*found.groups())
     try:
-        date = datetime.fromisoformat(text)
+        date = datetime.fromisoformat(text.removesuffix(" UTC") + "+00:00" * text.endswith(" UTC"))
         kind: Kind = "date" if date.tzinfo else "local"
         since = (date if date.tzinfo else date.replace(tzinfo=UTC)) - _EPOCH
     except (ValueError, OverflowError):

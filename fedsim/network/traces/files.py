@@ -127,19 +127,11 @@ class RateFile(Settings):
             )
         table.note(int((~known).sum()), "rows not used: a value is missing")
         row, owner = picked(known[row], row, owner)
-        rows = row[np.argsort(owner, kind="stable")]
-        parts = np.split(rows, np.flatnonzero(np.diff(np.sort(owner))) + 1)
         if times is None:
-            step_s = self.step_s or 0.0
+            rows, step_s = row[np.argsort(owner, kind="stable")], self.step_s or 0.0
+            parts = np.split(rows, np.flatnonzero(np.diff(np.sort(owner))) + 1)
             return [(np.arange(part.size + 1, dtype=np.float64) * step_s, rate_bps[part]) for part in parts]
-        times = Instants(times.value[rows], times.kind).by_days(table, np.sort(owner))
-        ends = np.cumsum([part.size for part in parts])
-        values = [Instants(value, times.kind) for value in np.split(times.value, ends[:-1])]
-        return [
-            _pieces(table, self.time or "", one.since(float(one.value.min())), rate_bps[part])
-            for part, one in zip(parts, values, strict=True)
-            if part.size
-        ]
+        return _pieces(table, self.time or "", owner, Instants(times.value[row], times.kind), rate_bps[row])
 
 
 def _numbered(table: Table, trace: str | None) -> IntArray:
@@ -155,19 +147,26 @@ def _numbered(table: Table, trace: str | None) -> IntArray:
     return np.asarray(np.argsort(order)[place], dtype=np.int64)
 
 
-def _pieces(table: Table, name: str, time_s: FloatArray, rate_bps: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return edges and rates of a trace: the mean of the rows of an instant, the last row as long as the one before."""
-    order = in_order(table, np.zeros(time_s.size, dtype=np.int64), time_s)
-    edge_s, first, count = np.unique(time_s[order], return_index=True, return_counts=True)
-    rates = np.add.reduceat(rate_bps[order], first) / count
-    table.note(int(time_s.size - edge_s.size), "rows have the instant of another row: their mean rate holds")
-    if edge_s.size < 2:
+def _pieces(
+    table: Table, name: str, owner: IntArray, times: Instants, rate_bps: FloatArray
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Return edges and rates of traces: the mean of the rows of an instant, the last row as long as the one before."""
+    value = times.by_days(table, owner).value
+    owner, value, rate_bps = picked(in_order(table, owner, value), owner, value, rate_bps)
+    first = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(value, prepend=np.nan) != 0))
+    rates = np.add.reduceat(rate_bps, first) / np.diff(first, append=owner.size)
+    table.note(owner.size - first.size, "rows have the instant of another row: their mean rate holds")
+    begins = np.flatnonzero(np.diff(owner[first], prepend=-1))
+    if np.diff(begins, append=first.size).min() < 2:
         table.refuse(f"{name}: a trace has one instant; allowed: at least two, or step_s in place of time")
-    length_s = np.diff(edge_s)
-    gaps = length_s > GAP * np.median(length_s)
-    table.note(int(gaps.sum()), f"gaps between rows, of up to {length_s.max():g} s: the rate before them holds")
-    check_column(length_s, "length_s", SECONDS, table.where, DataError)
-    return np.append(edge_s, edge_s[-1] + length_s[-1]), rates
+    edges_s = [Instants(one, times.kind).since(float(one[0])) for one in np.split(value[first], begins[1:])]
+    lengths_s = [np.diff(edge_s) for edge_s in edges_s]
+    gaps = sum(int((length_s > GAP * np.median(length_s)).sum()) for length_s in lengths_s)
+    longest_s = max(length_s.max() for length_s in lengths_s)
+    table.note(gaps, f"gaps between rows, of up to {longest_s:g} s: the rate before them holds")
+    check_column(np.concatenate(lengths_s), "length_s", SECONDS, table.where, DataError)
+    ends_s = [np.append(edge_s, edge_s[-1] + length_s[-1]) for edge_s, length_s in zip(edges_s, lengths_s, strict=True)]
+    return list(zip(ends_s, np.split(rates, begins[1:]), strict=True))
 
 
 def packet_opportunities(content: bytes) -> tuple[FloatArray, FloatArray]:

@@ -145,6 +145,7 @@ def test_what_is_no_such_table_is_refused(content, said, tmp_path):
         ("date,time", ("2024-02-29,23:59:50", "2024-03-01,00:00:10"), 20.0),
         ("datetime", ("2024-03-31 01:00:00", "2024-03-31 03:00:00"), 2 * HOUR_S),
         ("time", ("2024-10-27T02:59:59+02:00", "2024-10-27T02:00:00+01:00"), 1.0),
+        ("time", ("2024-03-01 10:00:00 UTC", "2024-03-01 10:00:01.5 UTC"), 1.5),
         ("t", ("0", "1e1"), 10.0),
         ("date", ("20240228", "20240301"), 48 * HOUR_S),
     ],
@@ -194,6 +195,11 @@ def test_instants_that_are_not_known_are_refused(table, more, said, tmp_path):
 def test_presence_that_is_not_known_is_refused(table, said, tmp_path):
     with pytest.raises(DataError, match=said):
         read(tmp_path, table, presence)
+
+
+def test_an_end_in_a_far_century_is_refused_with_its_row(tmp_path):
+    with pytest.raises(DataError, match=r"end, row 2: '9999-12-31' is not allowed; allowed: times up to 1e\+10 s; the"):
+        read(tmp_path, "client,start,end\n0,2024-03-01,2024-03-02\n1,2024-03-01,9999-12-31\n", presence, after="hold")
 
 
 def test_units_of_bytes_are_no_bits_and_other_units_no_seconds(tmp_path):
