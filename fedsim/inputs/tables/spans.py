@@ -1,18 +1,16 @@
 """Spans of time of clients or devices, such as sessions and passes: sorted, apart, repeated with a period or not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.errors import DataError
-from fedsim.inputs.bounds import check_column
 from fedsim.inputs.tables.published import LAST_STEP
 from fedsim.inputs.tables.reading import counted
 from fedsim.inputs.tables.table import Table
-from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, instants, origin_of, picked
+from fedsim.inputs.tables.times import DAY_S, GAP, TIMES, After, Instants, followed, instants, origin_of, picked
 from fedsim.units import SECONDS
 
 _STATES: Final = ("online", "available", "active", "state", "status")
@@ -34,14 +32,6 @@ class Intervals:
         """Return intervals given in any order, sorted; those that overlap or touch become one."""
         period = np.asarray(period_s, dtype=np.float64)
         owner, start, end = np.asarray(device, dtype=np.int64), np.asarray(start_s, float), np.asarray(end_s, float)
-        if not period.size or not np.all(period > 0):
-            raise DataError("every device needs a period above 0 s")
-        if owner.size and not (owner.min() >= 0 and owner.max() < period.size):
-            raise DataError(f"devices are numbered from 0 to {period.size - 1}")
-        if not np.all((start >= 0) & np.isfinite(start) & (end >= 0)):
-            raise DataError("starts and ends must be finite numbers of at least 0 s")
-        for name, times_s in (("start_s", start), ("end_s", end), ("period_s", period)):
-            check_column(times_s[np.isfinite(times_s)], name, SECONDS, "spans", DataError)
         over = (end < start) & (start < period[owner])
         outside, empty = start >= period[owner], (start == end) & (start < period[owner])
         cut = (end > period[owner]) & ~outside
@@ -103,8 +93,7 @@ def read_spans(
             table.refuse(f"{state}: states are not read; allowed: a row for each span, with start_s and end_s")
         start = end = instants(table, table.called(*TIMES), least=least)
         begins = origin_of(table, [start], origin)
-        seen = start.since(begins)[row]
-        row, device, start_s, end_s = _seen(table, row, device, seen, after, begins)
+        row, device, start_s, end_s = _seen(table, row, device, start.at(row), after, begins)
     else:
         start, end = (instants(table, table.called(*name), least=least) for name in names)
         if start.kind == "clock" or start.dated:
@@ -154,14 +143,11 @@ def _refuse_times(
 
 
 def _seen(
-    table: Table, row: IntArray, device: IntArray, time_s: FloatArray, after: After, begins: float
+    table: Table, row: IntArray, device: IntArray, times: Instants, after: After, begins: float
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return row, device, start and end of each span without a gap in which a device has rows."""
-    known = np.isfinite(time_s)
-    table.note(int((~known).sum()), "rows not used: a value is missing")
-    row, device, time_s = picked(known, row, device, time_s)
-    order = np.lexsort((time_s, device))
-    row, device, time_s = picked(order, row, device, time_s)
+    device, value, row = followed(table, device, times, row)
+    time_s = replace(times, value=value).since(begins)
     same = np.diff(device, prepend=-1) == 0
     step_s = np.diff(time_s, prepend=np.nan)
     steps_s = step_s[same & (step_s > 0)]

@@ -169,6 +169,16 @@ def test_hours_go_on_on_the_next_day(tmp_path):
         assert read(tmp_path, spans, presence, **more)[0] == [(22 * HOUR_S, 30 * HOUR_S), (6 * HOUR_S, 22 * HOUR_S)]
 
 
+def test_hours_go_over_midnight_past_a_row_without_one(tmp_path):
+    rows = [("23:59:58", 5), ("-", 6), ("00:00:02", 7)]
+    places_ = "client,time,x_m,y_m\n1,0:00,0,0\n" + "".join(f"0,{hour},{x},0\n" for hour, x in rows)
+    assert read(tmp_path, places_, way, origin="23:59:58")[0] == [(0.0, 5.0), (4.0, 7.0)]
+    there = "client,time\n1,0:00\n1,0:01\n" + "".join(f"0,{hour}\n" for hour, _ in rows)
+    assert read(tmp_path, there, presence, after="none", origin="23:59:58")[0] == [(0.0, 36.0)], (
+        "the median step is 32 s"
+    )
+
+
 @pytest.mark.parametrize(
     ("table", "more", "said"),
     [
