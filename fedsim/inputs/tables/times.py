@@ -196,12 +196,12 @@ def followed(table: Table, owner: IntArray, times: Instants, *columns: NDArray[A
     """
     known = np.all([np.isfinite(one) for one in (times.value, *columns)], axis=0)
     table.note(int((~known).sum()), "rows not used: a value is missing")
-    owner, *columns = picked(known, owner, *columns)
+    owner, *others = picked(known, owner, *columns)
     value = times.at(known).by_days(table, owner).value
     by_owner = np.argsort(owner, kind="stable")
     moved = int((np.diff(value[by_owner])[np.diff(owner[by_owner]) == 0] < 0).sum())
     table.note(moved, "rows come before the row above them in time: rows are sorted")
-    return picked(np.lexsort((value, owner)), owner, value, *columns)
+    return picked(np.lexsort((value, owner)), owner, value, *others)
 
 
 def _of_dates(values: "NDArray[Any] | pa.StringArray") -> tuple[FloatArray, Kind, bool] | None:
