@@ -10,88 +10,73 @@ from itertools import product
 
 import numpy as np
 from scipy import stats
-from study_scripts import sizes, table
+from study_scripts import command, table
 
 from fedsim.studies.comparing.pairs import Sample, paired, t_interval
 from fedsim.studies.questions.enough import pairs_needed
 
-MEDIANS_S, SIGMA, CORRELATION = (30.0, 24.0), 0.325, 0.8
+MEDIANS_S, SIGMA, CORRELATION = np.array([30.0, 24.0]), 0.325, 0.8
 LEVEL = 0.95
-HORIZONS_S = {"all reached": None, "34 s": 34.0, "26 s": 26.0, "14 s": 14.0}
+HORIZONS_S = {"all reached": np.inf, "34 s": 34.0, "26 s": 26.0, "14 s": 14.0}
 
 
 def times(rng: np.random.Generator, pairs: int) -> np.ndarray:
     """Return the seconds of both variants, shape (2, pairs)."""
     shared, own = rng.normal(size=pairs), rng.normal(size=(2, pairs))
     logs = np.sqrt(CORRELATION) * shared + np.sqrt(1 - CORRELATION) * own
-    return np.asarray(np.array(MEDIANS_S)[:, None] * np.exp(SIGMA * logs))
+    return np.asarray(MEDIANS_S[:, None] * np.exp(SIGMA * logs))
 
 
-def mean_up_to(median_s: float, horizon_s: float | None) -> float:
-    """Return the mean of min(time, horizon) in closed form."""
-    whole = median_s * np.exp(SIGMA**2 / 2)
-    if horizon_s is None:
-        return float(whole)
-    at = np.log(horizon_s / median_s) / SIGMA
-    return float(whole * stats.norm.cdf(at - SIGMA) + horizon_s * stats.norm.sf(at))
+def truth(horizon_s: float) -> float:
+    """Return the difference of the means of min(time, horizon) in closed form."""
+    means_s = MEDIANS_S * np.exp(SIGMA**2 / 2)
+    if np.isfinite(horizon_s):
+        at = np.log(horizon_s / MEDIANS_S) / SIGMA
+        means_s = means_s * stats.norm.cdf(at - SIGMA) + horizon_s * stats.norm.sf(at)
+    return float(means_s[1] - means_s[0])
 
 
-def fixed(rng: np.random.Generator, studies: int, pairs: int, horizon_s: float | None) -> tuple[float, float, float]:
+def fixed(rng: np.random.Generator, studies: int, pairs: int, horizon_s: float) -> tuple[float, float, float]:
     """Return how often the interval holds, that of the ratio does, and how often it is refused."""
-    truth = mean_up_to(MEDIANS_S[1], horizon_s) - mean_up_to(MEDIANS_S[0], horizon_s)
-    held: list[float] = []
-    ratios: list[float] = []
-    refused = 0
+    named = horizon_s if np.isfinite(horizon_s) else None
+    held, ratio = [], MEDIANS_S[1] / MEDIANS_S[0]
     for _ in range(studies):
         value = times(rng, pairs)
-        reached = value <= (horizon_s or np.inf)
-        far = np.full(value.shape, horizon_s or np.inf)
-        found = paired(Sample(np.minimum(value, far), reached, far), LEVEL, horizon_s, "s")
-        refused += bool(found.refused)
+        sample = Sample(np.minimum(value, horizon_s), value <= horizon_s, np.full(value.shape, horizon_s))
+        found = paired(sample, LEVEL, named, "s")
         if not found.refused:
-            held.append(found.interval.low <= truth <= found.interval.high)
-            ratios.append(found.ratio_interval.low <= MEDIANS_S[1] / MEDIANS_S[0] <= found.ratio_interval.high)
-    return float(np.mean(held or [np.nan])), float(np.mean(ratios or [np.nan])), refused / studies
+            of, times_as = found.interval, found.ratio_interval
+            held.append((of.low <= truth(horizon_s) <= of.high, times_as.low <= ratio <= times_as.high))
+    share, of_ratio = np.mean(held, axis=0) if held else (np.nan, np.nan)
+    return float(share), float(of_ratio), 1 - len(held) / studies
 
 
-def until(rng: np.random.Generator, studies: int, first: int, share: float) -> tuple[float, float, float]:
-    """Return how often the interval holds after the spread of a first block, and after a narrow one; mean pairs."""
-    truth = mean_up_to(MEDIANS_S[1], None) - mean_up_to(MEDIANS_S[0], None)
-    held, lucky, counts = [], [], []
+def until(rng: np.random.Generator, studies: int, first: int, share: float) -> tuple[float, float]:
+    """Return how often the interval holds after as many pairs as the spread of a first block asks for; mean pairs."""
+    held, counts = [], []
     for _ in range(studies):
         value = times(rng, 400)
-        width = share * value[0, :first].mean()
-        differences = value[1] - value[0]
-        count = min(400, max(2 * first, pairs_needed(differences[:first], width, LEVEL)))
-        counts.append(count)
-        held.append(_holds(differences[:count], truth))
-        n = np.arange(1, 401)
-        squares = np.cumsum(differences**2) - np.cumsum(differences) ** 2 / n
-        half = stats.t.ppf((1 + LEVEL) / 2, n[1:] - 1) * np.sqrt(squares[1:] / (n[1:] - 1) / n[1:])
-        narrow = np.flatnonzero(half[first - 2 :] <= width)
-        lucky.append(_holds(differences[: first + narrow[0] if narrow.size else 400], truth))
-    return float(np.mean(held)), float(np.mean(lucky)), float(np.mean(counts))
+        differences, width = value[1] - value[0], share * value[0, :first].mean()
+        counts.append(min(400, max(2 * first, pairs_needed(differences[:first], width, LEVEL))))
+        low, high = t_interval(differences[: counts[-1]], LEVEL)
+        held.append(low <= truth(np.inf) <= high)
+    return float(np.mean(held)), float(np.mean(counts))
 
 
-def _holds(values: np.ndarray, truth: float) -> bool:
-    low, high = t_interval(values, LEVEL)
-    return low <= truth <= high
-
-
-def main() -> None:
-    studies, rng = sizes(__file__, __doc__, writes=False, studies=1000).studies, np.random.default_rng(1)
+def main(studies: int = 1000) -> None:
+    rng = np.random.default_rng(1)
     rows: list[list[object]] = []
     for (name, horizon_s), pairs in product(HORIZONS_S.items(), (5, 10, 20)):
         held, ratio, refused = fixed(rng, studies, pairs, horizon_s)
-        rows.append([name, pairs, f"{held:.1%}", "-" if horizon_s else f"{ratio:.1%}", f"{refused:.1%}"])
+        rows.append([name, pairs, f"{held:.1%}", "-" if np.isfinite(horizon_s) else f"{ratio:.1%}", f"{refused:.1%}"])
     table(["horizon", "pairs", "holds", "ratio", "refused"], rows)
     print()
     rows = []
     for share, first in product((0.05, 0.1), (5, 10, 20)):
-        held, lucky, count = until(rng, studies, first, share)
-        rows.append([f"{share:.0%}", first, f"{held:.1%}", f"{lucky:.1%}", f"{count:.1f}"])
-    table(["until within", "first", "holds", "narrow", "pairs"], rows)
+        held, count = until(rng, studies, first, share)
+        rows.append([f"{share:.0%}", first, f"{held:.1%}", f"{count:.1f}"])
+    table(["until within", "first", "holds", "pairs"], rows)
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -1,37 +1,11 @@
-"""Federated averaging on handwritten digits, as a plain loop of PyTorch."""
-
-from copy import deepcopy
+"""The loop of `plain_loop.py` with the seconds of a cell: `main` has five lines more, and `Testbed` is imported."""
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits
-from torch import Tensor, nn
+from plain_loop import CLIENTS, COHORT, EPOCHS, ROUNDS, digits, train
+from torch import nn
 
 from fedsim import Testbed
-
-CLIENTS, COHORT, ROUNDS, EPOCHS, BATCH, RATE = 40, 8, 30, 2, 16, 0.1
-
-
-def digits() -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return images and labels to train on and to test on."""
-    images, labels = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(labels))
-    x = torch.tensor(images[order] / 16.0, dtype=torch.float32)
-    y = torch.tensor(labels[order])
-    return x[:1400], y[:1400], x[1400:], y[1400:]
-
-
-def train(model: nn.Module, x: Tensor, y: Tensor, seed: int) -> dict[str, Tensor]:
-    """Return the weights of a copy of the model after the epochs of one client."""
-    own = deepcopy(model)
-    optimizer = torch.optim.SGD(own.parameters(), lr=RATE)
-    order = torch.Generator().manual_seed(seed)
-    for _ in range(EPOCHS):
-        for batch in torch.randperm(len(y), generator=order).split(BATCH):  # type: ignore[no-untyped-call]
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(own(x[batch]), y[batch]).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-    return own.state_dict()
 
 
 def main() -> list[float]:
