@@ -169,6 +169,11 @@ def test_hours_go_on_on_the_next_day(tmp_path):
         assert read(tmp_path, spans, presence, **more)[0] == [(22 * HOUR_S, 30 * HOUR_S), (6 * HOUR_S, 22 * HOUR_S)]
 
 
+def test_instants_and_ids_may_have_decimal_commas(tmp_path):
+    table = "client;time_s;x_m;y_m\n0,0;1,5;6;0\n0,0;0;5;0\n1,0;0;0;0\n"
+    assert read(tmp_path, table, way)[0] == [(0.0, 5.0), (1.5, 6.0)]
+
+
 def test_hours_go_over_midnight_past_a_row_without_one(tmp_path):
     rows = [("23:59:58", 5), ("-", 6), ("00:00:02", 7)]
     places_ = "client,time,x_m,y_m\n1,0:00,0,0\n" + "".join(f"0,{hour},{x},0\n" for hour, x in rows)
