@@ -4,7 +4,8 @@ The digest covers the module of the class, those of its base classes, and each o
 import, all of them whole: what a class uses of its module cannot be told in general. Parts of fedsim, of the standard
 library and of other installed packages count with their names.
 
-A class whose source cannot be read, or differs from what was loaded, has a digest that holds in its process only.
+A class whose source cannot be read, or differs from what was loaded, has a digest that holds in its process only. An
+object's digest is that of its attributes, and of the code of classes and functions among them.
 """
 
 import ast
@@ -12,18 +13,22 @@ import functools
 import hashlib
 import importlib.util
 import inspect
+import io
 import itertools
 import os
+import pickle
 import secrets
 import sys
 import sysconfig
 import tokenize
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Final
+from typing import Any, Final
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 _OWN: Final = __name__.partition(".")[0]
@@ -196,3 +201,38 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
         if isinstance(constant, CodeType):
             yield constant
             yield from _codes(constant)
+
+
+def content_digest(value: object, pickler: "type[Telling] | None" = None) -> str:
+    """Return a digest of an object; of what cannot be pickled another at each call."""
+    told = io.BytesIO()
+    try:
+        (pickler or Telling)(told, protocol=5).dump(value)
+    except Exception:  # whatever a class of the user's raises
+        told.write(uuid4().bytes)
+    return hashlib.blake2b(told.getvalue(), digest_size=16).hexdigest()
+
+
+class Telling(pickle._Pickler):
+    """Pickles values for a digest: code by its text, equal values alike."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if value is told:
+            return NotImplemented
+        if isinstance(value, set | frozenset):  # its order changes from process to process
+            return told, (sorted(value, key=repr),)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            users = value.__module__ == "__main__" or is_users(value.__module__)
+            cells = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
+            code = code_digest(value).text if users else ""
+            return told, (f"{value.__module__}:{value.__qualname__}", code, cells)
+        return (told, (value(),)) if isinstance(value, weakref.ref) else NotImplemented
+
+    def memoize(self, obj: Any) -> None:
+        """Write equal texts alike, whether they are one object or several."""
+        if type(obj) not in (str, bytes, tuple):
+            super().memoize(obj)  # type: ignore[misc]
+
+
+def told(*_: Any) -> None:
+    """Stand for what is pickled."""

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Final, Self
 from pydantic import PrivateAttr
 
 from fedsim.answers import asked
-from fedsim.code_digest import Code
-from fedsim.content_digest import content_digest
+from fedsim.code_digest import Code, content_digest
 from fedsim.inputs.quantities import plain
 from fedsim.registry import Component, is_plain, options_table, stated
 from fedsim.registry import parameters_of as options_of

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fedsim.answers import FAILURES, attributed, failed
-from fedsim.content_digest import Telling, content_digest, told
+from fedsim.code_digest import Telling, content_digest, told
 from fedsim.errors import FedsimError, PartError
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.inputs import blank
