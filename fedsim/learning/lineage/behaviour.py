@@ -133,11 +133,11 @@ class TriedRules:
         return f"{identity(part)} {self.behaviour(part).text}" if is_own(part) else identity(part)
 
     def _behaviour(self, part: object) -> Behaviour:
-        found = []
+        found, tried = [], _copied(unchecked(part))
         for _ in range(2):
             with own_generators(0):
                 try:
-                    probes = [list(_probe(_copied(unchecked(part)), size)) for size in self._sizes]
+                    probes = [list(_probe(tried, size)) for size in self._sizes]
                 except Exception as failure:  # the run says what fails, with the client and the round
                     return _untold(f"learning: {name_of(part)} fails on a probe ({type(failure).__name__})")
                 found.append(digest_of("rule", *_bytes(probes)))
