@@ -62,17 +62,17 @@ class Crowd:
 
 
 class Run(NamedTuple):
-    """What a selector does, a row a round, and of FedSUV X with its longest diagonal, and which sides always hold."""
+    """What a selector does, a row a round; of FedSUV X, its longest diagonal, and whether no rectangle fails."""
 
     chosen: IntArray
     delivered: BoolArray
     left: BoolArray
     width: FloatArray
-    holds: BoolArray
+    holds: bool
 
 
 def make_crowd(
-    clients: int, layout: Literal["grid", "random"], features: Literal["means", "mixed", "none"], seed: int
+    clients: int, layout: Literal["grid", "random"], features: Literal["means", "mixed"], seed: int
 ) -> Crowd:
     """Return a crowd whose expectations are uniform on the unit square."""
     rng = Streams(seed).generator("fig6-crowd")
@@ -86,8 +86,6 @@ def make_crowd(
         validity, utility = rng.uniform(1e-6, 1 - 1e-6, (2, clients))
     if features == "means":
         return Crowd(validity, utility, np.stack([validity, utility], axis=1))
-    if features == "none":
-        return Crowd(validity, utility, np.zeros((clients, 0)))
     # A stream of their own: both layouts of a seed have the same attributes.
     attributes = Streams(seed).generator("fig6-attributes")
     share = attributes.random(6)
@@ -113,7 +111,7 @@ def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Run:
         privacy_budget=None,
         features=crowd.declared if suv is None else crowd.features,
     )
-    selected, holds, rows = np.zeros_like(everybody), np.ones(2, dtype=np.bool_), []
+    selected, holds, rows = np.zeros_like(everybody), True, []
     for number in range(1, rounds + 1):
         view = replace(first, round=number, time_s=(number - 1) * DEADLINE_S, participations=selected.copy())
         chosen = np.asarray(selector.select(view, streams.generator("fig6-selector", number)).client)
@@ -122,8 +120,8 @@ def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Run:
         if suv is not None:
             left, sides = suv.left, suv.rectangle(suv.left)
             validity, utility = crowd.validity[left], crowd.utility[left]
-            holds[0] &= ((sides.validity_low <= validity) & (validity <= sides.validity_high)).all()
-            holds[1] &= ((sides.utility_low <= utility) & (utility <= sides.utility_high)).all()
+            holds &= bool(((sides.validity_low <= validity) & (validity <= sides.validity_high)).all())
+            holds &= bool(((sides.utility_low <= utility) & (utility <= sides.utility_high)).all())
             width = diagonal(sides, 1.0).max()
         reports = reports_of(crowd, streams, number, chosen)
         rows.append((chosen, reports.delivered, np.isin(everybody, left), width))

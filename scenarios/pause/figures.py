@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from paper_runs.command import in_words, of_runs, publish
 from paper_runs.curves import draw
 from paper_runs.runs import Column, Found, Measured, Table, Values, first_at, made, mean, scaled
+from study_scripts import number
 
 from fedsim import Scenario
 from fedsim.history import History
@@ -80,18 +81,18 @@ class Experiment:
 
     def measure(self, history: History) -> Measured:
         """Return the columns and curves of a run: without learning no accuracy, without privacy no leakage."""
-        duration_s, end_s = (history.column("rounds", name) for name in ("duration_s", "end_s"))
-        lasted = np.array([at_s for at_s in self.at_s if at_s <= end_s[-1]])
-        found: dict[str, Any] = {"simulated s": float(end_s[-1]), "mean round s": float(duration_s.mean())}
+        found: dict[str, Any] = {"simulated s": number("simulated_s", history)}
+        found["mean round s"] = number("mean_round_s", history)
+        lasted = np.array([at_s for at_s in self.at_s if at_s <= found["simulated s"]])
         if history.evaluations.num_rows:
             curve = found["accuracy"] = history.curve("time", "accuracy", SMOOTHING)
             found |= {"last 10 rounds %": 100.0 * float(curve[1][-1]), self.to_target: first_at(*curve, self.target)}
             found |= dict(zip(self.heads("at {:.0f} s %"), 100.0 * at_steps(curve, lasted), strict=False))
         if history.budget is not None:
             found["leakage"] = history.curve(self.leakage_x, "leakage")
-            curve = history.curve("time", "leakage")
-            found["largest leakage"] = float(curve[1][-1])
-            found |= dict(zip(self.heads("leaked at {:.0f} s"), at_steps(curve, lasted), strict=False))
+            found["largest leakage"] = number("largest_leakage", history)
+            leaked = at_steps(history.curve("time", "leakage"), lasted)
+            found |= dict(zip(self.heads("leaked at {:.0f} s"), leaked, strict=False))
         return found
 
     def heads(self, head: str) -> list[str]:
