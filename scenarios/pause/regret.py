@@ -154,11 +154,11 @@ def draw(name: str, runs: Mapping[str, Sequence[Run]], n: FloatArray) -> Figure:
     figure, (left, right) = panels(2, (10.5, 4.4), xscale="log", xlabel="rounds n")
     left.set(title=f"{name}: a policy earns more than the Genie below 0", ylabel=first)
     right.set(title="dashed: a + b sqrt n", ylabel="regret by $C^G$")
-    shown = (left, REGRET, list(POLICIES)[:2], None), (right, MEASURE, POLICIES, np.sqrt)
+    shown = (left, REGRET, list(POLICIES)[:3], None), (right, MEASURE, POLICIES, np.sqrt)
     if margin:
         left.set(title=f"{name}: dashed: a + b log n")
         right.set(title="with the bound", ylabel="regret (15)")
-        shown = (left, REGRET, list(POLICIES)[:3], np.log), (right, REGRET, POLICIES, None)
+        shown = (left, REGRET, list(POLICIES)[:2], np.log), (right, REGRET, POLICIES, None)
     for axes, of, policies, shape in shown:
         for policy in (one for one in runs if one in policies):
             mean, error = mean_and_error(runs[policy], of)
