@@ -126,7 +126,8 @@ def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Run:
         reports = reports_of(crowd, streams, number, chosen)
         rows.append((chosen, reports.delivered, np.isin(everybody, left), width))
         selector.observe(reports)
-    return Run(*map(np.array, zip(*rows, strict=True)), holds)
+    chosen, delivered, everyone_left, widths = (np.array(column) for column in zip(*rows, strict=True))
+    return Run(chosen, delivered, everyone_left, widths, holds)
 
 
 def reports_of(crowd: Crowd, streams: Streams, number: int, client: IntArray) -> Reports:

@@ -121,15 +121,15 @@ class Experiment:
 
     def figure(self, number: int, found: Found) -> Figure | None:
         """Return one of the paper's figures; None without anything to draw."""
-        what, x, y, target = "accuracy", "time", f"test accuracy, mean of {SMOOTHING} rounds", self.target
+        what, x, y = "accuracy", "time", f"test accuracy, mean of {SMOOTHING} rounds"
         if number == self.leakage:
-            what, x, y, target = "leakage", self.leakage_x, "largest leakage of a user (epsilon)", None
+            what, x, y = "leakage", self.leakage_x, "largest leakage of a user (epsilon)"
         curves = {self.label(one): [run[what] for run in found.get(one, ()) if what in run] for one in self.methods}
         if not any(curves.values()):
             return None
         labels = "global round" if x == "round" else "latency, simulated (s)", y
         title, dashed = f"PAUSE, Fig. {number}: {self.title}", [self.label(method) for method in self.not_in_paper]
-        return draw(curves, labels, title, target, dashed)
+        return draw(curves, labels, title, self.target if what == "accuracy" else None, dashed)
 
 
 EXPERIMENTS: Final = tuple(Experiment(name, **of) for name, of in _FILE["figures"].items())

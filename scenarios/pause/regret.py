@@ -70,13 +70,13 @@ class Setting:
         return np.array([self.crowd.expected_smallest(members) for members in EVERY])
 
     @property
-    def terms(self) -> tuple[float, ...]:
+    def terms(self) -> tuple[int, float, float, float, float]:
         return COHORT, TAU_MIN_S, self.alpha, BETA, self.gamma
 
     @property
     def genie(self) -> PauseGenie:
         """The policy that knows mu_k."""
-        return PauseGenie(*self.terms, expected_reward=self.mu.tolist())  # type: ignore[arg-type]
+        return PauseGenie(*self.terms, expected_reward=self.mu.tolist())
 
     def bounds(self, n: FloatArray) -> dict[str, FloatArray]:
         """Return Theorem 3 with both readings of delta."""
@@ -148,30 +148,26 @@ def tables_of(name: str, runs: Mapping[str, Sequence[Run]], n: FloatArray) -> st
 def draw(name: str, runs: Mapping[str, Sequence[Run]], n: FloatArray) -> Figure:
     """Return the regret (15) over log n, and the regret by the Genie's measure on two log axes with what bends so.
 
-    Bands are two standard errors.
+    Bands are two standard errors. Where one set stays best the second panel has (15) again, beside its bound.
     """
-    margin, first = name == "margin", "regret (15), mean of the seeds"
+    margin = name == "margin"
     figure, (left, right) = panels(2, (10.5, 4.4), xscale="log", xlabel="rounds n")
-    left.set(title=f"{name}: a policy earns more than the Genie below 0", ylabel=first)
-    right.set(title="dashed: a + b sqrt n", ylabel="regret by $C^G$")
-    shown = (left, REGRET, list(POLICIES)[:3], None), (right, MEASURE, POLICIES, np.sqrt)
-    if margin:
-        left.set(title=f"{name}: dashed: a + b log n")
-        right.set(title="with the bound", ylabel="regret (15)")
-        shown = (left, REGRET, list(POLICIES)[:2], np.log), (right, REGRET, POLICIES, None)
-    for axes, of, policies, shape in shown:
+    left.set(title=f"{name}: {'dashed: a + b log n' if margin else 'a policy earns more than the Genie below 0'}")
+    left.set(ylabel="regret (15), mean of the seeds")
+    right.set(title="with the bound" if margin else "dashed: a + b sqrt n")
+    right.set(ylabel="regret (15)" if margin else "regret by $C^G$", yscale="log")
+    shown = list(POLICIES)[: 2 if margin else 3], list(POLICIES)
+    for axes, of, policies in zip((left, right), (REGRET, REGRET if margin else MEASURE), shown, strict=True):
         for policy in (one for one in runs if one in policies):
             mean, error = mean_and_error(runs[policy], of)
             axes.plot(n, mean, color=COLOURS[policy], label=policy)
             axes.fill_between(n, mean - 2 * error, mean + 2 * error, color=COLOURS[policy], alpha=0.2, linewidth=0)
-            if shape and policy == "PAUSE":
-                late = n >= n[-1] / 10
-                axes.plot(n[late], fit(n, mean, shape)[0][late], "--", color="black", linewidth=0.9)
-    for style, (bound, values) in zip((":", "-."), SETTINGS[name].bounds(n).items(), strict=True):
-        if margin:
-            right.plot(n[9:], values[9:], style, color="grey", label=bound)
+            if policy == "PAUSE" and margin == (axes is left):
+                late, fitted = n >= n[-1] / 10, fit(n, mean, np.log if margin else np.sqrt)[0]
+                axes.plot(n[late], fitted[late], "--", color="black", linewidth=0.9)
+    for style, (bound, values) in zip((":", "-."), SETTINGS[name].bounds(n).items() if margin else (), strict=False):
+        right.plot(n[9:], values[9:], style, color="grey", label=bound)
     left.axhline(0.0, color="grey", linewidth=0.8)
-    right.set_yscale("log")
     for axes in (left, right):
         axes.legend(frameon=False, fontsize=8)
     return figure
