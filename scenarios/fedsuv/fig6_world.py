@@ -16,11 +16,13 @@ from scipy.special import betaincinv, ndtri
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from fedsim import Scenario, Testbed
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors import FedSuv, Reports, RoundView, Selector
-from fedsim.selectors.fedsuv.rectangles import diagonal
+from fedsim.selectors import FedSuv, Reports, Selector
+from fedsim.selectors.fedsuv.rectangles import Bounds, diagonal, dominated
 from fedsim.streams import Streams
 
+ROUNDS: Final = Scenario.load(Path(__file__).parents[1] / "paper_runs" / "timing.toml")
 DEADLINE_S: Final = 100.0  # section 6.1
 DURATION_SIGMA: Final = 0.3  # of the logarithm; MobiPerf's throughput varies by some 0.1 to 0.4
 UTILITY_SIZE: Final = 24.0  # of the beta law: standard deviation sqrt(u (1 - u) / 25), at most 0.1
@@ -42,16 +44,10 @@ class Crowd:
         columns[:, 3] = 1.0
         return columns
 
-    @property
-    def front(self) -> IntArray:
-        """Ids of the Pareto-optimal clients (Definition 3), by falling validity."""
-        order = np.lexsort((-self.utility, -self.validity))
-        best = np.maximum.accumulate(self.utility[order])
-        return np.asarray(order[np.concatenate([[True], best[1:] > best[:-1]])])
-
     def distance_to_front(self) -> FloatArray:
-        """Return each client's distance to the nearest Pareto-optimal client, in the plane of the expectations."""
-        across, along = (np.subtract.outer(one, one[self.front]) for one in (self.validity, self.utility))
+        """Return each client's distance to the nearest Pareto-optimal client (Definition 3) in the plane."""
+        front = ~dominated(Bounds(self.validity, self.validity, self.utility, self.utility))
+        across, along = (np.subtract.outer(one, one[front]) for one in (self.validity, self.utility))
         return np.asarray(np.hypot(across, along).min(axis=1))
 
     def regrets(self, chosen: IntArray) -> FloatArray:
@@ -95,22 +91,11 @@ def make_crowd(
 
 def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Run:
     """Return what a selector does in so many rounds; another one than FedSUV has all clients in X."""
-    streams, everybody, unknown = Streams(seed), np.arange(crowd.validity.size), np.full(crowd.validity.size, np.nan)
+    streams, everybody = Streams(seed), np.arange(crowd.validity.size)
     suv = selector if isinstance(selector, FedSuv) else None
-    first = RoundView(
-        round=1,
-        time_s=0.0,
-        clients=everybody.size,
-        client=everybody,
-        samples=np.ones_like(everybody),
-        total_samples=everybody.size,
-        participations=np.zeros_like(everybody),
-        last_duration_s=unknown,
-        last_loss=unknown,
-        privacy_spent=np.zeros(everybody.size),
-        privacy_budget=None,
-        features=crowd.declared if suv is None else crowd.features,
-    )
+    parts = {"crowd.clients": everybody.size, "privacy": "none", "selector": "all"}
+    with Testbed(ROUNDS.replace(parts)) as testbed:
+        first = replace(testbed.view(), features=crowd.declared if suv is None else crowd.features)
     selected, holds, rows = np.zeros_like(everybody), True, []
     for number in range(1, rounds + 1):
         view = replace(first, round=number, time_s=(number - 1) * DEADLINE_S, participations=selected.copy())
@@ -126,8 +111,8 @@ def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Run:
         reports = reports_of(crowd, streams, number, chosen)
         rows.append((chosen, reports.delivered, np.isin(everybody, left), width))
         selector.observe(reports)
-    chosen, delivered, everyone_left, widths = (np.array(column) for column in zip(*rows, strict=True))
-    return Run(chosen, delivered, everyone_left, widths, holds)
+    chosen, delivered, candidates, widths = (np.array(column) for column in zip(*rows, strict=True))
+    return Run(chosen, delivered, candidates, widths, holds)
 
 
 def reports_of(crowd: Crowd, streams: Streams, number: int, client: IntArray) -> Reports:

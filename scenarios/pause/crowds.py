@@ -21,7 +21,7 @@ from fedsim.selectors import Cohort, Reports, RoundView, Selector
 from fedsim.streams import Streams
 
 TAU_MIN_S: Final = 0.05
-ROUNDS: Final = Scenario.load(Path(__file__).with_name("timing.toml"))
+ROUNDS: Final = Scenario.load(Path(__file__).parents[1] / "paper_runs" / "timing.toml")
 Look = Callable[[Any, RoundView, IntArray], object]
 """What looks at a selection: at the run's own copy of the selector, the view, and the cohort."""
 
@@ -58,7 +58,7 @@ class Crowd(NamedTuple):
         return np.array([self.expected_smallest([client]) for client in range(self.clients)])
 
     def scenario(self, selector: Any, rounds: int = 1, seed: int = 0) -> Scenario:
-        """Return rounds of this crowd about timing only."""
+        """Return rounds of this crowd about timing only; the budget cancels out of p."""
         crowd = {"network": self.network, "crowd.clients": self.clients}
         return ROUNDS.replace({"seed": seed, **crowd, "rounds.count": rounds, "selector": selector})
 
