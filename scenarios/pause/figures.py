@@ -119,16 +119,16 @@ class Experiment:
             mean("largest leakage", 1),
         ]
 
-    def figure(self, number: int, found: Found) -> Figure | None:
+    def figure(self, which: int, found: Found) -> Figure | None:
         """Return one of the paper's figures; None without anything to draw."""
         what, x, y = "accuracy", "time", f"test accuracy, mean of {SMOOTHING} rounds"
-        if number == self.leakage:
+        if which == self.leakage:
             what, x, y = "leakage", self.leakage_x, "largest leakage of a user (epsilon)"
         curves = {self.label(one): [run[what] for run in found.get(one, ()) if what in run] for one in self.methods}
         if not any(curves.values()):
             return None
         labels = "global round" if x == "round" else "latency, simulated (s)", y
-        title, dashed = f"PAUSE, Fig. {number}: {self.title}", [self.label(method) for method in self.not_in_paper]
+        title, dashed = f"PAUSE, Fig. {which}: {self.title}", [self.label(method) for method in self.not_in_paper]
         return draw(curves, labels, title, self.target if what == "accuracy" else None, dashed)
 
 
