@@ -39,11 +39,6 @@ def mean_of(law: str, sample: FloatArray, theory: float) -> Row:
     return Row(law, sample.mean(), theory, sample.std(ddof=1) / math.sqrt(sample.size))
 
 
-def batch_mean_of(law: str, sample: FloatArray, theory: float) -> Row:
-    """Return the row of the mean of a stationary series, its error from the means of 40 batches."""
-    return mean_of(law, sample.reshape(40, -1).mean(axis=1), theory)
-
-
 def spread_of(law: str, sample: FloatArray, theory: float) -> Row:
     """Return the row of a standard deviation, its error from the sample's fourth moment."""
     square = (sample - sample.mean()) ** 2
