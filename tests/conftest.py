@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# No test fails for the time that an example takes. Fifty examples a run, which differ from run to run.
-settings.register_profile("untimed", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+# No test fails for the time that an example takes. Thirty examples a run, which differ from run to run.
+settings.register_profile("untimed", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 # No test and no frozen table depends on what a calibration finds on this machine.
 os.environ.setdefault("FEDSIM_EXECUTOR", "sequential")

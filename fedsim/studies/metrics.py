@@ -7,16 +7,16 @@ run went.
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError, suggest
 from fedsim.history import History
+from fedsim.history.analyses.gaps import value_at
 from fedsim.history.fairness import judged_by, last_spread
-from fedsim.history.tables import TableName
 
 UNITS: Final = ("s", "rounds", "bits", "J")
 """Units of what a run spends, in which targets are waited for and budgets are given."""
@@ -42,6 +42,11 @@ class Value:
     reached: bool = True
     watched: float = math.inf
     every: int = 0
+
+    def within(self, horizon: float) -> "Value":
+        """Return the value up to a horizon, which is the value of a run that was watched so far and is not there."""
+        beyond = self.value > horizon if self.reached else self.watched >= horizon
+        return replace(self, value=horizon, reached=False) if beyond else self
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,8 @@ def metric(name: str) -> Metric:
             return Metric(name, unit, -1, lambda h: _updates(h, count, unit), waits=True)
         goal = ("accuracy", ">=", float(found["percent"]) / 100) if found["percent"] else ("", "", 0.0)
         quantity, sign, value = goal if goal[0] else (found["metric"], found["sign"], float(found["value"]))
+        if quantity == "accuracy" and not 0 < value <= 1:
+            raise FedsimError(f"metric: {name!r} is not allowed; allowed: accuracies above 0, up to 100% or >=1")
         return Metric(name, unit, -1, lambda h: _first(h, quantity, sign, value, unit), waits=True)
     if found := _BUDGET.fullmatch(name):
         limit, quantity, unit = float(found["value"]), found["metric"], found["unit"]
@@ -93,7 +100,10 @@ def needs(names: Iterable[str], horizon: Mapping[str, float]) -> list[tuple[Metr
 
 
 def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:
-    """Return what a run has spent up to some seconds; bits and joules count when their participation ends."""
+    """Return what a run has spent up to some seconds; bits and joules count when their participation ends.
+
+    Joules are NaN in a run in which no battery has paid anything.
+    """
     if unit == "s":
         return at_s
     if unit == "rounds":
@@ -107,6 +117,8 @@ def spent(history: History, unit: str, at_s: FloatArray) -> FloatArray:
                     ends.append(np.asarray(table["end_s"], dtype=np.float64))
                     amounts.append(np.nan_to_num(np.asarray(table[column], dtype=np.float64)))
     end_s, amount = np.concatenate(ends), np.concatenate(amounts)
+    if unit == "J" and not amount.any():
+        return np.full(at_s.shape, math.nan)
     order = np.argsort(end_s, kind="stable")
     sums = np.concatenate([[0.0], np.cumsum(amount[order])])
     return np.asarray(sums[np.searchsorted(end_s[order], at_s, side="right")])
@@ -135,8 +147,12 @@ def _every(history: History) -> int:
     return int(np.diff(history.column("evaluations", "round")).max(initial=1))
 
 
+def _known(values: FloatArray, of: Callable[[FloatArray], Any] = np.mean) -> Value:
+    return Value(float(of(values)) if values.size else math.nan)
+
+
 def _round_s(history: History, share: float) -> Value:
-    return Value(float(np.quantile(history.column("rounds", "duration_s"), share)))
+    return _known(history.column("rounds", "duration_s"), lambda found: np.quantile(found, share))
 
 
 def _participation_s(history: History, share: float) -> Value:
@@ -164,12 +180,29 @@ def _at(history: History, quantity: str, limit: float, unit: str) -> Value:
     return Value(value, reached=far >= limit, watched=far, every=_every(history))
 
 
-def _last(name: str, table: TableName = "rounds", number: int = 1) -> Callable[[History], Value]:
+def _last(name: str) -> Callable[[History], Value]:
     def of(history: History) -> Value:
-        values = history.column(table, name).astype(np.float64)[-number:]
-        return Value(float(values.mean()) if values.size else math.nan)
+        values = history.column("rounds", name)[-1:]
+        # Without privacy nothing bounds a leakage, and the mean has no value.
+        known = values.size and not ("leakage" in name and np.isnan(history.column("rounds", "mean_leakage")[-1]))
+        return Value(float(values[0]) if known else math.nan)
 
     return of
+
+
+def _final_s(history: History) -> float:
+    """Return the second of the final model: the end of the run, or of its budget of time."""
+    return min(watched(history, "s"), math.inf if history.until_s is None else history.until_s)
+
+
+def _final(history: History) -> Value:
+    found = value_at(history, "accuracy", _final_s(history))
+    return Value(math.nan if found is None else found)
+
+
+def _last_accuracy(history: History) -> Value:
+    in_time = history.column("evaluations", "time_s") <= _final_s(history)
+    return _known(history.column("evaluations", "accuracy")[in_time][-10:].astype(np.float64))
 
 
 def _delivered(history: History) -> Value:
@@ -192,12 +225,12 @@ def _total(unit: str) -> Callable[[History], Value]:
 _FIXED: Final = {
     one.name: one
     for one in (
-        Metric("mean_round_s", "s", -1, lambda h: Value(float(h.column("rounds", "duration_s").mean()))),
+        Metric("mean_round_s", "s", -1, lambda h: _known(h.column("rounds", "duration_s"))),
         Metric("simulated_s", "s", 0, _last("end_s")),
         Metric("rounds", "rounds", 0, lambda h: Value(float(h.rounds.num_rows))),
         Metric("delivered_share", "", 1, _delivered),
-        Metric("final_accuracy", "", 1, _last("accuracy", "evaluations")),
-        Metric("last_accuracy", "", 1, _last("accuracy", "evaluations", 10)),
+        Metric("final_accuracy", "", 1, _final),
+        Metric("last_accuracy", "", 1, _last_accuracy),
         Metric("largest_leakage", "epsilon", -1, _last("largest_leakage")),
         Metric("mean_leakage", "epsilon", -1, _last("mean_leakage")),
         Metric("worst_decile", "", 1, _spread("worst_decile")),

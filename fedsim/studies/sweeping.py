@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedsim.errors import ScenarioError
+from fedsim.errors import FedsimError
 from fedsim.results.lock import FolderLock
 from fedsim.scenario import Scenario
 from fedsim.studies.result import STUDY, StudyResult
 from fedsim.studies.running.engine import Engine
 from fedsim.studies.running.records import Done, Records, Task
 from fedsim.studies.running.watching import go_on
-from fedsim.studies.study import Point, Study
+from fedsim.studies.study import Point, Study, StudyError
 from fedsim.whole_files import replace_file
 
 
@@ -23,11 +23,11 @@ def sweep(
     *,
     zipped: Mapping[str, Sequence[Any]] | None = None,
     variants: Mapping[str, Mapping[str, Any]] | None = None,
-    seeds: int | Sequence[int] = 5,
+    seeds: int | Sequence[int] | None = None,
     metrics: Sequence[str] = (),
     baseline: str = "",
     horizon: Mapping[str, float] | float | None = None,
-    level: float = 0.95,
+    level: float | None = None,
     name: str | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
@@ -45,9 +45,8 @@ def sweep(
 
     Parameters
     ----------
-    base : a scenario or the path of its file; or a whole `Study`, which takes none of the next eight
-    grid, zipped, variants, seeds, metrics, baseline, horizon, level : see `Study.of`
-    name : of the study
+    base : a scenario or the path of its file; or a whole `Study`, which takes none of the next nine
+    grid, zipped, variants, seeds, metrics, baseline, horizon, level, name : see `Study.of`
     jobs : runs at a time; as many as there are cores by default
     out : folder; ``studies/<name>`` by default
     store, data_dir, executor, device : as for `fedsim.simulate`; all runs share one store
@@ -73,20 +72,12 @@ def sweep(
     >>> study.table("mean_round_s").num_rows, study.failures
     (4, {})
     """
-    study = base
-    if not isinstance(study, Study):
-        study = Study.of(
-            study,
-            grid=grid,
-            zipped=zipped,
-            variants=variants,
-            seeds=seeds,
-            name=name,
-            metrics=metrics,
-            baseline=baseline,
-            horizon=horizon,
-            level=level,
-        )
+    what = {"grid": grid, "zipped": zipped, "variants": variants, "seeds": seeds, "metrics": metrics}
+    what |= {"baseline": baseline, "horizon": horizon, "level": level, "name": name}
+    given = {key: value for key, value in what.items() if value not in (None, "", ())}
+    if isinstance(base, Study) and given:
+        raise StudyError(f"sweep: {', '.join(given)} beside a study is not allowed; allowed: the study's own")
+    study = base if isinstance(base, Study) else Study.of(base, **given)
     engine = Engine(on, jobs, store, data_dir, executor, device)
     folder = Path(out) if out is not None else Path("studies") / study.name
     return run_study(study, folder, engine, quiet=quiet)
@@ -101,7 +92,9 @@ def run_study(study: Study, folder: Path, engine: Engine, *, quiet: bool = False
     try:
         _write_study(study, folder)
         records = Records(folder)
-        _run(points, {}, records, engine, Progress(len(points), quiet=quiet))
+        progress = Progress(len(points), quiet=quiet)
+        progress.note(records.others(point.digest for point in points), folder)
+        _run(points, {}, records, engine, progress)
         by_key = {(point.variant, point.seed): point for point in points}
 
         def continued(wanted: Mapping[tuple[str, int], int]) -> Sequence[Done]:
@@ -153,7 +146,7 @@ def _run(
 def _write_study(study: Study, folder: Path) -> None:
     try:
         text = study.to_toml()
-    except ScenarioError as error:
+    except FedsimError as error:
         text = f"# {error}\n"
     replace_file(folder / STUDY, lambda part: part.write_text(text, encoding="utf-8"))
 
@@ -174,6 +167,13 @@ class Progress:
         self._begun_s = self._clock()
         if found and not self._quiet and found < self._runs:
             sys.stderr.write(f"{found} of {self._runs} {self._what} were finished before\n")
+
+    def note(self, others: int, folder: Path) -> None:
+        """Say how many runs of a folder are of other studies, or of this one before its base or its files changed."""
+        if others and not self._quiet:
+            sys.stderr.write(
+                f"{folder} has {others} runs of another base, variants or seeds, which do not count here\n"
+            )
 
     def show(self, added: Sequence[Done], share: float) -> None:
         """Say what has ended; a failure has a line of its own."""

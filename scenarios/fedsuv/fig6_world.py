@@ -7,23 +7,21 @@ all selectors meet the same draws.
 """
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors import FedSuv, Reports, RoundView, Selector
+from fedsim.selectors.fedsuv.rectangles import diagonal
 from fedsim.streams import Streams
 
 DEADLINE_S: Final = 100.0  # section 6.1
-FIRST_ROUNDS: Final = 100  # section 6.3 counts "the first 100 rounds"
 DURATION_SIGMA: Final = 0.3  # of the logarithm; MobiPerf's throughput varies by some 0.1 to 0.4
 UTILITY_SIZE: Final = 24.0  # of the beta law: standard deviation sqrt(u (1 - u) / 25), at most 0.1
 
@@ -56,14 +54,21 @@ class Crowd:
         across, along = (np.subtract.outer(one, one[self.front]) for one in (self.validity, self.utility))
         return np.asarray(np.hypot(across, along).min(axis=1))
 
+    def regrets(self, chosen: IntArray) -> FloatArray:
+        """Return what cohorts, one a row, lack by the area of section 5.3 and by the objective (OPT), shape (2, n)."""
+        best, worth = area(self.validity, self.utility), self.validity * self.utility
+        areas = [best - area(self.validity[one], self.utility[one]) for one in chosen]
+        return np.array([areas, np.sort(worth)[-chosen.shape[1] :].mean() - worth[chosen].mean(axis=1)])
 
-class Round(NamedTuple):
-    """The cohort, FedSUV's X (all clients for another selector), who delivered, and whether rectangles of X hold."""
+
+class Run(NamedTuple):
+    """What a selector does, a row a round, and of FedSUV X with its longest diagonal, and which sides always hold."""
 
     chosen: IntArray
-    left: IntArray
-    delivered: NDArray[np.bool_]
-    holds: tuple[bool, bool]
+    delivered: BoolArray
+    left: BoolArray
+    width: FloatArray
+    holds: BoolArray
 
 
 def make_crowd(
@@ -90,38 +95,40 @@ def make_crowd(
     return Crowd(validity, utility, mixed + 0.1 * attributes.standard_normal(mixed.shape))
 
 
-def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Iterator[Round]:
-    """Yield what a selector does in each round, before it observes what became of its cohort."""
-    streams, everybody = Streams(seed), np.arange(crowd.validity.size)
+def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Run:
+    """Return what a selector does in so many rounds; another one than FedSUV has all clients in X."""
+    streams, everybody, unknown = Streams(seed), np.arange(crowd.validity.size), np.full(crowd.validity.size, np.nan)
     suv = selector if isinstance(selector, FedSuv) else None
-    selected, unknown = np.zeros_like(everybody), np.full(everybody.size, np.nan)
-    constant: dict[str, Any] = {
-        "clients": everybody.size,
-        "client": everybody,
-        "samples": np.ones_like(everybody),
-        "total_samples": everybody.size,
-        "last_duration_s": unknown,
-        "last_loss": unknown,
-        "privacy_spent": np.zeros(everybody.size),
-        "privacy_budget": None,
-        "features": crowd.declared if suv is None else crowd.features,
-    }
+    first = RoundView(
+        round=1,
+        time_s=0.0,
+        clients=everybody.size,
+        client=everybody,
+        samples=np.ones_like(everybody),
+        total_samples=everybody.size,
+        participations=np.zeros_like(everybody),
+        last_duration_s=unknown,
+        last_loss=unknown,
+        privacy_spent=np.zeros(everybody.size),
+        privacy_budget=None,
+        features=crowd.declared if suv is None else crowd.features,
+    )
+    selected, holds, rows = np.zeros_like(everybody), np.ones(2, dtype=np.bool_), []
     for number in range(1, rounds + 1):
-        now_s = (number - 1) * DEADLINE_S
-        view = RoundView(round=number, time_s=now_s, participations=selected.copy(), **constant)
+        view = replace(first, round=number, time_s=(number - 1) * DEADLINE_S, participations=selected.copy())
         chosen = np.asarray(selector.select(view, streams.generator("fig6-selector", number)).client)
         selected[chosen] += 1
-        reports = reports_of(crowd, streams, number, chosen)
-        left, holds = everybody, (True, True)
+        left, width = everybody, np.nan
         if suv is not None:
             left, sides = suv.left, suv.rectangle(suv.left)
             validity, utility = crowd.validity[left], crowd.utility[left]
-            holds = (
-                bool(((sides.validity_low <= validity) & (validity <= sides.validity_high)).all()),
-                bool(((sides.utility_low <= utility) & (utility <= sides.utility_high)).all()),
-            )
-        yield Round(chosen, left, reports.delivered, holds)
+            holds[0] &= ((sides.validity_low <= validity) & (validity <= sides.validity_high)).all()
+            holds[1] &= ((sides.utility_low <= utility) & (utility <= sides.utility_high)).all()
+            width = diagonal(sides, 1.0).max()
+        reports = reports_of(crowd, streams, number, chosen)
+        rows.append((chosen, reports.delivered, np.isin(everybody, left), width))
         selector.observe(reports)
+    return Run(*map(np.array, zip(*rows, strict=True)), holds)
 
 
 def reports_of(crowd: Crowd, streams: Streams, number: int, client: IntArray) -> Reports:

@@ -12,7 +12,6 @@ import itertools
 import math
 import sys
 import tomllib
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +21,7 @@ from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from paper_runs.command import changes, in_words, of_runs, publish
+from paper_runs.command import in_words, of_runs, publish
 from paper_runs.curves import Curve, draw
 from paper_runs.runs import Column, Found, Measured, Row, Table, Values, first_at, made, mean, scaled
 from paper_runs.tables import with_deviation
@@ -39,37 +38,36 @@ LAST, WINDOW, LATE = 5, 10, 100
 """Evaluations whose mean is the accuracy at the end; rounds of an effective number; rounds at the end."""
 TO_TARGET, AT_END = "rounds to the target", "accuracy at the end %"
 EFFECTIVE, OF_LATE = "effective number of clients in ten rounds", f"clients of the last {LATE} rounds"
-PAPER: Final[dict[tuple[str, str, str], tuple[int, str]]] = {}
-"""Rounds to the target and accuracy at the end, by task, aggregation and method."""
-TASKS: Final[dict[str, str]] = {}
-"""Titles of the tasks by the name of their file."""
 with (HERE / "paper.csv").open(encoding="utf-8") as _file:
-    for _row in csv.DictReader(_file):
-        TASKS[_row["task"]] = _row["title"]
-        PAPER[_row["task"], _row["aggregation"], _row["method"]] = int(_row["rounds"]), _row["accuracy"]
+    _ROWS: Final = list(csv.DictReader(_file))
+TASKS: Final = {row["task"]: row["title"] for row in _ROWS}
+"""Titles of the tasks by the name of their file."""
+PAPER: Final = {
+    (row["task"], row["aggregation"], row["method"]): (int(row["rounds"]), row["accuracy"]) for row in _ROWS
+}
+"""Rounds to the target and accuracy at the end, by task, aggregation and method."""
 
 
-def values_of(base: Scenario, method: str, aggregation: str, local: str) -> dict[str, Any]:
+def base_of(task: str, local: str, values: Values | None = None) -> Scenario:
+    """Return what all runs of a task have in common, under one reading of "local epochs"."""
+    base = Scenario.load(HERE / f"{task}.toml").replace(values or {})
+    if local == "steps":
+        return base
+    steps = base.describe()["learning"]["local"]["steps"]
+    return base.replace({"learning.local.steps": None, "learning.local.epochs": steps})
+
+
+def values_of(base: Scenario, method: str, aggregation: str) -> dict[str, Any]:
     """Return what a method changes of a task's scenario: its selector, and what becomes of late updates."""
     work, own = base.describe()["learning"]["local"], _FILE["methods"][method]
-    epochs = local == "epochs"
-    passed = {"samples_per_round": work["batch_size"] * work["steps"]} if "passed" in own and not epochs else {}
-    return {
-        **({"learning.local.steps": None, "learning.local.epochs": work["steps"]} if epochs else {}),
-        **SERVERS[aggregation],
-        "selector": {"cohort": COHORT, **own["selector"], **passed},
-        **({"rounds.late": own["late"]} if "late" in own else {}),
-    }
-
-
-def scenario_of(task: str, method: str, aggregation: str, local: str, seed: int) -> Scenario:
-    base = Scenario.load(HERE / f"{task}.toml")
-    return base.replace({"seed": seed, **values_of(base, method, aggregation, local)})
+    passed = {"samples_per_round": work["batch_size"] * work["steps"]} if "passed" in own and work.get("steps") else {}
+    late = {"rounds.late": own["late"]} if "late" in own else {}
+    return {**SERVERS[aggregation], "selector": {"cohort": COHORT, **own["selector"], **passed}, **late}
 
 
 def measure(target: float, history: History) -> Measured:
     """Return the columns of a run, and its curve."""
-    curve = history.curve("round", "accuracy")
+    curve, rounds = history.curve("round", "accuracy"), history.rounds.num_rows
     used = np.isin(history.column("participations", "fate"), ("used", "stale-used"))
     taught, client = (history.column("participations", name)[used] for name in ("round", "client"))
     reached_s = history.time_to_accuracy(target)
@@ -79,9 +77,9 @@ def measure(target: float, history: History) -> Measured:
         "s to the target": math.inf if reached_s is None else reached_s,
         AT_END: 100.0 * float(curve[1][curve[0] > 0][-LAST:].mean()),
         "delivered": 100.0 * float((history.column("participations", "outcome") == "delivered").mean()),
-        "rounds without a delivery": float(history.rounds.num_rows - np.unique(taught).size),
+        "rounds without a delivery": float(rounds - np.unique(taught).size),
         EFFECTIVE: effective_number(taught, client),
-        OF_LATE: float(np.unique(client[taught > history.rounds.num_rows - LATE]).size),
+        OF_LATE: float(np.unique(client[taught > rounds - LATE]).size),
         "simulated h": float(history.column("rounds", "end_s")[-1]) / 3600.0,
     }
 
@@ -94,11 +92,9 @@ def rounds_to(curve: Curve, target: float) -> float:
 
 def effective_number(number: np.ndarray, client: np.ndarray) -> float:
     """Return ``1 / sum of squared shares`` of the clients of used updates, mean over windows of rounds."""
-    found = []
-    for window in np.unique((number - 1) // WINDOW):
-        times = np.unique(client[(number - 1) // WINDOW == window], return_counts=True)[1]
-        found.append(times.sum() ** 2 / (times**2).sum())
-    return float(np.mean(found or [0.0]))
+    window = (number - 1) // WINDOW
+    times = (np.unique(client[window == one], return_counts=True)[1] for one in np.unique(window))
+    return float(np.mean([of.sum() ** 2 / (of**2).sum() for of in times] or [0.0]))
 
 
 def columns_of(task: str, aggregation: str, rounds: int) -> list[Column]:
@@ -142,33 +138,27 @@ def figure(title: str, target: float, found: Found) -> Figure:
     return draw(curves, ("training round", "test accuracy"), f"FedSUV: {title}", target)
 
 
-def table_of(
-    task: str, aggregation: str, local: str, values: Mapping[str, Any], methods: list[str], scale: float
-) -> Table:
-    """Return one half of a column of the paper's tables, under one reading of "local epochs"."""
-    base = scaled(Scenario.load(HERE / f"{task}.toml").replace(values), scale)
-    target, name = base.results.target_accuracy, f"{task}-{aggregation}-{local}"
-    last = {path: value for path, value in values.items() if path != "rounds.count"}
-    title = f"{TASKS[task]}, {aggregation}, local work in {local}"
-    return Table(
-        name,
-        title,
-        base,
-        {method: {**values_of(base, method, aggregation, local), **last} for method in LABELS if method in methods},
-        partial(measure, target),
-        columns_of(task, aggregation, base.rounds.count),
-        {f"{name}.png": partial(figure, title, target)},
-        f"; the target is {100 * target:.0f} %",
-    )
-
-
 def main() -> None:
     names = {"task": TASKS, "aggregation": dict.fromkeys(SERVERS, True), "local": {"steps": True, "epochs": False}}
     asked = of_runs(__doc__, "runs/fedsuv", LABELS, **names).parse_args()
-    parts = [
-        made(table_of(task, aggregation, local, changes(asked), asked.methods, asked.scale), asked)
-        for task, local, aggregation in itertools.product(asked.task, asked.local, asked.aggregation)
-    ]
+    of_methods = {path: value for path, value in asked.set if path != "rounds.count"}
+    parts = []
+    for task, local, aggregation in itertools.product(asked.task, asked.local, asked.aggregation):
+        base = scaled(base_of(task, local, dict(asked.set)), asked.scale)
+        target, name = base.results.target_accuracy, f"{task}-{aggregation}-{local}"
+        title = f"{TASKS[task]}, {aggregation}, local work in {local}"
+        methods = {one: values_of(base, one, aggregation) | of_methods for one in LABELS if one in asked.methods}
+        table = Table(
+            name,
+            title,
+            base,
+            methods,
+            partial(measure, target),
+            columns_of(task, aggregation, base.rounds.count),
+            {f"{name}.png": partial(figure, title, target)},
+            f"; the target is {100 * target:.0f} %",
+        )
+        parts.append(made(table, asked))
     publish("scenarios/fedsuv/tables.py", parts, asked)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
@@ -113,7 +113,6 @@ def test_privacy_is_applied_to_the_raw_update_with_its_own_luck(make_learner):
 
 
 @given(parts=st.lists(st.text() | st.binary() | st.integers() | st.floats(allow_nan=False) | st.none(), max_size=4))
-@settings(deadline=None)
 def test_ingredients_cannot_flow_into_one_another(parts):
     assert digest_of(*parts) == digest_of(*parts)
     assert digest_of(*parts, "a", "b") != digest_of(*parts, "ab")

@@ -129,6 +129,12 @@ def test_a_run_that_evaluates_nothing_does_not_go_on_to_a_horizon(tmp_path):
     assert study.compare().lines[0].paired.refused == "2 of 2 pairs have no value"
 
 
+def test_a_metric_of_which_better_is_not_known_is_not_searched(tmp_path):
+    over = [Over("selector.cohort", 1, 4, whole=True)]
+    with pytest.raises(FedsimError, match="macro-f1@30s it is not known whether less or more is better"):
+        best(ALL, over, ["macro-f1@30s"], tmp_path, ONE)
+
+
 @pytest.mark.parametrize(("values", "words"), [("5", "LOW..HIGH"), ("7..3", "LOW..HIGH")])
 def test_ranges_that_are_none_are_refused(values, words):
     with pytest.raises(FedsimError, match=words):
@@ -156,6 +162,9 @@ def test_seeds_are_added_until_it_is_enough_or_the_bound(tmp_path):
     result, said = run_until(study, tmp_path, ONE, Enough("mean_round_s", 0.01), 24, quiet=True)
     assert len(result.study.seeds) == 24
     assert said.endswith("stopped at 24, so that the interval is wider")
+    unknown = Study.of(study.base, grid={"selector.cohort": [1, 3]}, seeds=2, metrics=["final_accuracy"])
+    with pytest.raises(FedsimError, match="cohort=1, seed 0: not all runs reach final_accuracy"):
+        run_until(unknown, tmp_path, ONE, Enough("final_accuracy", 0.5), quiet=True)
 
 
 def exponential(policy):

@@ -39,12 +39,25 @@ def learning():
         ("rounds", 3.0, "rounds"),
         ("delivered_share", 1.0, ""),
         ("bits", 24e6, "bits"),
-        ("energy_j", 0.0, "J"),
     ],
 )
 def test_values_by_hand(timing, name, value, unit):
     found = metric(name)
     assert (found.of(timing).value, found.of(timing).reached, found.unit) == (value, True, unit)
+
+
+@pytest.mark.parametrize("name", ["energy_j", "joules_to_5updates", "largest_leakage", "mean_leakage"])
+def test_what_a_run_has_not_is_no_nought(timing, name):
+    """Without batteries no joules are known, and without privacy nothing bounds a leakage."""
+    assert math.isnan(metric(name).of(timing).value)
+
+
+def test_final_accuracies_are_those_at_the_budget_of_time(learning):
+    ends_s, times_s = learning.column("rounds", "end_s"), learning.column("evaluations", "time_s")
+    in_time = learning.column("evaluations", "accuracy")[times_s <= ends_s[-2]]
+    cut = replace(learning, until_s=float(ends_s[-2]) + 1e-3)
+    assert metric("final_accuracy").of(cut) == Value(in_time[-1])
+    assert metric("last_accuracy").of(cut) == Value(in_time[-10:].mean())
 
 
 def test_undelivered_participations_never_end():
@@ -77,6 +90,12 @@ def test_accuracies_at_budgets_and_targets_by_any_metric(learning):
     assert metric(f"time_to_loss<={loss[2] + 1e-9:.9f}").of(learning).value == at_s[np.argmax(loss <= loss[2] + 1e-9)]
     assert metric("final_accuracy").of(learning).value == accuracy[-1]
     assert math.isnan(metric("jain").of(learning).value)
+
+
+@pytest.mark.parametrize("name", ["time_to_180%", "bits_to_accuracy>=80", "time_to_0%"])
+def test_a_target_that_is_no_accuracy_is_refused(name):
+    with pytest.raises(FedsimError, match="accuracies above 0, up to 100%"):
+        metric(name)
 
 
 def test_a_name_that_is_none_is_refused():

@@ -39,7 +39,7 @@ class Band(NamedTuple):
 def draw_bands(
     runs: Mapping[str, Mapping[int, History]],
     x: str,
-    y: str,
+    y: str | None,
     baseline: str,
     *,
     level: float = 0.95,
@@ -49,13 +49,16 @@ def draw_bands(
     """Return a figure of variants, each with its runs by seed."""
     if x not in _X:
         raise RunError(f"x: {x!r} cannot be drawn; allowed: {', '.join(_X)}")
-    curves = {
-        name: {seed: _curve(history, x, y, smoothing) for seed, history in of.items()} for name, of in runs.items()
-    }
-    if not any(at.size for of in curves.values() for at, _ in of.values()):
-        raise RunError(f"{', '.join(runs)}: holds no {y} to draw; a run without learning has no evaluations")
+    learns = any(history.evaluations.num_rows for of in runs.values() for history in of.values())
+    y = y or ("accuracy" if learns else "duration")
+    curves = {name: _curves(of, x, y, smoothing) for name, of in runs.items()}
+    curves = {name: of for name, of in curves.items() if of}
+    if not curves:
+        why = "a run without batteries has no joules" if x == "joules" else "a run without learning has no evaluations"
+        raise RunError(f"{', '.join(runs)}: holds no {y} to draw; {why}")
+    first = curves.get(baseline, {})
     differences = {
-        name: [difference(curves[baseline][seed], of[seed]) for seed in of if seed in curves[baseline]]
+        name: [one for seed in of if seed in first and (one := difference(first[seed], of[seed]))[0].size]
         for name, of in curves.items()
         if name != baseline
     }
@@ -91,10 +94,16 @@ def draw_bands(
     return figure
 
 
-def _curve(history: History, x: str, y: str, smoothing: int | None) -> Curve:
-    at_s, values = history.curve("time", y, smoothing or (history.smoothing if y != "duration" else 1))
-    known = ~np.isnan(values)
-    return spent(history, _X[x][0], at_s[known]), values[known]
+def _curves(of: Mapping[int, History], x: str, y: str, smoothing: int | None) -> dict[int, Curve]:
+    """Return the curves of runs by seed; a run without a value has none."""
+    curves = {}
+    for seed, history in of.items():
+        at_s, values = history.curve("time", y, smoothing or (history.smoothing if y != "duration" else 1))
+        at = spent(history, _X[x][0], at_s)
+        known = ~np.isnan(values) & ~np.isnan(at)
+        if known.any():
+            curves[seed] = at[known], values[known]
+    return curves
 
 
 def at_steps(curve: Curve, x: FloatArray) -> FloatArray:

@@ -87,6 +87,11 @@ def best(
     signs = [-1.0 if metric(name).better > 0 else 1.0 for name in names]
     if not over or not names:
         raise StudyError("best: a field to search over and a metric are needed")
+    for name in names:
+        if metric(name).budget and not metric(name).better:
+            raise StudyError(f"best: of {name} it is not known whether less or more is better; allowed: another metric")
+    if len({one.path for one in over}) < len(over):
+        raise StudyError(f"best: {', '.join(one.path for one in over)} is not allowed; allowed: each field once")
     numbers = tuple(range(scenario.seed, scenario.seed + seeds))
     done: dict[str, Trial] = {}
 
