@@ -227,4 +227,4 @@ def test_intervals_hold_what_they_promise():
         assert 0.91 <= held <= 0.985
         assert refused <= 0.02
     assert study_coverage.fixed(rng, 20, 10, 14.0)[2] == 1.0
-    assert 0.88 <= study_coverage.until(rng, 100, 10, 0.1)[0] <= 0.99
+    assert 0.88 <= study_coverage.until(rng, 100, 10, 0.1) <= 0.99
