@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-import study_coverage
 
 from fedsim import Scenario, Study, simulate, sweep
 from fedsim.errors import FedsimError
@@ -17,6 +16,7 @@ from fedsim.studies.questions.sensitivity import fields_of, sensitivity
 from fedsim.studies.questions.steady import steady, warm_up
 from fedsim.studies.questions.whatif import first_apart, what_if
 from fedsim.studies.running.engine import Engine
+from tests.benchmarks import study_coverage
 from tests.support.hand_made import by_hand
 
 ONE = Engine(jobs=1)
