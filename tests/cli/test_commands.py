@@ -202,9 +202,8 @@ def wait_until(true, timeout_s=60.0):
 
 @pytest.fixture
 def typed(folder, monkeypatch):
-    """Return a function that types a command in the folder, in this process and without figures."""
+    """Return a function that types a command in the folder, in this process."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("fedsim.results.recording.draw", lambda *_, **__: None)
     return lambda *arguments: CliRunner().invoke(app, [*arguments])
 
 
