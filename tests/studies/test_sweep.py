@@ -291,8 +291,6 @@ def test_the_command_line_sweeps_compares_and_plots(tmp_path, monkeypatch, capsy
     from fedsim.cli import app
 
     monkeypatch.chdir(tmp_path)
-    for name in ("draw", "draw_durations"):
-        monkeypatch.setattr(f"fedsim.results.recording.{name}", lambda *_, **__: None)
     (tmp_path / "base.toml").write_text(BASE.to_toml())
 
     def typed(*arguments):
