@@ -51,12 +51,13 @@ def whatif(
     from fedsim.studies.figures.bars import draw_tornado
     from fedsim.studies.questions.sensitivity import sensitivity as ranked
     from fedsim.studies.running.engine import Engine
+    from fedsim.studies.study import usual
 
     scenario = Scenario.of(history.scenario.describe()).replace(values)
-    usual = f"time_to_{100 * history.target_accuracy:g}%" if history.evaluations.num_rows else "simulated_s"
+    wanted = usual(scenario)[0] if history.evaluations.num_rows else "simulated_s"
     engine = Engine(jobs=jobs, store=store, data_dir=data_dir)
     place = out or Path(f"{folder}-sensitivity")
-    found = ranked(scenario, place, engine, name=name or usual, factor=factor, method=method, rows=rows, quiet=quiet)
+    found = ranked(scenario, place, engine, name=name or wanted, factor=factor, method=method, rows=rows, quiet=quiet)
     lines = [
         (row["field"], f"{row['value']:.4g}", *map(_change, (row["low"], row["high"], row["effect"])))
         for row in found.table.to_pylist()

@@ -8,9 +8,9 @@ from fedsim.history import History
 from fedsim.results import read_run
 from fedsim.results.state import read_state
 from fedsim.scenario.file_digests import without_folders
-from fedsim.studies.comparing.comparison import Comparison, Family, compare, doubts
+from fedsim.studies.comparing.comparison import Comparison, compare, doubts
 from fedsim.studies.metrics import Value, metric
-from fedsim.studies.study import StudyError, flat, label, usual
+from fedsim.studies.study import Family, StudyError, flat, label, usual
 
 if TYPE_CHECKING:
     from fedsim.scenario import Scenario
@@ -29,8 +29,6 @@ def compared(
             raise StudyError(f"{folder}: this run is not whole: {history.unfinished}; allowed: finished runs")
     names = arms_of(histories)
     runs, states = grouped(histories, names), map(read_state, folders)
-    if baseline not in ("", *runs):
-        raise StudyError(f"--baseline {baseline!r} is no variant; allowed: {', '.join(runs)}")
     notes = doubts((name, state.versions, state.data) for name, state in zip(names, states, strict=True))
     wanted = tuple(metrics) or usual(cast("Scenario", histories[0].scenario))
     seeds = tuple(dict.fromkeys(history.scenario.seed for history in histories))

@@ -209,12 +209,10 @@ class StudyResult:
         ----------
         *metrics : names; those of the study by default
         """
-        from fedsim.studies.comparing.comparison import Family, compare, doubts
+        from fedsim.studies.comparing.comparison import compare, doubts
 
-        study, made = self.study, [(arm, self._done[arm, seed][1]) for arm, seed in self]
-        notes = doubts((arm, done.versions, done.data) for arm, done in made)
-        of = Family(study.arms, study.seeds, study.metrics, study.baseline, study.horizon, study.level, notes)
-        return compare(of, self._far, metrics)
+        notes = doubts((point.variant, done.versions, done.data) for point, done in self._done.values())
+        return compare(self.study.family(notes), self._far, metrics)
 
     def plot(
         self, x: str = "time", y: str | None = None, *, smoothing: int | None = None, out: str | Path | None = None

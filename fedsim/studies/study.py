@@ -60,6 +60,31 @@ def _of_arm(name: str, arm: Scenario, seeds: Sequence[int]) -> list[Point]:
 
 
 @dataclass(frozen=True)
+class Family:
+    """Variants with their seeds, and what of them is compared, as in a `Study`."""
+
+    arms: tuple[str, ...]
+    seeds: tuple[int, ...]
+    metrics: tuple[str, ...]
+    baseline: str
+    horizon: Mapping[str, float]
+    level: float
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.metrics:
+            metric(name)
+        if self.baseline not in self.arms:
+            known = suggest(self.baseline, self.arms)
+            raise StudyError(f"baseline: {self.baseline!r} is no variant{known}; allowed: {', '.join(self.arms)}")
+        for unit, value in self.horizon.items():
+            if unit not in UNITS or not 0 < value < math.inf:
+                raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: above 0, of {', '.join(UNITS)}")
+        if not 0.5 <= self.level < 1:
+            raise StudyError(f"level: {self.level!r} is not allowed; allowed: 0.5 to 0.999, as 0.95")
+
+
+@dataclass(frozen=True)
 class Study:
     """A frozen description of many runs and of their comparison; the same text gives the same runs and digests.
 
@@ -105,25 +130,13 @@ class Study:
             object.__setattr__(self, "metrics", usual(self.base))
         if not self.baseline:
             object.__setattr__(self, "baseline", names[0])
-        self._check_comparison()
+        self.family()
         seen: dict[str, str] = {}
         for point in self.points[: len(names)]:
             self._check_length(point)
             other = seen.setdefault(point.digest, point.variant)
             if other != point.variant:
                 raise StudyError(f"variants: {other!r} and {point.variant!r} describe the same runs")
-
-    def _check_comparison(self) -> None:
-        for name in self.metrics:
-            metric(name)
-        if self.baseline not in self.arms:
-            known = suggest(self.baseline, self.arms)
-            raise StudyError(f"baseline: {self.baseline!r} is no variant{known}; allowed: {', '.join(self.arms)}")
-        for unit, value in self.horizon.items():
-            if unit not in UNITS or not 0 < value < math.inf:
-                raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: above 0, of {', '.join(UNITS)}")
-        if not 0.5 <= self.level < 1:
-            raise StudyError(f"level: {self.level!r} is not allowed; allowed: 0.5 to 0.999, as 0.95")
 
     def _check_length(self, point: Point) -> None:
         until_s = point.scenario.rounds.until_s
@@ -217,6 +230,10 @@ class Study:
         first = sorted(point.digest for point in self.points if point.variant == self.baseline)
         text = json.dumps([sorted(point.digest for point in self.points), first, family])
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def family(self, notes: tuple[str, ...] = ()) -> Family:
+        """Return what is compared; notes say what else than values and seeds differs between runs."""
+        return Family(self.arms, self.seeds, self.metrics, self.baseline, self.horizon, self.level, notes)
 
     def with_seeds(self, seeds: Sequence[int]) -> "Study":
         """Return the study with other seeds."""

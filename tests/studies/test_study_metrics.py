@@ -8,8 +8,9 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
-from fedsim.studies.comparing.comparison import Family, compare
+from fedsim.studies.comparing.comparison import compare
 from fedsim.studies.metrics import Value, metric, spent
+from fedsim.studies.study import Family
 from tests.support.hand_made import by_hand
 from tests.support.short_runs import LEARNING
 

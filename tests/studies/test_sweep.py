@@ -201,6 +201,13 @@ def test_an_unfinished_run_is_not_compared(tmp_path):
         run(BASE.replace({"selector.cohort": 1}), tmp_path / "cut", on_round=stop)
     with pytest.raises(FedsimError, match="cut: this run is not whole"):
         compared([tmp_path / "whole", tmp_path / "cut"], (), "", {}, 0.95)
+    for baseline, horizon, level, words in (
+        ("x", {}, 0.95, "baseline: 'x' is no variant"),
+        ("", {"km": 3.0}, 0.95, "horizon.km"),
+        ("", {}, 95.0, "level: 95.0"),
+    ):
+        with pytest.raises(FedsimError, match=words):
+            compared([tmp_path / "whole"], (), baseline, horizon, level)
 
 
 def test_pairs_without_a_common_second_have_no_band(tmp_path):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from fedsim.studies.comparing.lines import COLUMNS, Line, sentence
 from fedsim.studies.comparing.pairs import Paired, Sample, holm, paired
 from fedsim.studies.metrics import Metric, Value, metric
-from fedsim.studies.study import StudyError
+from fedsim.studies.study import Family, StudyError
 from fedsim.whole_files import replace_file
 
 
@@ -78,19 +78,6 @@ class Comparison:
         text = f"{forms[file.suffix]().rstrip()}\n"
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-@dataclass(frozen=True)
-class Family:
-    """Variants with their seeds, and what of them is compared."""
-
-    arms: tuple[str, ...]
-    seeds: tuple[int, ...]
-    metrics: tuple[str, ...]
-    baseline: str
-    horizon: Mapping[str, float]
-    level: float
-    notes: tuple[str, ...] = ()
 
 
 Values = Mapping[tuple[str, int], Value]
