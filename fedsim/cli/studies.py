@@ -167,8 +167,8 @@ def compare(
             raise FedsimError("compare: baseline, horizon and level are the study's own; allowed: --metric")
         result = StudyResult.load(runs[0])
         if not len(result):
-            why = "no run has ended well, or files and parts that runs read have changed since"
-            raise FedsimError(f"{runs[0]}: has no run of its study: {why}; allowed: fedsim sweep {runs[0] / STUDY}")
+            reason = "no run has ended well, or files and parts that runs read have changed since"
+            raise FedsimError(f"{runs[0]}: has no run of its study: {reason}; allowed: fedsim sweep {runs[0] / STUDY}")
         first, level, arms, compared = (
             result.study.baseline,
             result.study.level,

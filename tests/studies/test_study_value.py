@@ -131,3 +131,25 @@ def test_what_is_refused(what, words):
 def test_what_is_refused_in_a_file(text, words):
     with pytest.raises(FedsimError, match=words):
         Study.from_toml(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["study.toml", "--seeds", "4"], "a study says itself what is run and compared"),
+        (["study.toml", "--level", "0.9"], "a study says itself what is run and compared"),
+        (
+            ["base.toml", "--grid", "selector.cohort=1,2", "--grid", "selector.cohort=3"],
+            r"named twice, \[1, 2\] and \[3\]",
+        ),
+        (["base.toml", "--horizon", "30", "--horizon", "s=40"], "s: is named twice, 30.0 and 40.0"),
+    ],
+)
+def test_no_option_is_dropped_in_silence(line, words, tmp_path, monkeypatch):
+    from fedsim.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "base.toml").write_text(BASE.to_toml())
+    (tmp_path / "study.toml").write_text(of().to_toml())
+    with pytest.raises(FedsimError, match=words):
+        app(["sweep", *line], standalone_mode=False)
