@@ -13,31 +13,25 @@ from pathlib import Path
 import numpy as np
 from study_scripts import command, run, study_of, table
 
+from fedsim.history.fairness import Spread
 from fedsim.streams import Streams
 
 RINGS = 8  # of equally many clients
 
 
-def jain(of: np.ndarray) -> str:
-    return f"{of.sum() ** 2 / (of.size * max(1, (of**2).sum())):.3f}"
-
-
 def main(rounds: int = 1000, out: Path = Path("runs/cell_edge")) -> None:
     study = study_of(__file__, rounds__count=rounds)
-    crowd, streams = study.base.crowd, Streams(study.base.seed)
-    distance_m = np.hypot(*crowd.placement.positions(crowd.clients, streams).T)
+    crowd = study.base.crowd
+    distance_m = np.hypot(*crowd.placement.positions(crowd.clients, Streams(study.base.seed)).T)
     rings = np.array_split(np.argsort(distance_m), RINGS)
-    groups = {f"{distance_m[ring[0]]:.0f} to {distance_m[ring[-1]]:.0f}": ring for ring in rings}
-    groups["everybody"] = np.arange(crowd.clients)
-    shown = {}
+    heads = [f"{distance_m[ring[0]]:.0f} to {distance_m[ring[-1]]:.0f}" for ring in rings]
+    shown = {"distance (m)": [*heads, "Jain, deliveries", "Jain, selections"]}
     for name, (one,) in run(study, out).items():
         client, arrived = one.column("participations", "client"), one.column("participations", "outcome") == "delivered"
         selected, delivered = (np.bincount(of, minlength=crowd.clients) for of in (client, client[arrived]))
-        never = np.count_nonzero((delivered == 0) & (selected > 0))
-        shown[name] = [f"{delivered[ring].sum() / selected[ring].sum():.1%}" for ring in groups.values()]
-        shown[name] += [f"{never} of {np.count_nonzero(selected)}", jain(delivered), jain(selected)]
-    heads = [*groups, "never delivered", "Jain, deliveries", "Jain, selections"]
-    table(["distance (m)", *shown], zip(heads, *shown.values(), strict=True))
+        shares = [f"{delivered[ring].sum() / selected[ring].sum():.1%}" for ring in rings]
+        shown[name] = [*shares, *(f"{Spread.of(of.astype(float)).jain:.3f}" for of in (delivered, selected))]
+    table(list(shown), zip(*shown.values(), strict=True))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ The policy gives each candidate a score by a network of 96 numbers, the same for
 """
 
 import sys
-import time
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
@@ -35,10 +35,8 @@ FIRST_HELD_OUT: Final = 20_000  # seeds from here on are never trained on; setti
 EPISODE: Final = tomllib.loads(Path(__file__).with_name("episode.toml").read_text(encoding="utf-8"))
 Env = gymnasium.Env[Any, Any]
 Observation = dict[str, NDArray[Any]]
-Policy = Callable[[Observation], torch.Tensor]
-"""Returns a score for each client; those with the largest ones are taken."""
-Run = tuple[float, int, float]
-"""The seconds, the rounds and the last accuracy of an episode."""
+Draw = Callable[[Observation], tuple[torch.Tensor, torch.Tensor]]
+"""Returns scores, of which the largest are taken, and the logarithm of the probability of this draw."""
 
 
 def main(updates: int = 25, held_out: int = 30, out: Path = Path("runs/gymnasium")) -> None:
@@ -48,72 +46,72 @@ def main(updates: int = 25, held_out: int = 30, out: Path = Path("runs/gymnasium
     scenario["rounds"]["target_accuracy"] = TARGET
     env = gymnasium.make(SELECTION, scenario=scenario)
     layers = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1, bias=False))
-    optimiser, began_s, curve = torch.optim.Adam(layers.parameters(), lr=LEARNING_RATE), time.process_time(), []
+    optimiser, curve = torch.optim.Adam(layers.parameters(), lr=LEARNING_RATE), []
     for update in range(updates):
         found = [episodes(env, layers, update * CROWDS + crowd) for crowd in range(CROWDS)]
         optimiser.zero_grad()
         torch.autograd.backward(torch.stack([loss for losses, _ in found for loss in losses]).mean())
         optimiser.step()
         curve.append(float(np.mean([took_s for _, took_s in found])))
-    print(f"{updates} updates of {CROWDS * COPIES} episodes: {time.process_time() - began_s:.0f} s of CPU")
-    runs: dict[str, list[Run]] = {"uniform": [], "policy": []}
+    runs: dict[str, list[tuple[float, int, float]]] = {"uniform": [], "policy": []}
     for seed in range(FIRST_HELD_OUT, FIRST_HELD_OUT + held_out):
-        runs["uniform"].append(played(env, seed, uniform(seed))[1])
-        runs["policy"].append(played(env, seed, drawing(layers, torch.Generator().manual_seed(seed), []))[1])
-    show(curve, runs, out)
+        runs["uniform"].append(played(env, seed, uniform(seed))[2])
+        drawing = partial(drawn, layers, generator=torch.Generator().manual_seed(seed))
+        runs["policy"].append(played(env, seed, drawing)[2])
+    show(curve, {name: np.array(of).T for name, of in runs.items()}, out)
 
 
 def episodes(env: Env, layers: torch.nn.Module, seed: int) -> tuple[list[torch.Tensor], NDArray[np.float64]]:
     """Play the copies of a crowd; return their losses, and their seconds to the target."""
-    logs = [list[torch.Tensor]() for _ in range(COPIES)]
-    played_rewards = [played(env, seed, drawing(layers, None, of))[0] for of in logs]
+    copies = [played(env, seed, partial(drawn, layers)) for _ in range(COPIES)]
     # What was still to come at each round, 0 after the end; the other copies of the crowd are the baseline.
-    rewards = np.array(list(zip_longest(*played_rewards, fillvalue=0.0))).T
+    rewards = np.array(list(zip_longest(*(rewards for rewards, *_ in copies), fillvalue=0.0))).T
     to_come = np.cumsum(rewards[:, ::-1], axis=1)[:, ::-1]
     gain = torch.tensor(to_come - to_come.mean(axis=0)) * COPIES / (COPIES - 1)
     spread = to_come[:, 0].std() + 1e-6
-    losses = [-(of[: len(log)] * torch.stack(log)).sum() / spread for of, log in zip(gain, logs, strict=True)]
+    losses = [
+        -(of[: len(logs)] * torch.stack(logs)).sum() / spread for of, (_, logs, _) in zip(gain, copies, strict=True)
+    ]
     return losses, -to_come[:, 0]
 
 
-def played(env: Env, seed: int, policy: Policy) -> tuple[list[float], Run]:
-    """Play an episode; return its rewards, and what came of it."""
+def played(env: Env, seed: int, draw: Draw) -> tuple[list[float], list[torch.Tensor], tuple[float, int, float]]:
+    """Play an episode; return its rewards, the logarithms, and its seconds, rounds and last accuracy."""
     observation, info = env.reset(seed=seed)
-    rewards, over = list[float](), False
+    rewards, logs, over = list[float](), list[torch.Tensor](), False
     while not over:
-        observation, reward, terminated, truncated, info = env.step(in_bounds(policy(observation)))
+        scores, log = draw(observation)
+        observation, reward, terminated, truncated, info = env.step(in_bounds(scores))
         rewards.append(float(reward))
+        logs.append(log)
         over = terminated or truncated
-    return rewards, (info["time_s"], len(rewards), info["accuracy"])
+    return rewards, logs, (info["time_s"], len(rewards), info["accuracy"])
 
 
-def scored(layers: torch.nn.Module, observation: Observation) -> torch.Tensor:
-    """Return a score for each client from what the server knows of it; minus infinity for one that is no candidate."""
-    known, taken = observation["last_duration_s"] >= 0, observation["participations"]
-    last_s = np.where(known, observation["last_duration_s"], 0.0)
-    columns = np.stack([last_s, known, taken / max(float(taken.max()), 1e-6), observation["samples"]], axis=1)
-    scores = layers(torch.tensor(columns, dtype=torch.float32)).squeeze(1)
-    return torch.where(torch.tensor(observation["candidate"] == 0), -torch.inf, scores)
-
-
-def drawing(layers: torch.nn.Module, generator: torch.Generator | None, logs: list[torch.Tensor]) -> Policy:
-    """Return what draws cohorts by scores, and adds the logarithms of their probabilities to a list.
+def drawn(
+    layers: torch.nn.Module, observation: Observation, generator: torch.Generator | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Draw a cohort by scores from what the server knows of each client; those of no candidates are minus infinity.
 
     Clients are drawn one after the other without replacement, each with a probability in proportion to the exponential
     of its score (Plackett and Luce): those of the largest scores plus Gumbel noise.
     """
+    known, taken = observation["last_duration_s"] >= 0, observation["participations"]
+    last_s = np.where(known, observation["last_duration_s"], 0.0)
+    columns = np.stack([last_s, known, taken / max(float(taken.max()), 1e-6), observation["samples"]], axis=1)
+    scores = layers(torch.tensor(columns, dtype=torch.float32)).squeeze(1)
+    scores = torch.where(torch.tensor(observation["candidate"] == 0), -torch.inf, scores)
+    noisy = with_noise(scores.detach(), generator)
+    order = torch.topk(noisy, COHORT).indices
+    left = scores.repeat(COHORT, 1)
+    for place in range(1, COHORT):
+        left[place:, order[place - 1]] = -torch.inf
+    return noisy, (scores[order] - torch.logsumexp(left, 1)).sum()
 
-    def policy(observation: Observation) -> torch.Tensor:
-        scores = scored(layers, observation)
-        noisy = with_noise(scores.detach(), generator)
-        order = torch.topk(noisy, COHORT).indices
-        left = scores.repeat(COHORT, 1)
-        for place in range(1, COHORT):
-            left[place:, order[place - 1]] = -torch.inf
-        logs.append((scores[order] - torch.logsumexp(left, 1)).sum())
-        return noisy
 
-    return policy
+def uniform(seed: int) -> Draw:
+    rng = np.random.default_rng(seed)
+    return lambda observation: (torch.tensor(rng.uniform(-1, 1, observation["candidate"].size)), torch.zeros(()))
 
 
 def with_noise(scores: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
@@ -127,14 +125,8 @@ def in_bounds(scores: torch.Tensor) -> NDArray[np.float32]:
     return np.asarray(2.0 * ranks.numpy() / (len(ranks) - 1) - 1.0, dtype=np.float32)
 
 
-def uniform(seed: int) -> Policy:
-    rng = np.random.default_rng(seed)
-    return lambda observation: torch.tensor(rng.uniform(-1, 1, observation["candidate"].size))
-
-
-def show(curve: list[float], runs: dict[str, list[Run]], out: Path) -> None:
+def show(curve: list[float], of: dict[str, NDArray[np.float64]], out: Path) -> None:
     """Print means over the held-out crowds and the paired difference; draw these crowds, and the training."""
-    of = {name: np.array(found).T for name, found in runs.items()}
     rows = [
         [name, f"{s.mean():.1f}", f"{rounds.mean():.1f}", f"{s.sum() / rounds.sum():.2f}", (accuracy >= TARGET).sum()]
         for name, (s, rounds, accuracy) in of.items()

@@ -135,7 +135,7 @@ def test_a_sentence_has_the_numbers_of_its_row_and_of_rows_beside():
 
 @pytest.mark.parametrize("table", methods.TABLES)
 def test_sentences_are_of_rows_that_there_are_and_name_rows_that_there_are(table):
-    sentences = tables.reasons()[table]
+    sentences = {name: text for (of, name), text in tables.reasons().items() if of == table}
     assert sentences.keys() <= {name for name, method in methods.methods().items() if table in method.tables}
     for sentence in sentences.values():
         assert sentence.endswith(".")

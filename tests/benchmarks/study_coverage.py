@@ -1,16 +1,16 @@
 """How often the intervals of a study hold the truth: simulated studies whose difference is known.
 
-    python scenarios/study_coverage.py [--studies N]
+    python tests/benchmarks/study_coverage.py [--studies N]
 
 Times to a target are log-normal, with medians of 30 s and 24 s and a correlation of 0.8 within a pair. A horizon of
 34 s leaves 35 % and 14 % of the runs without a target.
 """
 
+import argparse
 from itertools import product
 
 import numpy as np
 from scipy import stats
-from study_scripts import command, table
 
 from fedsim.studies.comparing.pairs import Sample, paired, t_interval
 from fedsim.studies.questions.enough import pairs_needed
@@ -51,32 +51,31 @@ def fixed(rng: np.random.Generator, studies: int, pairs: int, horizon_s: float) 
     return float(share), float(of_ratio), 1 - len(held) / studies
 
 
-def until(rng: np.random.Generator, studies: int, first: int, share: float) -> tuple[float, float]:
-    """Return how often the interval holds after as many pairs as the spread of a first block asks for; mean pairs."""
-    held, counts = [], []
+def until(rng: np.random.Generator, studies: int, first: int, share: float) -> float:
+    """Return how often the interval holds after as many pairs as the spread of a first block asks for."""
+    held = []
     for _ in range(studies):
         value = times(rng, 400)
         differences, width = value[1] - value[0], share * value[0, :first].mean()
-        counts.append(min(400, max(2 * first, pairs_needed(differences[:first], width, LEVEL))))
-        low, high = t_interval(differences[: counts[-1]], LEVEL)
+        pairs = min(400, max(2 * first, pairs_needed(differences[:first], width, LEVEL)))
+        low, high = t_interval(differences[:pairs], LEVEL)
         held.append(low <= truth(np.inf) <= high)
-    return float(np.mean(held)), float(np.mean(counts))
+    return float(np.mean(held))
 
 
-def main(studies: int = 1000) -> None:
-    rng = np.random.default_rng(1)
-    rows: list[list[object]] = []
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--studies", type=int, default=1000, help="of each row")
+    studies, rng = parser.parse_args().studies, np.random.default_rng(1)
+    print("horizon      pairs   holds   ratio  refused")
     for (name, horizon_s), pairs in product(HORIZONS_S.items(), (5, 10, 20)):
         held, ratio, refused = fixed(rng, studies, pairs, horizon_s)
-        rows.append([name, pairs, f"{held:.1%}", "-" if np.isfinite(horizon_s) else f"{ratio:.1%}", f"{refused:.1%}"])
-    table(["horizon", "pairs", "holds", "ratio", "refused"], rows)
-    print()
-    rows = []
+        shown = "-" if np.isfinite(horizon_s) else f"{ratio:.1%}"
+        print(f"{name:11}{pairs:>7}{held:8.1%}{shown:>8}{refused:9.1%}")
+    print("\nuntil within  first   holds")
     for share, first in product((0.05, 0.1), (5, 10, 20)):
-        held, count = until(rng, studies, first, share)
-        rows.append([f"{share:.0%}", first, f"{held:.1%}", f"{count:.1f}"])
-    table(["until within", "first", "holds", "pairs"], rows)
+        print(f"{share:12.0%}{first:7}{until(rng, studies, first, share):8.1%}")
 
 
 if __name__ == "__main__":
-    command(main, __doc__)
+    main()
