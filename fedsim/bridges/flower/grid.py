@@ -201,10 +201,13 @@ class SimulatedGrid(Grid):
         return self.pull_messages([name for name in ids if name in self._exchanges])
 
     def sleep(self, seconds: float) -> None:
-        """Let simulated time pass, in which messages that were pushed are answered."""
+        """Let simulated time pass, in which messages that were pushed are answered.
+
+        Where late clients go on, those that are not back by its end are; elsewhere it ends with the last of them.
+        """
         self._look()
         end_s = self.now_s + seconds
-        self._playing.play(self._exchanges.values())
+        self._playing.play(self._exchanges.values(), math.inf if self._playing.cancels else seconds)
         self._playing.sleep(end_s)
 
     def _look(self) -> None:

@@ -23,7 +23,7 @@ class Playing:
         self, testbed: Testbed, policy: UntilTimeout, replies: Replies, counts: Counts, *, cancels: bool
     ) -> None:
         self._testbed, self._policy, self._replies, self._counts = testbed, policy, replies, counts
-        self._cancels = cancels
+        self.cancels = cancels
         # Clients that go on after the round in which they were late; each of them has one message.
         self._late: dict[int, Exchange] = {}
         self.kinds: list[tuple[int, str]] = []
@@ -81,6 +81,8 @@ class Playing:
 
     def _settle(self, sent: list[Exchange], result: RoundResult) -> None:
         """Take note of how the participations of a round have ended, and of those that have arrived late."""
+        for i in np.flatnonzero(result.late.arrived).tolist():
+            self._arrived_late(int(result.late.client[i]), float(result.late.end_s[i]))
         columns = result.client.tolist(), result.arrived.tolist(), result.end_s.tolist(), result.outcome.tolist()
         by_client = {one.client: one for one in sent}
         for client, arrived, end_s, outcome in zip(*columns, strict=True):
@@ -89,15 +91,13 @@ class Playing:
                 one.arrive(end_s)
             elif outcome == Outcome.DROPPED.label:
                 one.known_lost_s = end_s + self._policy.noticed_after_s
-                if self._cancels:
+                if self.cancels:
                     one.stage = Stage.NODE_LOST if one.known_lost_s <= self._testbed.now_s else Stage.CANCELLED
-            elif self._cancels:
+            elif self.cancels:
                 one.stage = Stage.CANCELLED
             else:
                 self._late[client] = one
             self._replies.forget_lost(one)
-        for i in np.flatnonzero(result.late.arrived).tolist():
-            self._arrived_late(int(result.late.client[i]), float(result.late.end_s[i]))
 
     def _arrived_late(self, client: int, end_s: float) -> None:
         one = self._late.pop(client, None)

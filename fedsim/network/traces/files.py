@@ -81,33 +81,28 @@ class RateFile(Settings):
     def _rates(self, field: str, clients: int, mapping: Mapped) -> tuple[Capacities, bool]:
         """Return the rates of the traces, and whether these are those of K clients by their ids."""
         where = f"{field}: {self.path}" if field else self.path
-        try:
-            if not self._is_table:
-                if mapping == "id":
-                    raise DataError("mapping = 'id' is not allowed: the file names no clients; allowed: a table")
-                found = [packet_opportunities(unpacked(self.path, where))]
-                return Capacities.of(found, self.after or "repeat"), False
-            table = Table.read(self.path, field)
-            if not 0 < table.rows <= MAX_PIECES:
-                table.refuse(f"it has {table.rows} rows; allowed: 1 to {MAX_PIECES}")
-            trace = table.find(*IDS) if self.trace is None else table.called(self.trace)
-            by_id = mapping == "id" or (mapping is None and trace is not None and Name.of(trace).base in IDS[:2])
-            if by_id:
-                row, owner = owned(table, clients, "any", trace)
-                if (without := np.setdiff1d(np.arange(clients), owner)).size:
-                    table.refuse(f"client {without[0]} has no row; allowed: a trace for each of the {clients} clients")
-            else:
-                row, owner = np.arange(table.rows), _numbered(table, trace)
-            rates = Capacities.of(self._from_table(table, row, owner), self.after or "repeat")
-            if self.after is None:
-                note(where, "after its last row a trace begins anew, as no after is stated")
-            if by_id and rates.traces != clients:
-                table.refuse(
-                    f"{clients - rates.traces} clients have rows without any rate; allowed: one for each client"
-                )
-            return rates, by_id
-        except DataError as error:
-            raise error if str(error).startswith(where) else DataError(f"{where}: {error}") from None
+        after = self.after or "repeat"
+        if not self._is_table:
+            if mapping == "id":
+                raise DataError(f"{where}: mapping = 'id' is not allowed: it names no clients; allowed: a table")
+            return Capacities.of([packet_opportunities(unpacked(self.path, where), where)], after, where), False
+        table = Table.read(self.path, field)
+        if not 0 < table.rows <= MAX_PIECES:
+            table.refuse(f"it has {table.rows} rows; allowed: 1 to {MAX_PIECES}")
+        trace = table.find(*IDS) if self.trace is None else table.called(self.trace)
+        by_id = mapping == "id" or (mapping is None and trace is not None and Name.of(trace).base in IDS[:2])
+        if by_id:
+            row, owner = owned(table, clients, "any", trace)
+            if (without := np.setdiff1d(np.arange(clients), owner)).size:
+                table.refuse(f"client {without[0]} has no row; allowed: a trace for each of the {clients} clients")
+        else:
+            row, owner = np.arange(table.rows), _numbered(table, trace)
+        rates = Capacities.of(self._from_table(table, row, owner), after, where)
+        if self.after is None:
+            note(where, "after its last row a trace begins anew, as no after is stated")
+        if by_id and rates.traces != clients:
+            table.refuse(f"{clients - rates.traces} clients have rows without any rate; allowed: one for each client")
+        return rates, by_id
 
     def _from_table(self, table: Table, row: IntArray, owner: IntArray) -> list[tuple[FloatArray, FloatArray]]:
         unit = None if self.unit is None else UNITS[self.unit]
@@ -164,7 +159,7 @@ def _pieces(
     return list(zip(ends_s, np.split(rates, begins[1:]), strict=True))
 
 
-def packet_opportunities(content: bytes) -> tuple[FloatArray, FloatArray]:
+def packet_opportunities(content: bytes, where: str) -> tuple[FloatArray, FloatArray]:
     """Return edges in seconds and rates in bit/s of a packet-delivery file of Mahimahi.
 
     A packet at t ms may be sent in the millisecond that ends at t, and one at 0 in the first. So a file of the one
@@ -174,15 +169,19 @@ def packet_opportunities(content: bytes) -> tuple[FloatArray, FloatArray]:
     for number, line in enumerate(lines, start=1):
         if not line.isdigit() or len(line) > _LONGEST_LINE:
             shown = line[:_LONGEST_LINE].decode("utf-8", "replace")
-            raise DataError(f"line {number}: {shown!r} is not allowed; a packet-delivery file has whole milliseconds")
+            raise DataError(
+                f"{where}: line {number}: {shown!r} is not allowed; a packet-delivery file has whole milliseconds"
+            )
     if not lines or len(lines) > MAX_PIECES:
-        raise DataError(f"it has {len(lines)} lines; allowed: 1 to {MAX_PIECES}")
+        raise DataError(f"{where}: it has {len(lines)} lines; allowed: 1 to {MAX_PIECES}")
     stamps = np.array(lines, dtype=np.float64)
     if np.any(np.diff(stamps) < 0):
         row = int(np.flatnonzero(np.diff(stamps) < 0)[0]) + 2
-        raise DataError(f"line {row}: {stamps[row - 1]:.0f} ms comes before the line above; allowed: times that rise")
+        raise DataError(
+            f"{where}: line {row}: {stamps[row - 1]:.0f} ms comes before the line above; allowed: times that rise"
+        )
     if not 0 < stamps[-1] <= 1e12:
-        raise DataError(f"its last timestamp is {stamps[-1]:.0f} ms; allowed: from 1 to 1e12")
+        raise DataError(f"{where}: its last timestamp is {stamps[-1]:.0f} ms; allowed: from 1 to 1e12")
     busy_ms, packets = np.unique(np.maximum(stamps, 1.0), return_counts=True)
     edge_ms = np.unique(np.concatenate([[0.0], busy_ms - 1.0, busy_ms]))
     rate_bps = np.zeros(edge_ms.size - 1)

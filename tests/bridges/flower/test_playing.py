@@ -156,6 +156,27 @@ def test_an_app_that_raises_is_an_error_of_its_node_alone():
     assert "no data here" in seen["reason"]
 
 
+def test_fast_nodes_do_not_wait_for_a_slow_one_where_late_clients_go_on():
+    """Nodes work for 0.5, 0.5 and 12 s; a message and its reply take no time but that. Replies go out again at once."""
+    seen, zero = [], {"kind": "constant", "value_s": 0.0}
+
+    def main(grid, context):
+        nodes = list(grid.get_node_ids())
+        flying = {next(iter(grid.push_messages([ask(grid, node)]))): node for node in nodes}
+        while len(seen) < 6:
+            time.sleep(0.25)
+            for reply in grid.pull_messages(list(flying)):
+                node = flying.pop(reply.metadata.reply_to_message_id)
+                seen.append((grid.now_s, nodes.index(node)))
+                flying[next(iter(grid.push_messages([ask(grid, node)])))] = node
+
+    works_s = FromInstruction(lambda _, context: 12.0 if context.node_config["partition-id"] == 2 else 0.5)
+    network = {"kind": "latency", "downlink": zero, "uplink": zero}
+    scenario = plain_scenario(network=network, **{"rounds.late": "drop"})
+    SimulatedGrid(scenario, make_client_app(), counts="compute_s", foresight=works_s).serve(make_plain_server_app(main))
+    assert seen == [(0.5 * number, node) for number in (1, 2, 3) for node in (0, 1)]
+
+
 @pytest.fixture
 def coming_and_going(tmp_path):
     """Client 0 is there from 0 to 50 s, client 1 from 20 to 90 s, client 2 from 40 to 100 s, of each 100 s."""

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.errors import DataError
 from fedsim.network.traces.capacity import Capacities
 
 # 10 bit/s for 2 s, nothing for 1 s, 30 bit/s for 1 s: 50 bits in 4 s.
@@ -86,18 +85,3 @@ def test_the_integral_of_the_rate_over_a_transfer_is_its_bits(several, data):
         if bits[at] > 1e-6:
             carried = capacities.between_bits(trace[at : at + 1], start_s[at : at + 1], start_s[at : at + 1] + plain_s)
             assert carried.item() == pytest.approx(bits[at], rel=1e-9, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("trace", "said"),
-    [
-        ((np.array([0.0, 1.0]), np.array([0.0])), "trace 0 carries nothing"),
-        ((np.array([0.0, 1.0, 1.0]), np.array([1.0, 1.0])), "trace 0: instants must rise"),
-        ((np.array([0.0]), np.array([])), "trace 0: instants must rise"),
-    ],
-)
-def test_traces_that_end_no_transfer_are_refused(trace, said):
-    with pytest.raises(DataError, match=said):
-        Capacities.of([trace])
-    with pytest.raises(DataError, match="there is no trace"):
-        Capacities.of([])

@@ -58,7 +58,7 @@ def test_packets_of_mahimahi(folder):
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=80).filter(any))
 def test_each_packet_counts_once_until_its_timestamp(stamps):
     stamps = sorted(stamps)
-    edge_s, rate_bps = packet_opportunities("\n".join(map(str, stamps)).encode())
+    edge_s, rate_bps = packet_opportunities("\n".join(map(str, stamps)).encode(), "f")
     bits = np.concatenate([[0.0], np.cumsum(np.diff(edge_s) * rate_bps)])
     for until_ms in range(1, stamps[-1] + 1):
         packets = sum(stamp <= until_ms for stamp in stamps)
