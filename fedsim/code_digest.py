@@ -1,4 +1,4 @@
-"""Digests of the source of users' classes and functions, so that two classes of one name are two parts.
+"""Digests of users' code, so that two classes of one name are two parts, and of objects that they hand over.
 
 The digest covers the module of the class, those of its base classes, and each of the user's other modules that these
 import, all of them whole: what a class uses of its module cannot be told in general. Parts of fedsim, of the standard

@@ -7,7 +7,7 @@ import threading
 from typing import ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim import Component
@@ -94,7 +94,6 @@ selectors = st.one_of(
 
 
 @given(policies, selectors, st.integers(0, 2**40), st.integers(10, 10**6))
-@settings(deadline=None, max_examples=60)
 def test_a_scenario_survives_toml(policy, selector, seed, clients):
     scenario = Scenario(
         **{
