@@ -38,7 +38,12 @@ from fedsim.learning.store.contracts import Arrays, Store
 
 _COMPUTING: Final = ("learning/**/*.py", "privacy/**/*.py", "streams.py")
 """Parts of fedsim that a result depends on beside what it is asked of."""
-_VARIABLES: Final = ("ATEN_CPU_CAPABILITY", "FEDSIM_WORKERS")
+_OF_KERNELS: Final = (
+    *("ATEN_CPU_CAPABILITY", "CUBLAS_WORKSPACE_CONFIG", "DNNL_MAX_CPU_ISA", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS"),
+    *("NVIDIA_TF32_OVERRIDE", "ONEDNN_MAX_CPU_ISA"),
+)
+"""Environment variables by which libraries choose kernels, whose bits differ."""
+_VARIABLES: Final = (*_OF_KERNELS, "FEDSIM_WORKERS")
 """Environment variables that bits of a result, or the choice of an executor, may depend on."""
 _FEATURES: Final = ("model name", "flags", "Features")
 _CONSTANT: Final = "constant."
@@ -152,9 +157,9 @@ def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> t
         behaviour = behaviour_of_training(setup, layout, opened) if trains_by_own_code(setup) else OF_FEDSIM
     executor, ratios = prepared.executor, ALGORITHM.checked(setup.algorithm).ratios
     narrow = narrow_models(setup.model, layout, setup.data.shape, setup.outputs, setup.seed, ratios)
-    return Blueprint(
-        layout, f"fedsim {release()} {numerics()}", prepared.used, executor.max_batch, narrow, behaviour
-    ), executor
+    kernels = "".join(f" {name}={os.environ[name]}" for name in _OF_KERNELS if os.environ.get(name))
+    bits_of = f"fedsim {release()} {numerics()}{kernels}"
+    return Blueprint(layout, bits_of, prepared.used, executor.max_batch, narrow, behaviour), executor
 
 
 def _of_fedsim(choice: ExecutorChoice) -> bool:

@@ -183,6 +183,13 @@ class Supervised(Component):
     @own_modes()
     def build(self, run: TrainingRun) -> Learner:
         """Return a fresh learner; loads the data, and imports torch unless the store knows the model."""
+        from fedsim.learning.lineage.behaviour import copied, is_own
+
+        rules = {name: getattr(self, name) for name in ("task", "algorithm", "server", "aggregation", "compression")}
+        own = {name: copied(rule) for name, rule in rules.items() if is_own(rule)}  # equal runs begin alike
+        return (self.model_copy(update=own) if own else self)._built(run)
+
+    def _built(self, run: TrainingRun) -> Learner:
         from fedsim.learning.blueprint import prepare
         from fedsim.learning.executors.choice import ExecutorChoice
         from fedsim.learning.executors.contracts import TrainingSetup

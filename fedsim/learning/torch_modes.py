@@ -7,7 +7,7 @@ and the store would give them to later runs.
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from threading import Lock
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ _ROUNDING: Final = (
     "",
 )
 """Parts of torch's backends that may round float32 inputs, from torch 2.9 on."""
-_EXACT: Final = ("none", "ieee")
+_EXACT: Final = frozenset(("none", "ieee"))
 _ATTENTION: Final = ("flash", "mem_efficient", "math", "cudnn")
 """Kernels of attention, all of which are allowed by default."""
 
@@ -102,41 +102,61 @@ def _of_the_process(torch: Any) -> Iterator[None]:
 
 
 def _set(torch: Any) -> None:
-    _switch(torch.get_default_dtype(), torch.float32, torch.set_default_dtype)
     if torch.are_deterministic_algorithms_enabled():
         # On a CPU they give the same numbers, and refuse layers that have one algorithm alone.
         warns = torch.is_deterministic_algorithms_warn_only_enabled()
         torch.use_deterministic_algorithms(False)
         _OF_PROCESS.append(lambda: torch.use_deterministic_algorithms(True, warn_only=warns))
+    for get, change, wanted in _switches(torch):
+        try:
+            _switch(get(), wanted, change)
+        except RuntimeError:  # of a caller who has set the precision of single parts of cuDNN
+            continue
     _round_nothing(torch)
-    for place, values in _ATTRIBUTES.items():
-        for name, value in values.items():
-            with suppress(RuntimeError):
-                owner = _backend(torch, place)
-                _switch(getattr(owner, name, value), value, partial(setattr, owner, name))
+
+
+@cache
+def _switches(torch: Any) -> list[tuple[Callable[[], Any], Callable[[Any], object], Any]]:
+    """Return for each mode how to read and to set it, and its value here."""
     kernels, layers = torch.backends.cuda, torch.backends.mha
+    found = [
+        (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
+        (layers.get_fastpath_enabled, layers.set_fastpath_enabled, True),
+    ]
     for name in _ATTENTION:
         if hasattr(kernels, f"enable_{name}_sdp"):
-            _switch(getattr(kernels, f"{name}_sdp_enabled")(), True, getattr(kernels, f"enable_{name}_sdp"))
-    _switch(layers.get_fastpath_enabled(), True, layers.set_fastpath_enabled)
+            found.append((getattr(kernels, f"{name}_sdp_enabled"), getattr(kernels, f"enable_{name}_sdp"), True))
+    for place, values in _ATTRIBUTES.items():
+        owner = _backend(torch, place)
+        for name, value in values.items():
+            found.append((partial(getattr, owner, name), partial(setattr, owner, name), value))
+    return found
 
 
 def _round_nothing(torch: Any) -> None:
     """Let products and convolutions take float32 as it is."""
-    parts = [one for one in (_backend(torch, place) for place in _ROUNDING) if hasattr(one, "fp32_precision")]
-    before = [(one, one.fp32_precision) for one in parts]
+    parts = _rounding(torch)
+    before = [one.fp32_precision for one in parts]
+    if _EXACT.issuperset(before) and parts:
+        return
 
     def put_back() -> None:
-        for one, precision in before:
+        for one, precision in zip(parts, before, strict=True):
             if one.fp32_precision != precision:
                 one.fp32_precision = precision
 
-    _OF_PROCESS.append(put_back)  # after those below, which change the parts too
+    _OF_PROCESS.append(put_back)  # after that of products, which changes the parts too
     with suppress(RuntimeError):  # of a caller who has set the precision of single parts
         _switch(torch.get_float32_matmul_precision(), "highest", torch.set_float32_matmul_precision)
     for one in parts:
         if one.fp32_precision not in _EXACT:
             one.fp32_precision = "ieee"
+
+
+@cache
+def _rounding(torch: Any) -> list[Any]:
+    """Return the parts of torch's backends that may round; none before torch 2.9."""
+    return [one for one in (_backend(torch, place) for place in _ROUNDING) if hasattr(one, "fp32_precision")]
 
 
 def _backend(torch: Any, place: str) -> Any:

@@ -61,6 +61,16 @@ def test_a_what_if_in_another_process_imports_neither_torch_nor_scikit_learn(tmp
     assert imported == "[]"
 
 
+def test_results_of_other_kernels_are_others(monkeypatch):
+    store, found = MemoryStore(), []
+    for kernels in ("", "", "COMPATIBLE"):
+        monkeypatch.setenv("MKL_CBWR", kernels)
+        run = Simulation(scenario(), store=store)
+        run.run()
+        found.append(run.context.learner.work.trained)
+    assert found == [6, 0, 6]
+
+
 @pytest.mark.slow
 def test_two_checkouts_share_a_store_and_neither_refuses_what_the_other_left(tmp_path):
     other, package = tmp_path / "other", Path(fedsim.__file__).parent

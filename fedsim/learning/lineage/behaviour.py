@@ -81,7 +81,7 @@ def behaviour_of_training(setup: TrainingSetup, layout: ModelLayout, opened: Ope
     """
     local = LocalTraining(learning_rate=0.01, batch_size=_BATCH, epochs=1, schedule=setup.local.schedule)
     task = setup.task.model_copy(update={"metrics": ()})
-    tried = replace(setup, local=local, task=_copied(task), algorithm=_copied(setup.algorithm), expected=None)
+    tried = replace(setup, local=local, task=copied(task), algorithm=copied(setup.algorithm), expected=None)
     own = ", ".join(name_of(part) for part in (setup.model, setup.task, setup.algorithm) if is_own(part))
     try:
         first, again = (digest_of(*_standard_job(tried, layout)) for _ in range(2))
@@ -134,7 +134,7 @@ class TriedRules:
         return f"{identity(part)} {self.behaviour(part).text}" if is_own(part) else identity(part)
 
     def _behaviour(self, part: object) -> Behaviour:
-        found, tried = [], _copied(unchecked(part))
+        found, tried = [], copied(unchecked(part))
         for _ in range(2):
             with own_generators(0):
                 try:
@@ -147,8 +147,8 @@ class TriedRules:
         return Behaviour(found[0])
 
 
-def _copied(part: Any) -> Any:
-    """Return a copy of a part, so that a probe leaves no trace in it; the part itself where there is none."""
+def copied(part: Any) -> Any:
+    """Return a copy of a part, so that neither probe nor run leaves a trace in it; itself where it has none."""
     try:
         return copy.deepcopy(part)
     except Exception:  # a lock, an open file

@@ -87,7 +87,7 @@ def test_a_training_is_alone_or_refused(first, last, monkeypatch):
     assert refused < 2 * (last - first)
 
 
-@pytest.mark.parametrize("habit", ["calls", "hidden"])
+@pytest.mark.parametrize("habit", ["calls", "list"])
 def test_the_model_that_a_loss_compares_with_is_alone_too(habit):
     setup = replace(setup_of((habit,)), algorithm=Moon(mu=5.0))
     executor = ExecutorChoice("sequential").build(setup)

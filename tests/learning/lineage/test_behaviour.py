@@ -236,6 +236,23 @@ print(simulate(s, store="kept").evaluations.column("loss").to_pylist()[0])
     assert found == pytest.approx([np.log(3), np.log(np.exp(2) + 2) - 2 / 3, np.log(3)], abs=0.02)
 
 
+class Counting(Shrunk):
+    """Counts in a table of its own, against its contract."""
+
+    counts: dict[str, float]
+
+    def combine(self, updates, weights, parameters):
+        self.counts["calls"] = self.counts.get("calls", 0.0) + 1
+        return super().combine(updates, weights, parameters) * np.float32(self.counts["calls"])
+
+
+def test_a_rule_with_a_state_begins_alike_in_each_run_and_shares_nothing():
+    rule, store = Counting(counts={}), MemoryStore()
+    (first, history), (again, _) = (evaluations(store, aggregation=rule) for _ in range(2))
+    assert first == again
+    assert any("gives other numbers for the same arrays" in note for note in history.remarks)
+
+
 def test_a_model_that_reads_a_clock_is_refused():
     class Timed(Scaled):
         def forward(self, x):
