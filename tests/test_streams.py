@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -38,7 +38,6 @@ def test_philox_gives_the_authors_known_answers(counter, key, answer):
 
 
 @given(st.integers(0, 2**32), names, names, st.integers(1, 50))
-@settings(deadline=None)
 def test_drawing_from_one_stream_never_changes_another(seed, one, other, draws):
     streams = Streams(seed)
     before = streams.generator(one, 3).random(5), streams.uniform(one, np.arange(5), 3)
@@ -50,7 +49,6 @@ def test_drawing_from_one_stream_never_changes_another(seed, one, other, draws):
 
 
 @given(st.integers(0, 2**64), names, st.lists(st.one_of(st.integers(0, 2**63), names), max_size=3))
-@settings(deadline=None)
 def test_a_generator_is_numpys_philox_under_the_hash_of_its_name(seed, name, keys):
     """The definition, written out: a hash of seed, path, name and keys, and NumPy's own way from a key."""
     parts = (seed, "edge", 3, name, *keys)
@@ -72,7 +70,6 @@ def test_a_generator_is_numpys_philox_under_the_hash_of_its_name(seed, name, key
 
 
 @given(st.integers(0, 2**64), names, st.lists(st.lists(st.tuples(clients, blocks), max_size=4), max_size=3))
-@settings(deadline=None)
 def test_generators_of_a_pool_are_those_of_their_keys_whatever_was_drawn_from_them_before(seed, name, calls):
     """The definition is `Streams.generator`; draws of 8, 32 and 64 bits leave numbers of all kinds in a buffer."""
     streams = Streams(seed).within("edge", 2)
@@ -94,7 +91,6 @@ def test_generators_of_a_pool_are_those_of_their_keys_whatever_was_drawn_from_th
 
 
 @given(st.integers(0, 2**32), names, st.lists(st.tuples(clients, blocks), min_size=1, max_size=20))
-@settings(deadline=None)
 def test_a_draw_depends_on_its_key_alone(seed, name, keys):
     """Whoever else is asked, in whatever order: adding a client leaves the others' draws alone."""
     streams = Streams(seed)
@@ -106,7 +102,6 @@ def test_a_draw_depends_on_its_key_alone(seed, name, keys):
 
 
 @given(st.integers(0, 2**20), st.integers(0, 2**20), names, names)
-@settings(deadline=None)
 def test_different_keys_are_different_streams(seed, other_seed, name, other_name):
     if (seed, name) == (other_seed, other_name):
         return
@@ -134,7 +129,7 @@ def test_the_same_key_gives_the_same_numbers_in_another_process():
             text=True,
             check=True,
         ).stdout
-        for hash_seed in ("0", "1", "12345")
+        for hash_seed in ("0", "12345")
     }
     streams = Streams(42)
     here = (

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim import simulate
@@ -319,7 +319,6 @@ tenths = st.integers(1, 60).map(lambda tenth: tenth / 10)
 
 
 @given(st.lists(st.tuples(tenths, tenths, tenths), min_size=1, max_size=5), tenths, st.integers(1, 3))
-@settings(deadline=None, max_examples=60)
 def test_where_rounds_are_alike_the_prediction_is_what_a_run_with_that_deadline_does(lines, deadline_s, count):
     """Times of their own and everybody in every round: later rounds are not changed by a deadline in earlier ones."""
     world = [list(one) for one in zip(*lines, strict=True)]

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.errors import RunError
@@ -30,7 +30,6 @@ def table(rows, start=0):
     return pa.Table.from_arrays([pa.array(number, pa.int32()), labels], schema=SCHEMA)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), max_size=6))
 def test_rows_come_back_in_order_mapped_and_read(sizes):
     spool, given_rows = Spool.temporary(SCHEMA), 0
@@ -96,7 +95,6 @@ def test_a_file_that_is_cut_is_noticed():
         list(read_batches(cut, spool.extent))
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(8, 60))
 def test_a_parquet_file_depends_on_its_rows_alone(tmp_path_factory, sizes, group):
     """Whatever the batches are, and where null is known to be absent or not."""

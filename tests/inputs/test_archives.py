@@ -6,7 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -31,7 +31,6 @@ def written(path, compressed, columns=COLUMNS):
 @given(
     hnp.arrays(st.sampled_from(["f8", "i4", "u1", "?", ">f4", "U3"]), hnp.array_shapes(max_dims=3), fill=st.nothing())
 )
-@settings(max_examples=40, deadline=None)
 def test_arrays_come_out_as_numpy_reads_them(tmp_path_factory, array):
     path = tmp_path_factory.mktemp("npz") / "a.npz"
     np.savez(path, a=array, b=np.asfortranarray(array))

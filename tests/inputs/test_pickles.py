@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.errors import DataError
@@ -35,7 +35,6 @@ trees = st.recursive(
 
 
 @given(trees, st.integers(0, 5))
-@settings(deadline=None, max_examples=60)
 def test_plain_values_come_out_as_they_went_in(tmp_path_factory, value, protocol):
     value = rebuilt(value)
     file = tmp_path_factory.mktemp("plain") / "value.pkl"
@@ -170,7 +169,6 @@ def test_what_is_no_tree_of_plain_values_is_refused(tmp_path, name):
 
 
 @given(st.binary(max_size=60))
-@settings(deadline=None, max_examples=60)
 def test_any_bytes_give_values_or_a_refusal(tmp_path_factory, content):
     file = tmp_path_factory.mktemp("noise") / "noise.pkl"
     file.write_bytes(content)

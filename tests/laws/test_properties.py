@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fedsim import Scenario, simulate
@@ -129,7 +129,7 @@ def impatience():
 
 
 @given(worlds())
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 def test_laws_of_all_rounds(world):
     history, selector, learner, ledger = run(world)
     rows = history.participations.to_pylist()
@@ -206,7 +206,6 @@ def check_concurrency(rows, concurrency):
 
 
 @given(worlds())
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 def test_the_same_world_gives_the_same_history(world):
     arguments, options = world
     fresh = {**options, "learner": Labelling(np.full(len(arguments[1]), 10)), "selector": type(options["selector"])()}

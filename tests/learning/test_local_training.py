@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import nn
@@ -37,7 +37,6 @@ def walk(local, samples, work, smallest):
     return (epoch * (3 * local.epochs))[: max(1, wanted)]
 
 
-@settings(deadline=None, max_examples=60)
 @given(local=LOCALS, samples=st.integers(2, 40), work=st.floats(0.01, 3.0), smallest=st.sampled_from([1, 2]))
 def test_arithmetic_of_work_agrees_with_walking_through_it(local, samples, work, smallest):
     sizes = walk(local, samples, work, smallest)
@@ -97,7 +96,6 @@ def task(executor, rows, **changes):
     return TrainingJob(**options)
 
 
-@settings(deadline=None, max_examples=40)
 @given(local=LOCALS, samples=st.integers(2, 40), work=st.floats(0.01, 1.0))
 def test_trainer_does_exactly_the_batches_of_the_arithmetic(local, samples, work):
     executor = SequentialExecutor(TrainingSetup(Counting(), Tiny().load(), local, seed=0))

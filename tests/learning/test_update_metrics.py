@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -110,7 +110,6 @@ def test_deviation_is_zero_where_there_is_nothing_to_deviate_from():
 VECTORS = arrays(np.float32, st.tuples(st.integers(2, 7), st.just(2)), elements=st.floats(-100, 100, width=16))
 
 
-@settings(deadline=None)
 @given(vectors=VECTORS, scale=st.sampled_from([0.5, 8.0]))
 def test_deviation_follows_the_papers_formula_and_knows_no_scale(vectors, scale):
     wide = vectors.astype(np.float64)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import integrate, stats
@@ -74,7 +74,6 @@ def test_floored_mean_by_hand():
     assert law.mean_s() == pytest.approx(0.3 + 0.1 * 0.3989422804014327, rel=1e-12)
 
 
-@settings(deadline=None)
 @given(st.lists(st.just(0.0) | st.floats(1e-9, 1e6), min_size=1, max_size=20), st.floats(1e-6, 1 - 1e-6))
 def test_empirical_quantile_is_the_least_value_that_reaches_the_share(values, u):
     found = float(Empirical(values_s=tuple(values)).quantile(np.array([u]))[0])

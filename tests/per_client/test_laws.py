@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
@@ -65,7 +65,6 @@ def test_classes_of_devices_are_drawn_in_proportion():
         ]
     ),
 )
-@settings(max_examples=40, deadline=None)
 def test_a_further_client_changes_no_value_and_another_field_all(clients, more, table):
     law = CLIENT_LAWS.make(table)
     few = law.values(clients, Streams(5), "x")
@@ -75,7 +74,6 @@ def test_a_further_client_changes_no_value_and_another_field_all(clients, more, 
 
 
 @given(st.floats(-3, 3), st.floats(0, 2), st.floats(-2, 2), st.floats(0.2, 3))
-@settings(max_examples=60, deadline=None)
 def test_values_stay_within_the_limits_that_a_law_states(mean, std, centre, width):
     try:
         law = Normal(mean=mean, std=std, least=centre, greatest=centre + width)

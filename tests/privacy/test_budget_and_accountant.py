@@ -121,7 +121,7 @@ def test_an_account_closes_when_too_little_or_no_term_is_left(budget, least, clo
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(epsilon=EPSILONS, eta=ETAS)
 def test_ten_thousand_releases_stay_within_the_budget(epsilon, eta):
     accountant = PrivacyAccountant(GeometricBudget(epsilon=epsilon, eta=eta), 1)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from simpy import Environment
 
@@ -438,7 +438,6 @@ def down_in(intervals, start_s, end_s):
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(times, times, times, ups, ups), min_size=1, max_size=4), st.floats(2.0, 12.0))
-@settings(deadline=None, max_examples=60)
 def test_each_client_follows_its_own_faults(lines, deadline_s):
     """An oracle that walks through the phases of each client by itself; the audit checks the run."""
     down, work, up, crashes, outages = map(list, zip(*lines, strict=True))

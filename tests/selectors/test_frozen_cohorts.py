@@ -20,6 +20,7 @@ import pytest
 from fedsim.selectors import SELECTORS
 from fedsim.testing.server import AsynchronousServer, Server, Trial
 from tests.golden import scenarios
+from tests.support.families import by_default, first_kinds
 from tests.support.options import SELECTOR_OPTIONS
 from tests.support.selector_defaults import DEFAULTS, NEEDED
 
@@ -62,7 +63,7 @@ def check(case, found):
         assert digest == rows.get(case), f"{case}: other than written: {plain(found)[:2000]}"
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", by_default(CASES, [f"{kind} 0" for kind in first_kinds(SELECTORS)]))
 def test_a_selector_chooses_as_written(case):
     found = []
     for server, trial, rounds in TRIALS:

@@ -132,7 +132,7 @@ def test_measures_by_hand(world, study):
     assert found == pytest.approx([2.5, 2.5, 6 / 8, 5 / 8, worth, 0.37, 0.22])
 
 
-def test_bounds_of_the_theorems_by_hand(tmp_path, world):
+def test_bounds_of_the_theorems_by_hand(world, monkeypatch, capsys):
     """(15) and (16) by hand for alpha 2, beta 3, gamma 4, T = 8, noise 0.1; the greedy gain of two clients far apart is
     that of two independent ones; a crowd of three whose least difference is 0.1."""
     bounds = importlib.import_module("bounds")
@@ -142,6 +142,7 @@ def test_bounds_of_the_theorems_by_hand(tmp_path, world):
     assert bounds.greedy_gain(np.array([[0.0, 0.0], [100.0, 0.0]]), 2) == pytest.approx([one, 2 * one])
     crowd = world.Crowd(np.array([0.2, 0.5, 0.9]), np.array([0.3, 0.4, 0.1]), np.zeros((3, 0)))
     assert bounds.least_gap(crowd) == pytest.approx(0.1)
-    told = printed("fedsuv/bounds.py", tmp_path, "--clients", "100", "--rounds", "10", "--seeds", "1")
-    width, printed_bound, twice = (float(cell) for cell in told.splitlines()[2].split("|")[2:5])
+    monkeypatch.setattr("sys.argv", ["bounds.py", "--clients", "100", "--rounds", "10", "--seeds", "1"])
+    bounds.main()
+    width, printed_bound, twice = (float(cell) for cell in capsys.readouterr().out.splitlines()[2].split("|")[2:5])
     assert printed_bound < width < twice  # round 1: (23) of the paper has half of the diagonal

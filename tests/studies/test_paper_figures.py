@@ -6,6 +6,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+import torch
 from paper_runs import runs
 
 from fedsim import Scenario
@@ -181,9 +182,9 @@ def test_fedsuv_with_other_features_sees_these_alone(fedsuv, name, columns):
 def test_networks_are_those_of_torchvision(network, parameters, fedsuv):
     """11,689,512 and 3,504,872 parameters with 1,000 classes (torchvision), less 990 outputs of 512 or 1,280."""
     model = Scenario.load(SCENARIOS / "fedsuv" / "cifar10_resnet18.toml").replace({"learning.model.network": network})
-    module = model.learning.model.build((3, 32, 32), 10)
+    with torch.device("meta"):
+        module, grey = (model.learning.model.build(shape, 10) for shape in ((3, 32, 32), (1, 28, 28)))
     assert sum(part.numel() for part in module.parameters()) == parameters
-    grey = model.learning.model.build((1, 28, 28), 10)
     first = next(part for part in grey.parameters())
     fewer = 2 * first.numel()  # of the first layer, which has one channel instead of three
     assert sum(part.numel() for part in grey.parameters()) == parameters - fewer

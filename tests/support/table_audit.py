@@ -48,7 +48,9 @@ def _array(column):
     if pa.types.is_dictionary(column.type):
         values = values.indices
     kind = np.dtype(values.type.to_pandas_dtype())
-    return values.fill_null(np.nan if kind.kind == "f" else NO_VALUE).to_numpy(zero_copy_only=False).astype(kind)
+    if values.null_count:
+        values = values.fill_null(np.nan if kind.kind == "f" else NO_VALUE)
+    return values.to_numpy(zero_copy_only=False).astype(kind)
 
 
 def before(key, *columns):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from validation import presence
@@ -173,7 +173,6 @@ def test_what_is_left_of_a_session_under_way():
 
 
 @given(st.lists(st.floats(-4, 4), min_size=1, max_size=30), st.data())
-@settings(deadline=None, max_examples=50)
 def test_what_is_left_is_no_longer_than_the_longest(centres, data):
     law = QuantileLaw(LEVELS, VALUES_S, 0.5)
     number = len(centres)

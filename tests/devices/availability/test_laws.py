@@ -97,7 +97,7 @@ def test_markov_sojourns_are_exponential_and_the_start_is_stationary():
 
 
 @given(st.lists(st.floats(0, 2000), min_size=2, max_size=5), st.integers(0, 5))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_answers_do_not_depend_on_what_was_asked_before(times_s, seed):
     for law in (Markov(mean_on_s=7.0, mean_off_s=11.0), Diurnal(), Flash()):
         wandering = law.build(RunSetup(6, Streams(seed)))
@@ -109,7 +109,6 @@ def test_answers_do_not_depend_on_what_was_asked_before(times_s, seed):
 
 
 @given(st.floats(0, 1e5), st.integers(0, 30))
-@settings(deadline=None, max_examples=25)
 def test_the_first_arrival_is_the_first_arrival(time_s, seed):
     availability = Markov(mean_on_s=1.0, mean_off_s=200.0).build(RunSetup(3, Streams(seed)))
     opens_s = availability.next_s(time_s, 1)[0]
@@ -208,7 +207,6 @@ def test_the_daily_clocks():
 
 
 @given(st.floats(-1e6, 1e7), st.floats(0, 1e6), st.floats(0, 1e6))
-@settings(deadline=None, max_examples=60)
 def test_a_daily_clock_goes_on_from_where_it_is(time_s, first, second):
     clocks = DailyClocks([[0.05, 3.0, 0.9, 1.7] * 6])
     clock = np.zeros(1, dtype=int)
@@ -247,7 +245,6 @@ def test_sessions_of_a_window_are_those_that_one_meets_in_it(law):
 
 
 @given(st.lists(st.lists(st.integers(0, 50), max_size=9), min_size=1, max_size=6), st.data())
-@settings(deadline=None, max_examples=60)
 def test_bisection_counts_as_a_slow_scan_does(rows, data):
     rows = [sorted(row) for row in rows]
     bounds = [data.draw(st.integers(-2, 52)) for _ in rows]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.devices import Always, Bernoulli
@@ -27,7 +27,6 @@ def test_a_part_opens_when_a_client_of_it_comes():
     assert (always.next_s(3.0, 1)[0], always.available(np.array([2]), 3.0, 1).tolist()) == (3.0, [True])
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.floats(0, 300), min_size=1, max_size=5),
     st.sets(st.integers(0, 7), min_size=1),

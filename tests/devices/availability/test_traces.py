@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
@@ -55,7 +55,6 @@ intervals = st.lists(st.tuples(st.integers(0, 90), st.integers(1, 40)), max_size
 
 
 @given(st.lists(intervals, min_size=1, max_size=5), st.integers(50, 130), st.integers(0, 2000))
-@settings(deadline=None, max_examples=60)
 def test_bisection_agrees_with_a_slow_scan(devices, period, quarter):
     """Times in quarters of a second are exact; the oracle marks every quarter of the period."""
     time_s = quarter / 4 + 0.125

@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.errors import ScenarioError
@@ -77,7 +77,6 @@ def test_another_servers_rule_is_applied_to_differences_from_the_model():
 WEIGHTS = st.lists(st.floats(-2, 2), min_size=3, max_size=3).map(np.array)
 
 
-@settings(deadline=None)
 @given(weights=WEIGHTS, server=st.sampled_from([FedAvg(), Halving()]))
 def test_both_ways_agree_where_every_base_is_the_model(weights, server):
     learner, _ = half_way_learner(TARGETS, server=server)

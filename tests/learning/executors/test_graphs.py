@@ -1,5 +1,6 @@
 """Recorded steps have the bits of eager ones, in any slot and any company; without a GPU the same steps unrecorded."""
 
+import itertools
 import os
 
 import numpy as np
@@ -13,6 +14,7 @@ from fedsim.learning import CNN3, MLP, EvaluationJob, LocalTraining, Scaffold, T
 from fedsim.learning.executors.graphs import GraphsExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.testing import check_executor
+from tests.support.families import by_default
 from tests.support.plain_loop import Convolutions, Dropping
 from tests.support.tiny_images import Tiny
 from tests.support.two_clients import bits
@@ -26,6 +28,8 @@ LOCALS = {
     "all": LocalTraining(learning_rate=0.1, batch_size=8, proximal=0.3, clip_norm=0.5, weight_decay=0.1),
 }
 
+STEPS = list(itertools.product(LOCALS, ("float32", "bfloat16")))
+
 
 def jobs(base, offset=None, states=None):
     ends = np.cumsum([0, *SIZES])
@@ -38,10 +42,10 @@ def jobs(base, offset=None, states=None):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("local", LOCALS.values(), ids=LOCALS)
+@pytest.mark.parametrize(("local", "precision"), by_default(STEPS, [(one, "float32") for one in LOCALS]))
 @pytest.mark.parametrize("model", [MLP(hidden=(9,)), Convolutions(), Dropping()], ids=["mlp", "norms", "dropout"])
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_bits_are_those_of_eager_steps(device, local, model, precision):
+    local = LOCALS[local]
     setup = TrainingSetup(model, Tiny().load(), local, 2, precision, algorithm=Scaffold())
     graphs, eager = GraphsExecutor(setup, device), SequentialExecutor(setup, device)
     assert graphs.fingerprint == eager.fingerprint

@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.learning import MemoryStore
@@ -154,7 +154,6 @@ def by_hand(steps):
     return models
 
 
-@settings(deadline=None, max_examples=60)
 @given(steps=STEPS, order=st.randoms(use_true_random=False))
 def test_any_lineage_gives_the_formulas_numbers_in_any_order(steps, order):
     eager, stepwise = half_way_learner(TARGETS)

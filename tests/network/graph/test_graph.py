@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -113,7 +113,6 @@ def _ends(topology, number):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=50)
 def test_delays_of_routes_are_those_of_networkx(seed):
     luck = np.random.default_rng(seed)
     graph = nx.gnp_random_graph(9, 0.35, seed=int(luck.integers(2**31)), directed=bool(luck.integers(2)))

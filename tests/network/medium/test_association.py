@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.network.graph.graph import Graph
@@ -166,7 +166,6 @@ def steps_of_a3(rule, times_s, signal_db, serving):
     st.integers(0, 2**32 - 1),
     st.integers(1, 39),
 )
-@settings(deadline=None, max_examples=60)
 def test_a_watch_is_event_a3_measurement_by_measurement(rows, stations, hysteresis, trigger, seed, cut):
     rule = HandoverRule(hysteresis_db=hysteresis, time_to_trigger_s=trigger, measured_every_s=0.1)
     rng = np.random.default_rng(seed)

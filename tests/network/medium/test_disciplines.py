@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.errors import AuditError, PartError
@@ -108,7 +108,6 @@ def test_cancelling_in_mid_transfer_frees_the_share_at_once(make, end, sent):
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 8)), min_size=1, max_size=8), st.floats(0.0, 5.0))
-@settings(deadline=None, max_examples=40)
 def test_transfers_that_start_in_one_event_are_transfers_that_start_one_event_after_another(sizes, later_s):
     """A medium with gains plans once for all joins of an event; the plan is that of joins one by one."""
     gains = {users: 1.0 + np.arange(9) * np.log(users) / 8 for users in range(1, 20)}
@@ -153,7 +152,6 @@ class AskedAtEachJoin(Gained):
     st.lists(st.tuples(st.floats(0.0, 4.0), st.integers(1, 60), st.integers(1, 8)), min_size=1, max_size=18),
     st.sampled_from([0.0, 0.3, 1.0, 1.7]),
 )
-@settings(deadline=None, max_examples=60)
 def test_a_join_planned_by_a_bound_ends_when_the_next_end_is_asked_for(starts, power):
     """With gains that rise faster than the number of clients, a join brings other ends forward, past all bounds."""
     gains = {users: users ** (power * np.arange(9) / 8) for users in range(1, 40)}
@@ -307,7 +305,6 @@ def brute_force(rule, script):
 @given(
     st.lists(st.tuples(st.integers(0, 12), st.integers(1, 8), st.none() | st.integers(1, 9)), min_size=1, max_size=8)
 )
-@settings(deadline=None, max_examples=60)
 def test_ends_are_those_of_exact_arithmetic_and_nothing_gets_lost(rule, lines):
     """Cancellations lie a fraction of their own past whole seconds, so that none ties with an end."""
     script = [

@@ -146,7 +146,6 @@ LINES = st.lists(
 
 @pytest.mark.parametrize("rule", SPLITS)
 @given(lines=LINES, densest=st.sampled_from([1.0, 2.5, math.inf]))
-@settings(deadline=None, max_examples=25)
 def test_ends_and_bits_are_those_of_a_simulator_that_steps_block_by_block(rule, lines, densest):
     script = [(client, start, bits, None if after is None else start + after) for client, start, bits, after in lines]
     channel = radio(densest=densest)
@@ -201,7 +200,7 @@ def test_gains_that_are_drawn_ahead_change_nothing(rule, monkeypatch):
 
 @pytest.mark.parametrize("rule", RULES)
 @given(lines=LINES, until_s=st.floats(0.01, 0.3))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_books_balance_and_questions_change_nothing(rule, lines, until_s):
     """Bits and books are asked for at some instant of one of two runs."""
     channel, ends = radio(), []

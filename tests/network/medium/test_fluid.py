@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.network.medium.fluid import Fluid
@@ -138,7 +138,6 @@ def sharing_a_star(sizes, starts, server_bps, access_bps):
     st.floats(1.0, 20.0),
     st.floats(1.0, 20.0),
 )
-@settings(deadline=None, max_examples=60)
 def test_flows_on_a_star_equal_processor_sharing(transfers, server_bps, access_bps):
     env = simpy.Environment()
     clients = len(transfers)
@@ -150,7 +149,6 @@ def test_flows_on_a_star_equal_processor_sharing(transfers, server_bps, access_b
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=40)
 def test_bits_are_conserved_and_no_link_is_overloaded(seed):
     luck = np.random.default_rng(seed)
     env = simpy.Environment()

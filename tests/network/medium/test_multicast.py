@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.network import Cell, ModulationAndCoding, NoFading, Rayleigh
@@ -24,7 +24,6 @@ def channel(coherence_s=0.2, rate=SHANNON_LIMIT, snr=SNR):
 
 
 @given(start_s=st.floats(0, 50), bits=st.floats(1.0, 2e7), clients=st.sets(st.integers(0, 2), min_size=1))
-@settings(max_examples=60)
 def test_times_agree_with_a_walk_block_by_block(start_s, bits, clients):
     link = channel()
     pace = LeastRate(link, np.array(sorted(clients)), start_s)
@@ -35,7 +34,6 @@ def test_times_agree_with_a_walk_block_by_block(start_s, bits, clients):
 
 
 @given(start_s=st.floats(0, 50), bits=st.lists(st.floats(0.0, 3e7), min_size=1, max_size=6))
-@settings(max_examples=60)
 def test_bits_are_the_inverse_of_times_in_any_order_of_questions(start_s, bits):
     one, other = (LeastRate(channel(), np.arange(3), start_s) for _ in range(2))
     times = [one.time_s(number) for number in bits]

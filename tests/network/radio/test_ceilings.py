@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 from scipy.interpolate import PchipInterpolator
@@ -47,7 +47,6 @@ def test_means_agree_with_quadrature(law, ceiling):
 
 
 @given(level_db=st.floats(-40, 80), ceiling=st.floats(0.2, 12.0))
-@settings(max_examples=40)
 def test_rayleigh_means_have_a_closed_form(level_db, ceiling):
     # By parts: (e^x E1(x) - e^-k e^(x + k) E1(x + k)) / ln 2 with x = 1/snr and k = (2^c - 1)/snr.
     snr = 10 ** (level_db / 10)
@@ -60,7 +59,6 @@ def test_rayleigh_means_have_a_closed_form(level_db, ceiling):
 
 
 @given(snr=st.lists(st.floats(0.0, 1e12), min_size=2, max_size=20), ceiling=st.floats(0.2, 12.0))
-@settings(max_examples=40)
 def test_means_rise_with_the_snr_up_to_the_ceiling(snr, ceiling):
     for fading in (Rayleigh(), NoFading()):
         mean = mean_below_ceiling(np.sort(snr), ceiling, fading)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import integrate
 
@@ -134,7 +134,6 @@ def test_beyond_the_last_drawn_block_the_ergodic_rate_goes_on():
     assert doubled == pytest.approx(2 * MOST_BLOCKS * coherence_s, rel=5 / 1024)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     level_db=st.floats(-30, 40),
     coherence_s=st.floats(1e-3, 10),
@@ -227,7 +226,6 @@ def by_loop(link, client, start_s, elapsed_s):
     return total
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 39), st.floats(0.0, 100.0), st.floats(0.0, 2.0)), min_size=1, max_size=8))
 def test_bits_are_the_sum_over_the_blocks(lines):
     client, start_s, elapsed_s = (np.array(column) for column in zip(*lines, strict=True))
@@ -237,7 +235,6 @@ def test_bits_are_the_sum_over_the_blocks(lines):
     np.testing.assert_allclose(link.carried_bits(client, start_s, elapsed_s), expected, rtol=1e-9, atol=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.floats(1.0, 1e6), st.floats(0.0, 50.0))
 def test_a_transfer_has_carried_its_bits_when_it_ends(bits, start_s):
     link, client, starts_s = forty_links(), np.arange(SNR.size), np.full(SNR.size, start_s)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
@@ -23,7 +23,6 @@ def split_of(densest, fading=None):
 
 
 @given(st.lists(st.floats(1e2, 1e8), min_size=5, max_size=5), st.sampled_from([1.0, 3.0, np.inf]))
-@settings(deadline=None, max_examples=30)
 def test_all_end_after_the_time_that_bisection_finds(bits, densest):
     """For a time T each part solves ``x log2(1 + snr min(1/x, densest) / gap) = bits / (B T)``; in all they are 1."""
     split, channel = split_of(densest)

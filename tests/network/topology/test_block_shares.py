@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.network.topology.block_shares import (
@@ -95,7 +95,6 @@ def networks(draw):
 
 
 @given(networks())
-@settings(deadline=None, max_examples=60)
 def test_the_same_as_filling_step_by_step(network):
     flows, capacity = network
     expected = filled([dict(flow) for flow in flows], dict(enumerate(capacity)))

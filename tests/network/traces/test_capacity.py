@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.errors import DataError
@@ -69,7 +69,6 @@ def traces():
 
 @pytest.mark.slow
 @given(st.lists(traces(), min_size=1, max_size=4), st.data())
-@settings(max_examples=60, deadline=None)
 def test_the_integral_of_the_rate_over_a_transfer_is_its_bits(several, data):
     capacities = Capacities.of(several)
     number = data.draw(st.integers(1, 6))

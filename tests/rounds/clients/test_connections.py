@@ -75,7 +75,7 @@ def scenario(**network):
         clients=10,
         bits=1e4,
         samples=10,
-        network={"fading": "none", **network},
+        network={"fading": "none", "rate": "shannon", **network},
         rounds={"count": 2, "policy": "wait-for-all"},
         selector={"kind": "fedcs", "deadline_s": 5.0},
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fedsim.devices import EnergyDemand
@@ -316,7 +316,6 @@ charges = st.floats(0.01, 30.0)
     st.floats(0.5, 12.0),
     st.sampled_from([-0.2, 0.0, 0.7]),
 )
-@settings(deadline=None, max_examples=60)
 @example(
     [(0.0, 0.0, 0.0, 1.0, 1.0)] * 4 + [(0.29541005837452455, 6.3e-254, 1.0, 10.0, 0.29541005837452455)],
     None,

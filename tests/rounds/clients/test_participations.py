@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from simpy import Environment
 
@@ -84,7 +84,6 @@ def worked(down_s, work_s, up_s, leaves_s, stops_s):
     return Outcome.DROPPED if leaves_s < stops_s else Outcome.LATE, cut_in, cut_s, spent_s, bits
 
 
-@settings(max_examples=50, deadline=None)
 @given(clients, quarters.map(lambda quarter: quarter + 0.125) | never)
 def test_planned_participations_are_the_sums_of_their_phases(lines, stops_s):
     """The server stops between the multiples of 1/4, so that no end ties with it."""
@@ -105,7 +104,6 @@ def columns(participations):
     return [plan.outcome, plan.cut_in, participations.ended_s, plan.spent_s, participations.sent_bits]
 
 
-@settings(max_examples=50, deadline=None)
 @given(clients, eighths | never)
 def test_one_wait_is_the_same_as_waits_whose_starts_are_seen(lines, stops_s):
     """Phases that are planned when they begin are the same as phases planned ahead."""
@@ -152,7 +150,6 @@ def awaited(lines, stops_s, asks, *, all_awaited):
     return participations, reached
 
 
-@settings(max_examples=50, deadline=None)
 @example([(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.25, 0.0)], math.inf, (0.125, 2))
 @given(clients, eighths | never, st.none() | st.tuples(eighths, st.integers(1, 6)))
 def test_one_event_for_the_last_end_is_the_same_as_one_for_each_client(lines, stops_s, asks):

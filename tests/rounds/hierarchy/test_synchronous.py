@@ -1,7 +1,7 @@
 """Edge servers below a cloud that waits for all: times, models and weights worked by hand."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.privacy import GeometricBudget
@@ -118,7 +118,6 @@ def test_without_samples_the_weight_of_an_edge_is_its_number_of_clients():
     assert learner.merged == [([1, 1], [0.4, 0.6])]
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 50)), min_size=1, max_size=8))
 def test_one_edge_round_of_all_clients_is_federated_averaging(clients):
     """The products of the two levels' weights are each client's share of all samples (HierFAVG, section II)."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim import simulate
@@ -32,7 +32,6 @@ POLICIES = {
     block=st.sampled_from([1, 4, 1024]),
     few=st.sampled_from([0, 64]),
 )
-@settings(deadline=None, max_examples=40)
 def test_it_is_a_set(member, changes, block, few):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crowd, "BLOCK", block)

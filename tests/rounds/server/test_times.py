@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim import Scenario, simulate
@@ -102,7 +102,6 @@ def test_a_deadline_created_before_the_upload_still_comes_after_it():
 
 
 @given(st.lists(st.integers(1, 999), min_size=3, max_size=3), st.integers(0, 30))
-@settings(deadline=None, max_examples=60)
 def test_tie_holds_for_decimal_times(milliseconds, rounds_before):
     """Times in whole milliseconds: their sum in decimal is the deadline, whatever binary makes of it."""
     down, work, up = (value / 1000 for value in milliseconds)
@@ -250,7 +249,6 @@ phase_s = st.floats(0, 10, allow_nan=False)
     st.floats(0.1, 25),
     st.integers(1, 4),
 )
-@settings(deadline=None, max_examples=60)
 def test_laws_of_a_round(clients, deadline_s, count):
     down, work, up, leaves = (list(column) for column in zip(*clients, strict=True))
     history, _, learner, _ = serve(Deadline(deadline_s=deadline_s), down, work, up, leaves_s=leaves, count=count)

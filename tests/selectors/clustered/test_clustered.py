@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
@@ -142,7 +142,6 @@ def angle(a, b):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@settings(max_examples=30)
 @given(data=st.data())
 def test_distances_follow_the_last_updates(metric, data):
     """Rounds of updates one after the other give what one computation from all last updates gives."""

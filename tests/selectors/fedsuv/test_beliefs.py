@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.selectors.fedsuv.features import Basis
@@ -85,7 +85,6 @@ def observations(clients, rounds, seed):
     return [(rng.choice(clients, 3, replace=False), rng.standard_normal(3)) for _ in range(rounds)]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 25), st.sampled_from([0, 1, 4, 12]), st.integers(0, 2**20))
 def test_the_posterior_is_that_of_every_observation_by_itself(rounds, points_in_basis, seed):
     """The oracle conditions on single, repeated observations under phi phi' + r, without pooling or updating."""

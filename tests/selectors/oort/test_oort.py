@@ -153,7 +153,7 @@ def declaring(seconds):
 def test_exploration_follows_declared_speed(options, features, share):
     """Times of 2 and 6 s are drawn as 3 : 1."""
     view, draws = view_of(2, features=features), rng(5)
-    check_shares(lambda: Oort(1, **options).select(view, draws).client, [share, 1 - share], 4000)
+    check_shares(lambda: Oort(1, **options).select(view, draws).client, [share, 1 - share])
 
 
 def test_the_blacklist_and_its_limit():
@@ -184,7 +184,7 @@ def test_the_exploited_are_drawn_in_proportion_to_utility():
     """One place, all admitted, utilities 6 and 2 in round 1: 3 : 1."""
     options = {"cut_off": 0.0, "clip": 1.0, "exploration": 0.0, "exploration_least": 0.0}
     selector, draws = taught(Oort(1, **options), 2, loss_rms=[6, 2]), rng(2)
-    check_shares(lambda: selector.select(view_of(2), draws).client, [0.75, 0.25], 4000)
+    check_shares(lambda: selector.select(view_of(2), draws).client, [0.75, 0.25])
 
 
 def test_who_was_selected_exactly_as_often_as_allowed_is_not_listed():

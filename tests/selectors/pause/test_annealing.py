@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.selectors.pause.annealing import Annealing, TailoredAnnealing, energy_range, starting_set
@@ -120,7 +120,6 @@ def problems(draw):
     return terms_of(*columns, m, alpha=draw(st.floats(0, 10)), gamma=draw(st.floats(0, 10)))
 
 
-@settings(deadline=None, max_examples=60)
 @given(terms=problems(), seed=st.integers(0, 99), heat=st.sampled_from([COLD, 0.5, HOT]))
 @KINDS
 def test_energies_are_those_of_the_sets_and_the_best_one_is_kept(kind, terms, seed, heat):

@@ -117,7 +117,7 @@ def test_cohorts_by_hand(ucb, bonus, expected):
 @pytest.mark.parametrize("value", [math.inf, 0.5], ids=["untried", "tried"])
 def test_with_rng_every_client_of_a_tie_is_as_likely_as_any_other(value):
     draws = rng(3)
-    check_shares(lambda: best_cohort(np.full(12, value), np.zeros(12), 3, draws), [3 / 12] * 12, 4000)
+    check_shares(lambda: best_cohort(np.full(12, value), np.zeros(12), 3, draws), [3 / 12] * 12)
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])

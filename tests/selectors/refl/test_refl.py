@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim import simulate
@@ -22,7 +22,6 @@ def terms(time_s, harmonics):
     return np.hstack([np.ones((len(angle), 1)), np.cos(angle), np.sin(angle)])
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 40), st.integers(1, 4), st.floats(0.1, 10.0), st.integers(0, 2**31))
 def test_the_forecast_is_ridge_regression_for_each_client(times, harmonics, ridge, seed):
     generator, clients = rng(seed), 5

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim import simulate
@@ -43,7 +43,6 @@ ANY = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(split=ANY, clients=st.integers(1, 20), per_client=st.integers(4, 40), seed=st.integers(0, 2**32))
 def test_no_sample_has_two_clients_and_sums_are_exact(split, clients, per_client, seed):
     draws = np.random.default_rng(seed)

@@ -116,7 +116,7 @@ def small():
     return StackedExecutor(SMALL_SETUP)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_a_client_gets_the_same_bits_alone_and_in_any_cohort(data):
     sizes = data.draw(st.lists(st.integers(1, 11), min_size=1, max_size=40))

@@ -9,6 +9,7 @@ from fedsim import Component
 from fedsim.errors import FedsimError
 from fedsim.learning import Dataset, ExecutorChoice, LocalTraining, TrainingJob, TrainingSetup
 from fedsim.learning.models.flat_module import build_flat
+from tests.support.families import by_default
 
 WORDS, PLACES = 12, 6
 LAYERS = {
@@ -58,6 +59,7 @@ TAKEN = {
     "dropout",
     "embedding",
     "activations",
+    "attention",
 }
 
 
@@ -114,7 +116,7 @@ def data_of(name):
     return Dataset(images, labels, images[:9], labels[:9], classes=3)
 
 
-@pytest.mark.parametrize("name", [*LAYERS, *OF_WORDS])
+@pytest.mark.parametrize("name", by_default([*LAYERS, *OF_WORDS], [*TAKEN, "attention", "gru", "tied"]))
 def test_a_layer_computes_what_torch_computes_or_is_not_taken(name):
     local = LocalTraining(learning_rate=0.1, batch_size=6, epochs=2, momentum=0.5)
     setup = TrainingSetup(Layered(name=name), data_of(name), local, 1)
