@@ -1,10 +1,10 @@
 """A table of a paper and its figures: methods by seeds of one scenario, as a study that goes on where it was."""
 
 import json
-import math
 from argparse import Namespace
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from matplotlib.figure import Figure
@@ -46,7 +46,6 @@ class Table:
     measure: Callable[[History], Measured]
     columns: Sequence[Column]
     figures: Mapping[str, Callable[[Found], Figure | None]]
-    about: str = ""
 
 
 def mean(head: str, digits: int, unit: str = "") -> Column:
@@ -59,11 +58,6 @@ def scaled(scenario: Scenario, scale: float) -> Scenario:
     return scenario.replace({"rounds.count": max(1, round(scale * scenario.rounds.count))})
 
 
-def first_at(x: Iterable[float], values: Iterable[float], target: float) -> float:
-    """Return where a curve is first at a target or above it; infinite if it never is."""
-    return next((float(at) for at, value in zip(x, values, strict=True) if value >= target), math.inf)
-
-
 def made(table: Table, asked: Namespace, *, once: Collection[str] = (), thin: bool = False) -> str:
     """Run what a folder lacks of a table, draw its figures, and return its part of the page.
 
@@ -72,15 +66,16 @@ def made(table: Table, asked: Namespace, *, once: Collection[str] = (), thin: bo
     """
     seeds = range(table.base.seed, table.base.seed + asked.seeds)
     single, several = ([name for name in table.methods if (name in once) is one] for one in (True, False))
-    parts: list[tuple[Sequence[str], Sequence[int]]] = [(single, seeds[:1]), (several, seeds)]
+    parts: list[tuple[str, Sequence[str], Sequence[int]]] = [("-once", single, seeds[:1]), ("", several, seeds)]
     if thin:
-        parts = [(methods, [seed]) for methods, some in parts for seed in some]
+        parts = [(end, methods, [seed]) for end, methods, some in parts for seed in some]
     found: dict[str, list[Measured]] = {method: [] for method in table.methods}
     digests, missing = dict[tuple[str, int], str](), set[str]()
     for name, of in table.methods.items():
         digests |= {(name, seed): one for seed, one in zip(seeds, table.base.replace(of).digests(seeds), strict=True)}
-    for methods, some in parts:
-        known, why = _run(table, digests, methods, some, asked, thin=thin)
+    for end, methods, some in parts:
+        folder = asked.out / "runs" / f"{table.name}{end}"
+        known, why = _run(table, digests, methods, some, folder, asked, thin=thin)
         missing |= why
         for method in methods:
             found[method] += [known[digests[method, seed]] for seed in some if digests[method, seed] in known]
@@ -94,7 +89,8 @@ def made(table: Table, asked: Namespace, *, once: Collection[str] = (), thin: bo
         ]
         columns = [*table.columns, *last]
         rows = [[cell(Row(method, runs, ended)) for _, cell in columns] for method, runs in ended.items()]
-        lines += [f"{table.base.rounds.count} rounds{table.about}.\n", markdown([head for head, _ in columns], rows)]
+        about = f"{table.base.rounds.count} rounds; the target is {100 * table.base.results.target_accuracy:g} %.\n"
+        lines += [about, markdown([head for head, _ in columns], rows)]
         drawn = {file: draw(ended) for file, draw in table.figures.items()}
         written({file: figure for file, figure in drawn.items() if figure is not None}, asked.out)
     return "\n".join(lines)
@@ -105,6 +101,7 @@ def _run(
     digests: Mapping[tuple[str, int], str],
     methods: Sequence[str],
     seeds: Sequence[int],
+    folder: Path,
     asked: Namespace,
     *,
     thin: bool,
@@ -113,7 +110,6 @@ def _run(
 
     Methods that describe the same runs share them.
     """
-    folder = asked.out / "runs" / table.name
     file = folder / "numbers.json"
     known: dict[str, Measured] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     wanted = {tuple(digests[name, seed] for seed in seeds): name for name in methods}
