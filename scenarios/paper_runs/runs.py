@@ -83,11 +83,11 @@ def made(table: Table, asked: Namespace, *, once: Collection[str] = (), thin: bo
     lines += [f"Missing (`fedsim data` tells where data are to be had): {why}\n" for why in sorted(missing)]
     ended = {method: runs for method, runs in found.items() if runs}
     if ended:
-        last: list[Column] = [
+        columns: list[Column] = [
+            *table.columns,
             ("seeds", lambda row: str(len(row.runs))),
             (SECONDS, lambda row: f"{sum(run[SECONDS] for run in row.runs):.0f}"),
         ]
-        columns = [*table.columns, *last]
         rows = [[cell(Row(method, runs, ended)) for _, cell in columns] for method, runs in ended.items()]
         about = f"{table.base.rounds.count} rounds; the target is {100 * table.base.results.target_accuracy:g} %.\n"
         lines += [about, markdown([head for head, _ in columns], rows)]

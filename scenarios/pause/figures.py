@@ -87,10 +87,8 @@ class Experiment:
         lasted = np.array([at_s for at_s in self.at_s if at_s <= found["simulated s"]])
         if history.evaluations.num_rows:
             curve = found["accuracy"] = history.curve("time", "accuracy", SMOOTHING)
-            found["last 10 rounds %"] = 100.0 * float(curve[1][-1])
-            found[self.to_target] = next(
-                (at_s for at_s, one in zip(*curve, strict=True) if one >= self.target), math.inf
-            )
+            found["last 10 rounds %"], reached = 100.0 * float(curve[1][-1]), curve[1] >= self.target
+            found[self.to_target] = float(curve[0][np.argmax(reached)]) if reached.any() else math.inf
             found |= dict(zip(self.heads("at {:.0f} s %"), 100.0 * at_steps(curve, lasted), strict=False))
         if history.budget is not None:
             found["leakage"] = history.curve(self.leakage_x, "leakage")
