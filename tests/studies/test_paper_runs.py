@@ -115,6 +115,7 @@ def test_common_options(capsys):
     assert (found.scale, found.seeds, found.workers, found.executor) == (0.1, 3, 1, "auto")
     assert (found.methods, found.figure, found.repeat) == (["one", "two"], [2], False)
     assert found.set == [("a.b", 2), ("c", "x")]
+    assert command.options("", executor="auto", rounds=3).parse_args([]).executor == "auto"
     for wrong in (
         ["--scale", "0"],
         ["--scale", "1.5"],
