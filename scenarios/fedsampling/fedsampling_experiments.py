@@ -21,6 +21,8 @@ HERE: Final = Path(__file__).parent
 Changes = Mapping[str, Any]
 _FILE: Final[dict[str, Any]] = tomllib.loads((HERE / "methods.toml").read_text(encoding="utf-8"))
 LABELS: Final[dict[str, str]] = {name: of["label"] for name, of in _FILE["methods"].items()}
+RATES: Final = {method: (of["path"], of["values"]) for of in _FILE["rates"] for method in of["methods"]}
+"""The path and the values of the rates that are tried for a method."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from fedsampling_experiments import LABELS, scenario_of
+from fedsampling_experiments import LABELS, RATES, scenario_of
 from paper_runs.command import in_words, options
 from paper_runs.runs import scaled
 from paper_runs.tables import markdown, with_deviation
@@ -24,12 +24,6 @@ from fedsim.arrays import FloatArray
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.data.mnist import FashionMNIST
 
-LOCAL = ("learning.local.learning_rate", (0.05, 0.12, 0.3, 0.8))
-SERVER = ("learning.server.learning_rate", (0.003, 0.01, 0.03))
-RATES = {
-    **dict.fromkeys(("centralization", "fedavg", "fedavg-weighted", "fixed-ratio", "fedsampling"), LOCAL),
-    **dict.fromkeys(("fedyogi", "fedadam"), SERVER),
-}
 HELD_OUT = 10_000
 LAST = 2
 """Evaluations, each ten rounds, whose mean counts."""

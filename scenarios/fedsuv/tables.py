@@ -31,6 +31,7 @@ from fedsim.history import History
 HERE: Final = Path(__file__).parent
 _FILE: Final[dict[str, Any]] = tomllib.loads((HERE / "methods.toml").read_text(encoding="utf-8"))
 LABELS: Final[dict[str, str]] = {name: of["label"] for name, of in _FILE["methods"].items()}
+METHODS: Final[dict[str, Values]] = {name: of["set"] for name, of in _FILE["methods"].items()}
 SERVERS: Final[dict[str, Values]] = _FILE["servers"]
 LAST, WINDOW, LATE = 5, 10, 100
 """Evaluations whose mean is the accuracy at the end; rounds of an effective number; rounds at the end."""
@@ -54,11 +55,6 @@ def base_of(task: str, local: str, values: Values | None = None) -> Scenario:
     steps = base.describe()["learning"]["local"]["steps"]
     epochs = {"learning.local.steps": None, "learning.local.epochs": steps}
     return base.replace({**epochs, "selector.samples_per_round": None})
-
-
-def values_of(method: str, aggregation: str) -> Values:
-    """Return what a method changes of a task's scenario: its selector, and what becomes of late updates."""
-    return {**SERVERS[aggregation], **_FILE["methods"][method]["set"]}
 
 
 def measure(target: float, history: History) -> Measured:
@@ -131,7 +127,9 @@ def main() -> None:
         base = scaled(base_of(task, local, dict(asked.set)), asked.scale)
         target, name = base.results.target_accuracy, f"{task}-{aggregation}-{local}"
         title = f"{TASKS[task]}, {aggregation}, local work in {local}"
-        methods = {one: {**values_of(one, aggregation), **of_methods} for one in LABELS if one in asked.methods}
+        methods = {
+            one: {**SERVERS[aggregation], **METHODS[one], **of_methods} for one in LABELS if one in asked.methods
+        }
         table = Table(
             name,
             title,
@@ -140,7 +138,6 @@ def main() -> None:
             partial(measure, target),
             columns_of(task, aggregation, base.rounds.count),
             {f"{name}.png": partial(figure, title, target)},
-            f"; the target is {100 * target:.0f} %",
         )
         parts.append(made(table, asked))
     publish("scenarios/fedsuv/tables.py", parts, asked)

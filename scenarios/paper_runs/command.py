@@ -50,7 +50,7 @@ def options(about: str | None, **defaults: Any) -> argparse.ArgumentParser:
     """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in defaults.items():
-        how: dict[str, Any] = {"type": Path, "default": value}
+        how: dict[str, Any] = {"type": Path if value is None else type(value), "default": value}
         if isinstance(value, bool):
             how = {"action": "store_true"}
         elif isinstance(value, int | float):

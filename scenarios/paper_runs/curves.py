@@ -12,8 +12,6 @@ from fedsim.history.figures.writing import COLOURS
 from fedsim.studies.figures.bands import band
 
 Curve = tuple[FloatArray, FloatArray]
-LEVEL: Final = 0.95
-"""Of the bands, Student's intervals of the mean over the seeds."""
 _COLOURS: Final = (*COLOURS, "#808080")
 
 
@@ -24,7 +22,7 @@ def draw(
     target: float | None = None,
     dashed: Collection[str] = (),
 ) -> Figure:
-    """Return a figure with a curve for each name that has runs: their mean, with a band where they are several.
+    """Return a figure with the mean curve of each name that has runs, and its 95 % interval where they are several.
 
     A name without runs keeps its colour, so that figures of one study have the same ones; ``target`` is an ordinate
     that a table tells times of.
@@ -32,7 +30,7 @@ def draw(
     figure, (axes,) = panels(xlabel=labels[0], ylabel=labels[1])
     for at, (name, runs) in enumerate(curves.items()):
         if runs:
-            of, colour = band([(np.asarray(x), np.asarray(y)) for x, y in runs], LEVEL), _COLOURS[at % len(_COLOURS)]
+            of, colour = band([(np.asarray(x), np.asarray(y)) for x, y in runs], 0.95), _COLOURS[at % len(_COLOURS)]
             style = "--" if name in dashed else "-"
             axes.step(of.x, of.mean, where="post", label=name, color=colour, lw=1.5, ls=style)
             axes.fill_between(of.x, of.low, of.high, step="post", color=colour, alpha=0.15, lw=0)

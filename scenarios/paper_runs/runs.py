@@ -1,10 +1,10 @@
 """A table of a paper and its figures: methods by seeds of one scenario, as a study that goes on where it was."""
 
 import json
-import math
 from argparse import Namespace
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from matplotlib.figure import Figure
@@ -46,7 +46,6 @@ class Table:
     measure: Callable[[History], Measured]
     columns: Sequence[Column]
     figures: Mapping[str, Callable[[Found], Figure | None]]
-    about: str = ""
 
 
 def mean(head: str, digits: int, unit: str = "") -> Column:
@@ -59,11 +58,6 @@ def scaled(scenario: Scenario, scale: float) -> Scenario:
     return scenario.replace({"rounds.count": max(1, round(scale * scenario.rounds.count))})
 
 
-def first_at(x: Iterable[float], values: Iterable[float], target: float) -> float:
-    """Return where a curve is first at a target or above it; infinite if it never is."""
-    return next((float(at) for at, value in zip(x, values, strict=True) if value >= target), math.inf)
-
-
 def made(table: Table, asked: Namespace, *, once: Collection[str] = (), thin: bool = False) -> str:
     """Run what a folder lacks of a table, draw its figures, and return its part of the page.
 
@@ -71,50 +65,58 @@ def made(table: Table, asked: Namespace, *, once: Collection[str] = (), thin: bo
     fails, as its data are absent, stops no other.
     """
     seeds = range(table.base.seed, table.base.seed + asked.seeds)
-    several = [method for method in table.methods if method not in once]
-    parts: list[tuple[Collection[str], Sequence[int]]] = [(once, seeds[:1]), (several, seeds)]
+    single, several = ([name for name in table.methods if (name in once) is one] for one in (True, False))
+    parts: list[tuple[str, Sequence[str], Sequence[int]]] = [("-once", single, seeds[:1]), ("", several, seeds)]
     if thin:
-        parts = [(methods, [seed]) for methods, some in parts for seed in some]
+        parts = [(end, methods, [seed]) for end, methods, some in parts for seed in some]
     found: dict[str, list[Measured]] = {method: [] for method in table.methods}
-    missing = set[str]()
-    for methods, some in parts:
-        digests = {name: table.base.replace(of).digests(some) for name, of in table.methods.items() if name in methods}
-        known, why = _run(table, digests, some, asked, thin=thin)
+    digests, missing = dict[tuple[str, int], str](), set[str]()
+    for name, of in table.methods.items():
+        digests |= {(name, seed): one for seed, one in zip(seeds, table.base.replace(of).digests(seeds), strict=True)}
+    for end, methods, some in parts:
+        folder = asked.out / "runs" / f"{table.name}{end}"
+        known, why = _run(table, digests, methods, some, folder, asked, thin=thin)
         missing |= why
-        for method, own in digests.items():
-            found[method] += [known[digest] for digest in own if digest in known]
+        for method in methods:
+            found[method] += [known[digests[method, seed]] for seed in some if digests[method, seed] in known]
     lines = [f"### {table.title}\n"]
     lines += [f"Missing (`fedsim data` tells where data are to be had): {why}\n" for why in sorted(missing)]
     ended = {method: runs for method, runs in found.items() if runs}
     if ended:
-        last: list[Column] = [
+        columns: list[Column] = [
+            *table.columns,
             ("seeds", lambda row: str(len(row.runs))),
             (SECONDS, lambda row: f"{sum(run[SECONDS] for run in row.runs):.0f}"),
         ]
-        columns = [*table.columns, *last]
         rows = [[cell(Row(method, runs, ended)) for _, cell in columns] for method, runs in ended.items()]
-        lines += [f"{table.base.rounds.count} rounds{table.about}.\n", markdown([head for head, _ in columns], rows)]
+        about = f"{table.base.rounds.count} rounds; the target is {100 * table.base.results.target_accuracy:g} %.\n"
+        lines += [about, markdown([head for head, _ in columns], rows)]
         drawn = {file: draw(ended) for file, draw in table.figures.items()}
         written({file: figure for file, figure in drawn.items() if figure is not None}, asked.out)
     return "\n".join(lines)
 
 
 def _run(
-    table: Table, digests: Mapping[str, Sequence[str]], seeds: Sequence[int], asked: Namespace, *, thin: bool
+    table: Table,
+    digests: Mapping[tuple[str, int], str],
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    folder: Path,
+    asked: Namespace,
+    *,
+    thin: bool,
 ) -> tuple[Mapping[str, Measured], set[str]]:
-    """Return what is measured of a study's runs by their digests, and why runs are missing.
+    """Return what is measured of some runs of a table by their digests, and why runs are missing.
 
     Methods that describe the same runs share them.
     """
-    folder = asked.out / "runs" / table.name
     file = folder / "numbers.json"
     known: dict[str, Measured] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    lacking = {tuple(own): name for name, own in digests.items() if not known.keys() >= set(own)}
+    wanted = {tuple(digests[name, seed] for seed in seeds): name for name in methods}
+    lacking = {name: table.methods[name] for own, name in wanted.items() if not known.keys() >= set(own)}
     if not lacking:
         return known, set()
-    study = Study.of(
-        table.base, variants={name: table.methods[name] for name in lacking.values()}, seeds=seeds, name=table.name
-    )
+    study = Study.of(table.base, variants=lacking, seeds=seeds, name=table.name)
     engine = Engine("processes", asked.workers, asked.store, asked.data_dir, asked.executor)
     result, records = run_study(study, folder, engine), Records(folder)
     for point in study.points:
@@ -123,6 +125,7 @@ def _run(
             known[point.digest] = {**table.measure(result[point.variant, point.seed]), SECONDS: done.cpu_s}
     if thin:
         write(json.dumps(known, indent=1, default=lambda value: value.tolist()), file)
-        for name in (INDEX, "tables.arrows"):
-            (folder / name).unlink(missing_ok=True)
+        if not any(records.longest(digest) for digest in digests.values() if digest not in known):
+            for name in (INDEX, "tables.arrows"):
+                (folder / name).unlink(missing_ok=True)
     return known, set(result.failures.values())

@@ -26,10 +26,8 @@ def with_deviation(values: Sequence[float], digits: int = 1, unit: str = "") -> 
     finite = [value for value in values if math.isfinite(value)]
     if not finite:
         return "never" if values else "-"
-    text = f"{np.mean(finite):.{digits}f}"
-    if len(finite) > 1:
-        text += f" +- {np.std(finite, ddof=1):.{digits}f}"
-    text += unit
+    deviation = f" +- {np.std(finite, ddof=1):.{digits}f}" if len(finite) > 1 else ""
+    text = f"{np.mean(finite):.{digits}f}{deviation}{unit}"
     return text if len(finite) == len(values) else f"{text} ({len(finite)} of {len(values)})"
 
 

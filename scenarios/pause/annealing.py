@@ -14,9 +14,10 @@ What the gap costs in seconds a round, ``figures.py --set learning=none`` prints
 of a processor.
 """
 
-import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise, product
+from time import process_time
+from timeit import timeit
 from typing import NamedTuple
 
 import numpy as np
@@ -91,25 +92,18 @@ def gaps(met: Sequence[State], kappa: float, marks: Sequence[int], seeds: int, *
     rows = []
     for state, seed in product(met, range(seeds)):
         best, scale = best_and_scale(state.terms)
-        began = time.process_time()
+        began = process_time()
         walk = walk_of(state.terms, kappa, np.random.default_rng([state.after, seed]), state.last if warm else ())
         for done, mark in pairwise([0, *marks]):
             walk.run(mark - done)
-            took_s = time.process_time() - began
-            rows.append((100.0 * max(best - walk.best_energy, 0.0) / scale, 1e3 * took_s))
+            took_ms = 1e3 * (process_time() - began)
+            rows.append((100.0 * max(best - walk.best_energy, 0.0) / scale, took_ms))
     return np.asarray(np.array(rows).reshape(-1, len(marks), 2).mean(axis=0))
 
 
-def milliseconds(work: Callable[[], object], times: int = 1) -> float:
-    """Return the processor time of some work."""
-    began = time.process_time()
-    for _ in range(times):
-        work()
-    return 1e3 * (time.process_time() - began) / times
-
-
 def exact_ms(terms: Terms) -> float:
-    return milliseconds(lambda: best_cohort(terms.latency, terms.bonus, terms.m), 20)
+    """Return the processor time of the exact method."""
+    return 50.0 * timeit(lambda: best_cohort(terms.latency, terms.bonus, terms.m), timer=process_time, number=20)
 
 
 def study_gap(rounds: int, iterations: int) -> None:

@@ -9,6 +9,7 @@ with all users: Figs. 6, 7 (--executor stacked) 30 and 500; Figs. 2, 3 (--execut
 5,100; Figs. 4, 5 1,500 and 6,400; Figs. 8, 9 960 and 10,400.
 """
 
+import math
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from paper_runs.command import in_words, of_runs, publish
 from paper_runs.curves import draw
-from paper_runs.runs import Column, Found, Measured, Table, Values, first_at, made, mean, scaled
+from paper_runs.runs import Column, Found, Measured, Table, Values, made, mean, scaled
 from study_scripts import number
 
 from fedsim import Scenario
@@ -86,7 +87,8 @@ class Experiment:
         lasted = np.array([at_s for at_s in self.at_s if at_s <= found["simulated s"]])
         if history.evaluations.num_rows:
             curve = found["accuracy"] = history.curve("time", "accuracy", SMOOTHING)
-            found |= {"last 10 rounds %": 100.0 * float(curve[1][-1]), self.to_target: first_at(*curve, self.target)}
+            found["last 10 rounds %"], reached = 100.0 * float(curve[1][-1]), curve[1] >= self.target
+            found[self.to_target] = float(curve[0][np.argmax(reached)]) if reached.any() else math.inf
             found |= dict(zip(self.heads("at {:.0f} s %"), 100.0 * at_steps(curve, lasted), strict=False))
         if history.budget is not None:
             found["leakage"] = history.curve(self.leakage_x, "leakage")

@@ -110,11 +110,6 @@ SETTINGS = {
 }
 
 
-def follow(name: str, policy: str, rounds: int, seed: int) -> Run:
-    setting = SETTINGS[name]
-    return setting.follow(POLICIES[policy](*setting.terms), rounds, seed)
-
-
 def mean_and_error(runs: Sequence[Run], of: str) -> tuple[FloatArray, FloatArray]:
     """Return mean and standard error of a sum over the seeds; the error of one seed is 0."""
     curves = np.array([run[of] for run in runs])
@@ -186,7 +181,9 @@ def main() -> None:
     n = np.arange(1.0, asked.rounds + 1)
     with ProcessPoolExecutor(asked.workers) as pool:
         for name in asked.settings:
-            jobs = [pool.map(partial(follow, name, one, asked.rounds), range(asked.seeds)) for one in asked.policies]
+            setting, seeds = SETTINGS[name], range(asked.seeds)
+            players = [POLICIES[policy](*setting.terms) for policy in asked.policies]
+            jobs = [pool.map(partial(setting.follow, one, asked.rounds), seeds) for one in players]
             runs = {policy: list(own) for policy, own in zip(asked.policies, jobs, strict=True)}
             print(tables_of(name, runs, n))
             written({"regret.png" if name == "margin" else f"regret_{name}.png": draw(name, runs, n)}, asked.out)

@@ -91,7 +91,7 @@ TABLE_1 = {
 
 def of_task(fedsuv, task, method, aggregation, local, seed=0):
     base = fedsuv.base_of(task, local)
-    return base.replace({"seed": seed, **fedsuv.values_of(method, aggregation)})
+    return base.replace({"seed": seed, **fedsuv.SERVERS[aggregation], **fedsuv.METHODS[method]})
 
 
 @pytest.mark.parametrize("task", TABLE_1)

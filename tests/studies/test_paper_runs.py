@@ -35,14 +35,14 @@ def test_runs_that_have_ended_are_found_again(tmp_path):
     one = table({"uniform": {}, "fastest": {"selector.kind": "fastest"}})
     first = runs.made(one, asked(tmp_path), once=["fastest"])
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("index.jsonl")}
-    assert {path.parent.name for path in written} == {"fig"}
+    assert {path.parent.name for path in written} == {"fig", "fig-once"}
     assert runs.made(one, asked(tmp_path), once=["fastest"]) == first
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("index.jsonl")} == written
     rows = tables.tables_of(first)[0]
     assert [(row["method"], row["seeds"]) for row in rows] == [("uniform", "2"), ("fastest", "1")]
     durations = [simulate(one.base.replace({"seed": seed})).column("rounds", "duration_s").mean() for seed in (3, 4)]
     assert rows[0]["mean s"] == tables.with_deviation(durations, 2)
-    assert "10 rounds." in first
+    assert "10 rounds; the target is" in first
 
 
 def test_thin_runs_leave_their_numbers_alone(tmp_path):
@@ -115,6 +115,7 @@ def test_common_options(capsys):
     assert (found.scale, found.seeds, found.workers, found.executor) == (0.1, 3, 1, "auto")
     assert (found.methods, found.figure, found.repeat) == (["one", "two"], [2], False)
     assert found.set == [("a.b", 2), ("c", "x")]
+    assert command.options("", executor="auto", rounds=3).parse_args([]).executor == "auto"
     for wrong in (
         ["--scale", "0"],
         ["--scale", "1.5"],

@@ -94,9 +94,9 @@ def test_expected_smallest_reward_against_a_sample(modules):
 
 def test_regret_is_nothing_for_the_genie_and_never_falls_by_its_measure(modules):
     regret = modules("regret")
-    for name, setting in regret.SETTINGS.items():
+    for setting in regret.SETTINGS.values():
         genie = setting.follow(setting.genie, 60, seed=0)
-        uniform = regret.follow(name, "uniform", 60, seed=0)
+        uniform = setting.follow(Uniform(3), 60, seed=0)
         assert np.all(genie[regret.MEASURE] == 0)
         assert all(np.all(np.diff(uniform[of]) >= -1e-12) for of in (regret.MEASURE, regret.SHORT, regret.GENIES))
         assert uniform[regret.MEASURE][-1] > 5
@@ -108,7 +108,7 @@ def test_regret_of_uniform_selection_worked_out_again(modules):
     """By enumeration and quadrature, from the cohorts alone; where sets tie by (10) the Genie may take any of them."""
     of, n, m = modules("regret"), 12, 3
     setting, played = of.SETTINGS["paper"], []
-    run, centre_s = of.follow("paper", "uniform", n, seed=4), setting.crowd.links().centre_s
+    run, centre_s = setting.follow(Uniform(m), n, seed=4), setting.crowd.links().centre_s
     mu = [expected_by_quadrature(one, 0.05, 0.05) for one in centre_s]
     smallest = {s: expected_smallest(centre_s[list(s)]) for s in itertools.combinations(range(12), m)}
     times = [0] * 12
