@@ -27,7 +27,6 @@ def main(
     tables: Annotated[list[str] | None, Option("--table", click_type=click.Choice(TABLES))] = None,
     names: Annotated[list[str] | None, Option("--method", click_type=click.Choice(list(methods())))] = None,
     seconds: Annotated[float | None, Option(help="Simulated, in place of each crowd's own.")] = None,
-    jobs: int | None = None,
     page: Annotated[Path | None, Option(help="Gets the tables between its marks.")] = None,
     out: Path = Path("runs/compare_selectors"),
 ) -> None:
@@ -37,7 +36,7 @@ def main(
         base = crowd(name)
         until_s = seconds or base.rounds.until_s or math.inf
         base = base.replace({"rounds.until_s": until_s})
-        runs = runs_of(name, names or list(methods()), base, range(seeds), out / name, jobs)
+        runs = runs_of(name, names or list(methods()), base, range(seeds), out / name)
         found = {method: [outcome_of(one, base.crowd.clients, until_s) for one in of] for method, of in runs.items()}
         means = {method: np.mean([held(one, until_s) for one in of], axis=0) for method, of in runs.items()}
         curves[name] = {"time_s": np.linspace(0.0, until_s, POINTS), **means}
