@@ -4,7 +4,8 @@ The digest covers the module of the class, those of its base classes, and each o
 import, all of them whole: what a class uses of its module cannot be told in general. Parts of fedsim, of the standard
 library and of other installed packages count with their names.
 
-A class whose source cannot be read, or differs from what was loaded, has a digest that holds in its process only.
+A class whose source cannot be read, or differs from what was loaded, has a digest that holds in its process only. An
+object's digest is that of its attributes, and of the code of classes and functions among them.
 """
 
 import ast

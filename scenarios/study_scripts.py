@@ -101,7 +101,7 @@ def last_accuracy(history: History, evaluations: int = 10) -> float:
     return float(history.column("evaluations", "accuracy")[-evaluations:].mean())
 
 
-def panels(number: int = 1, size: tuple[float, float] = (6.4, 4.0), **settings: Any) -> tuple[Figure, list[Axes]]:
+def panels(number: int = 1, size: tuple[float, float] = (6.4, 4.2), **settings: Any) -> tuple[Figure, list[Axes]]:
     """Return a figure with panels side by side, and settings that all of them have."""
     figure = Figure(figsize=size, dpi=150, layout="constrained")
     found = list(figure.subplots(1, number, squeeze=False)[0])

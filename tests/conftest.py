@@ -39,6 +39,7 @@ _QUICK = {
     "test_units.py",
     "test_words.py",
 }
+_DRAWS = ("draw", "draw_clients", "draw_durations")
 _LONG = {"data", "slow", "statistical"}
 _LONG_FILES = {
     *("test_algorithm.py", "test_beliefs.py", "test_budget_and_accountant.py", "test_clustered.py"),
@@ -49,11 +50,12 @@ _LONG_FILES = {
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Search for no garbage while tests are collected: half a million objects are made, and stay."""
+    """Search for no garbage among what is made while tests are collected: half a million objects, which stay."""
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
 
 
@@ -80,6 +82,27 @@ def _check_tables() -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Server, "end", end_checked)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _draw_nothing() -> Generator[None]:
+    """Draw nothing at the end of runs, which takes longer than most of them; `figures` is for tests that look at it."""
+    from fedsim.results import recording
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _DRAWS:
+            patch.setattr(recording, name, lambda *_, **__: None)
+        yield
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw the figures of runs."""
+    from fedsim import history
+    from fedsim.results import recording
+
+    for name in _DRAWS:
+        monkeypatch.setattr(recording, name, getattr(history, name))
 
 
 @pytest.fixture(scope="session")

@@ -159,22 +159,28 @@ def compare(
     from fedsim.studies.comparing.why import why as why_of
     from fedsim.studies.figures.bands import draw_bands
     from fedsim.studies.figures.bars import draw_why
-    from fedsim.studies.folders import GroupedRuns
+    from fedsim.studies.folders import compared as compared_folders
     from fedsim.studies.result import STUDY, StudyResult
 
     if len(runs) == 1 and (runs[0] / STUDY).exists():
         if horizon or baseline or level is not None:
             raise FedsimError("compare: baseline, horizon and level are the study's own; allowed: --metric")
         result = StudyResult.load(runs[0])
-        first, arms, family, compared = result.study.baseline, result.runs, result.study, result.compare(*metrics or ())
+        first, level, arms, compared = (
+            result.study.baseline,
+            result.study.level,
+            result.runs,
+            result.compare(*metrics or ()),
+        )
     else:
-        found = GroupedRuns.of(runs, metrics or (), baseline, _each_once(map(_limit, horizon or ())), level or 0.95)
-        first, arms, family, compared = found.baseline, found.runs, found, found.compare()
+        limits, level = _each_once(map(_limit, horizon or ())), level or 0.95
+        arms, compared = compared_folders(runs, metrics or (), baseline, limits, level)
+        first = baseline or next(iter(arms))
     _print(compared, f"against {first!r}", to)
-    parted = why_of(arms, first, family.level) if why else []
+    parted = why_of(arms, first, level) if why else []
     print_lines(one.sentence for one in parted)
     if plot is not None:
-        draw_why(parted, plot) if why else draw_bands(arms, x, None, first, level=family.level, out=plot)
+        draw_why(parted, plot) if why else draw_bands(arms, x, None, first, level=level, out=plot)
 
 
 def _print(comparison: "Comparison", title: str, to: Path | None = None) -> None:

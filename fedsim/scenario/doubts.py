@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from fedsim.code_digest import is_builtin
 from fedsim.identity import nested, parts_of
 from fedsim.registry import units_of
+from fedsim.rounds.policies.adaptive import QuantileDeadline
 from fedsim.scenario.private_parts import sampling_rate
 from fedsim.scenario.scenario import Scenario
 from fedsim.scenario.update_numbers import cohort_of
@@ -92,6 +93,11 @@ def _of_budget(scenario: Scenario) -> Iterator[str]:
 
 
 def _of_rounds(scenario: Scenario) -> Iterator[str]:
-    cohort, clients = cohort_of(scenario.selector), scenario.crowd.clients
+    cohort, clients, policy = cohort_of(scenario.selector), scenario.crowd.clients, scenario.rounds.policy
+    if isinstance(policy, QuantileDeadline) and policy.longest_s is None and scenario.devices.dropout.possible:
+        yield (
+            "rounds.policy: clients that are lost make the deadline longer, up to reach = "
+            f"{policy.reach:g} times the slowest delivery; longest_s limits it too"
+        )
     if isinstance(cohort, int) and cohort == clients > 1 and scenario.rounds.edges is None:
         yield f"selector.cohort = {cohort} is the whole crowd: every client takes part in every round"

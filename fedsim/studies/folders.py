@@ -1,15 +1,14 @@
 """Run folders as a study: runs that differ in their seed alone are one variant, named after what differs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, cast
 
 from fedsim.history import History
 from fedsim.results import read_run
 from fedsim.results.state import read_state
 from fedsim.scenario.file_digests import without_folders
-from fedsim.studies.comparing.comparison import Comparison, compare, doubts
+from fedsim.studies.comparing.comparison import Comparison, Family, compare, doubts
 from fedsim.studies.metrics import Value, metric
 from fedsim.studies.study import StudyError, flat, label, usual
 
@@ -17,51 +16,30 @@ if TYPE_CHECKING:
     from fedsim.scenario import Scenario
 
 
-@dataclass(frozen=True)
-class GroupedRuns:
-    """Runs by variant and seed, and what of them is compared."""
+Runs = dict[str, dict[int, History]]
 
-    runs: Mapping[str, Mapping[int, History]]
-    metrics: tuple[str, ...] = ()
-    baseline: str = ""
-    horizon: Mapping[str, float] = field(default_factory=dict)
-    level: float = 0.95
-    notes: tuple[str, ...] = ()
 
-    @classmethod
-    def of(
-        cls, folders: Sequence[Path], metrics: Sequence[str], baseline: str, horizon: Mapping[str, float], level: float
-    ) -> Self:
-        """Return the runs of folders."""
-        histories = [read_run(folder) for folder in folders]
-        for folder, history in zip(folders, histories, strict=True):
-            if history.unfinished is not None:
-                raise StudyError(f"{folder}: this run is not whole: {history.unfinished}; allowed: finished runs")
-        names = arms_of(histories)
-        found, states = grouped(histories, names), map(read_state, folders)
-        first = baseline or names[0]
-        if first not in found:
-            raise StudyError(f"--baseline {first!r} is no variant; allowed: {', '.join(found)}")
-        notes = doubts((name, state.versions, state.data) for name, state in zip(names, states, strict=True))
-        wanted = tuple(metrics) or usual(cast("Scenario", histories[0].scenario))
-        return cls(found, wanted, first, horizon, level, tuple(notes))
+def compared(
+    folders: Sequence[Path], metrics: Sequence[str], baseline: str, horizon: Mapping[str, float], level: float
+) -> tuple[Runs, Comparison]:
+    """Return the runs of folders by variant and seed, and what differs between every variant and the baseline."""
+    histories = [read_run(folder) for folder in folders]
+    for folder, history in zip(folders, histories, strict=True):
+        if history.unfinished is not None:
+            raise StudyError(f"{folder}: this run is not whole: {history.unfinished}; allowed: finished runs")
+    names = arms_of(histories)
+    runs, states = grouped(histories, names), map(read_state, folders)
+    if baseline not in ("", *runs):
+        raise StudyError(f"--baseline {baseline!r} is no variant; allowed: {', '.join(runs)}")
+    notes = doubts((name, state.versions, state.data) for name, state in zip(names, states, strict=True))
+    wanted = tuple(metrics) or usual(cast("Scenario", histories[0].scenario))
+    seeds = tuple(dict.fromkeys(history.scenario.seed for history in histories))
 
-    @property
-    def arms(self) -> tuple[str, ...]:
-        return tuple(self.runs)
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(seed for of in self.runs.values() for seed in of))
-
-    def values(self, name: str) -> dict[tuple[str, int], Value]:
-        """Return a metric of each run."""
+    def values(name: str) -> dict[tuple[str, int], Value]:
         one = metric(name)
-        return {(arm, seed): one.of(run) for arm, of in self.runs.items() for seed, run in of.items()}
+        return {(arm, seed): one.of(run) for arm, of in runs.items() for seed, run in of.items()}
 
-    def compare(self) -> Comparison:
-        """Return what differs between every variant and the baseline, pair by pair."""
-        return compare(self, self.values, notes=self.notes)
+    return runs, compare(Family(tuple(runs), seeds, wanted, baseline or names[0], horizon, level, notes), values)
 
 
 def arms_of(histories: Sequence[History]) -> list[str]:
@@ -84,9 +62,9 @@ def arms_of(histories: Sequence[History]) -> list[str]:
     return [name if len(alike[name]) == 1 else all_ for name, all_ in zip(short, whole, strict=True)]
 
 
-def grouped(histories: Sequence[History], arms: Sequence[str]) -> dict[str, dict[int, History]]:
+def grouped(histories: Sequence[History], arms: Sequence[str]) -> Runs:
     """Return runs by variant and seed."""
-    found: dict[str, dict[int, History]] = {}
+    found: Runs = {}
     for history, arm in zip(histories, arms, strict=True):
         seed = history.scenario.seed
         if seed in found.setdefault(arm, {}):

@@ -1,6 +1,7 @@
 """A study that has been run: its runs as histories, tidy tables, comparisons and figures."""
 
 import csv
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,8 +110,7 @@ class StudyResult:
         RunError
             If the run cannot be continued, because its first rounds depend on how many there are.
         """
-        own = self[variant, seed]
-        return self._watched((variant, seed), own)[0]
+        return self._watched((variant, seed), self[variant, seed])[0]
 
     def _watched(self, key: tuple[str, int], own: History) -> tuple[History, int]:
         """Return the longest history of a run, and how many rounds it was to have."""
@@ -179,21 +179,11 @@ class StudyResult:
         *metrics : names; those of the study by default
         """
         rows = []
-        for name in metrics or self.study.metrics:
-            for (variant, seed), value in self.values(name).items():
-                rows.append(
-                    {
-                        "variant": variant,
-                        **self._swept[variant],
-                        "seed": seed,
-                        "metric": name,
-                        "value": value.value,
-                        "unit": metric(name).unit,
-                        "reached": value.reached,
-                        "watched": value.watched,
-                        "run": self._ended[variant, seed].digest,
-                    }
-                )
+        for one in map(metric, metrics or self.study.metrics):
+            for (variant, seed), value in self.values(one.name).items():
+                head = {"variant": variant, **self._swept[variant], "seed": seed, "metric": one.name}
+                found = {"value": value.value, "unit": one.unit, "reached": value.reached, "watched": value.watched}
+                rows.append({**head, **found, "run": self._ended[variant, seed].digest})
         return pa.Table.from_pylist(rows)
 
     @cached_property
@@ -219,11 +209,12 @@ class StudyResult:
         ----------
         *metrics : names; those of the study by default
         """
-        from fedsim.studies.comparing.comparison import compare, doubts
+        from fedsim.studies.comparing.comparison import Family, compare, doubts
 
-        made = [(arm, self._done[arm, seed][1]) for arm, seed in self]
+        study, made = self.study, [(arm, self._done[arm, seed][1]) for arm, seed in self]
         notes = doubts((arm, done.versions, done.data) for arm, done in made)
-        return compare(self.study, self._far, metrics, notes)
+        of = Family(study.arms, study.seeds, study.metrics, study.baseline, study.horizon, study.level, notes)
+        return compare(of, self._far, metrics)
 
     def plot(
         self, x: str = "time", y: str | None = None, *, smoothing: int | None = None, out: str | Path | None = None
@@ -278,9 +269,7 @@ class StudyResult:
             swept = self._swept[point.variant].values()
             rows.append([point.variant, *swept, point.seed, *shown, failures.get(key, ""), point.digest])
 
-        def write(part: Path) -> None:
-            with part.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(rows)
-
-        replace_file(path, write)
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows(rows)
+        replace_file(path, lambda part: part.write_bytes(text.getvalue().encode()))
         return path

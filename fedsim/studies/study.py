@@ -121,8 +121,7 @@ class Study:
             raise StudyError(f"baseline: {self.baseline!r} is no variant{known}; allowed: {', '.join(self.arms)}")
         for unit, value in self.horizon.items():
             if unit not in UNITS or not 0 < value < math.inf:
-                allowed = f"a number above 0 of {', '.join(UNITS)}"
-                raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: {allowed}")
+                raise StudyError(f"horizon.{unit}: {value!r} is not allowed; allowed: above 0, of {', '.join(UNITS)}")
         if not 0.5 <= self.level < 1:
             raise StudyError(f"level: {self.level!r} is not allowed; allowed: 0.5 to 0.999, as 0.95")
 
@@ -180,16 +179,8 @@ class Study:
         if found and (grid or zipped):
             raise StudyError("variants: with names, and a grid or lists beside them, are not allowed; allowed: one")
         limits = {"s": float(horizon)} if isinstance(horizon, int | float) else dict(horizon or {})
-        return cls(
-            name or scenario.name,
-            scenario,
-            tuple(found or _combined(grid or {}, zipped or {})),
-            tuple(numbers),
-            tuple(metrics),
-            baseline,
-            limits,
-            level,
-        )
+        arms = tuple(found or _combined(grid or {}, zipped or {}))
+        return cls(name or scenario.name, scenario, arms, tuple(numbers), tuple(metrics), baseline, limits, level)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -202,9 +193,8 @@ class Study:
         """
         arms = []
         for variant in self.variants:
-            for path in variant.values:
-                if path == "seed":
-                    raise StudyError("seed: is no value of a variant; seeds= gives runs that are pairs")
+            if "seed" in variant.values:
+                raise StudyError("seed: is no value of a variant; seeds= gives runs that are pairs")
             try:
                 arms.append(_of_arm(variant.name, self.base.replace(variant.values), self.seeds))
             except ScenarioError as error:
@@ -243,12 +233,13 @@ class Study:
             If a value of a variant cannot.
         """
         own = self.base.describe()
-        variants: dict[str, Values] = {}
-        for variant in self.variants:
-            # TOML has no null: what the base lacks too is left out.
-            variants[variant.name] = {
-                p: v for p, v in variant.values.items() if v is not None or at(own, p) is not None
+        # TOML has no null: what the base lacks too is left out.
+        variants = {
+            one.name: {
+                path: value for path, value in one.values.items() if value is not None or at(own, path) is not None
             }
+            for one in self.variants
+        }
         head = {
             "name": self.name,
             "seeds": list(self.seeds),

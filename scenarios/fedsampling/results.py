@@ -19,8 +19,8 @@ from fedsampling_experiments import DATA, EXPERIMENTS, LABELS, PAPER, Experiment
 from matplotlib.figure import Figure
 from paper_runs.command import in_words, of_runs, publish
 from paper_runs.curves import draw
-from paper_runs.runs import Column, Found, Measured, Table, first_at, made, mean, scaled
-from study_scripts import panels
+from paper_runs.runs import Column, Found, Measured, Table, made, mean, scaled
+from study_scripts import last_accuracy, number, panels
 
 from fedsim.history import History
 from fedsim.learning import data_folder
@@ -35,15 +35,14 @@ F1, ACCURACY = "macro-F1 at the end %", "accuracy at the end %"
 def measure(target: float, history: History) -> Measured:
     """Return the columns of a run, and its curve."""
     rounds, work_s = history.rounds.num_rows, history.column("participations", "compute_s")
-    curve = history.curve("round", "accuracy")
     return {
-        "curve": curve,
+        "curve": history.curve("round", "accuracy"),
         F1: 100.0 * float(history.metric("macro-f1")[-LAST:].mean()),
-        ACCURACY: 100.0 * float(curve[1][-LAST:].mean()),
-        "rounds to the target": first_at(*curve, target),
+        ACCURACY: 100.0 * last_accuracy(history, LAST),
+        "rounds to the target": number(f"rounds_to_{100 * target:g}%", history),
         "samples a round": float(work_s.sum() * 1000.0 / rounds),
         "clients that train": float((work_s > 0).sum() / rounds),
-        "simulated s a round": float(history.column("rounds", "duration_s").mean()),
+        "simulated s a round": number("mean_round_s", history),
         "Mbit up a round": float(history.column("participations", "uplink_bits").sum() / rounds / 1e6),
     }
 
@@ -84,9 +83,9 @@ def figure_of(one: Experiment, accuracy: Mapping[str, Sequence[float]]) -> Figur
     lines = lines_of(spread)
     settings = sorted({x for points in lines.values() for x in points})
     apart = BARS_APART * (settings[-1] - settings[0])
-    for number, (name, points) in enumerate(lines.items()):
+    for nth, (name, points) in enumerate(lines.items()):
         means, deviations = zip(*(points[x] for x in sorted(points)), strict=True)
-        at = [x + (number - (len(lines) - 1) / 2) * apart for x in sorted(points)]
+        at = [x + (nth - (len(lines) - 1) / 2) * apart for x in sorted(points)]
         axes.errorbar(at, means, deviations, marker="o", capsize=3, label=name)
     axes.set_xticks(settings)
     axes.set_xlabel(one.axis)

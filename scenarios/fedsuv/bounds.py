@@ -68,8 +68,8 @@ def condition_13(crowd: Crowd, run: Run, alpha: float) -> tuple[int, int]:
         low = rows @ np.linalg.solve(gram, response) - alpha * norm
         first = np.argmax(np.where(before, low, -np.inf))
         out = before & (crowd.validity <= crowd.validity[first] - 2 * alpha * (norm[first] + norm))
-        named += np.count_nonzero(out)
-        eliminated += np.count_nonzero(out & ~left)
+        named += int(np.count_nonzero(out))
+        eliminated += int(np.count_nonzero(out & ~left))
         gram += rows[chosen].T @ rows[chosen]
         response += delivered @ rows[chosen]
         before = left
@@ -81,8 +81,8 @@ def main() -> None:
     crowd = make_crowd(asked.clients, "grid", "means", 0)
     gamma = greedy_gain(crowd.features, asked.rounds)
     gap, alpha = least_gap(crowd), alpha_of(asked.delta)
-    exact = {"scaling": "none", "noise": NOISE, "length_scale": LENGTH_SCALE, "fit": "none", "utility_scale": 1.0}
-    selector = partial(FedSuv, COHORT, delta=asked.delta, **exact)
+    exact = partial(FedSuv, scaling="none", noise=NOISE, length_scale=LENGTH_SCALE, fit="none", utility_scale=1.0)
+    selector = partial(exact, COHORT, delta=asked.delta)
     runs = [play(selector(rho=0.4), crowd, asked.rounds, seed) for seed in range(asked.seeds)]
     widths = np.max([run.width for run in runs], axis=0)
     regrets = np.mean([np.cumsum(crowd.regrets(run.chosen)[0]) for run in runs], axis=0)

@@ -16,11 +16,13 @@ from scipy.special import betaincinv, ndtri
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from fedsim import Scenario, Testbed
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors import FedSuv, Reports, RoundView, Selector
-from fedsim.selectors.fedsuv.rectangles import diagonal
+from fedsim.selectors import FedSuv, Reports, Selector
+from fedsim.selectors.fedsuv.rectangles import Bounds, diagonal, dominated
 from fedsim.streams import Streams
 
+ROUNDS: Final = Scenario.load(Path(__file__).parents[1] / "paper_runs" / "timing.toml")
 DEADLINE_S: Final = 100.0  # section 6.1
 DURATION_SIGMA: Final = 0.3  # of the logarithm; MobiPerf's throughput varies by some 0.1 to 0.4
 UTILITY_SIZE: Final = 24.0  # of the beta law: standard deviation sqrt(u (1 - u) / 25), at most 0.1
@@ -42,16 +44,10 @@ class Crowd:
         columns[:, 3] = 1.0
         return columns
 
-    @property
-    def front(self) -> IntArray:
-        """Ids of the Pareto-optimal clients (Definition 3), by falling validity."""
-        order = np.lexsort((-self.utility, -self.validity))
-        best = np.maximum.accumulate(self.utility[order])
-        return np.asarray(order[np.concatenate([[True], best[1:] > best[:-1]])])
-
     def distance_to_front(self) -> FloatArray:
-        """Return each client's distance to the nearest Pareto-optimal client, in the plane of the expectations."""
-        across, along = (np.subtract.outer(one, one[self.front]) for one in (self.validity, self.utility))
+        """Return each client's distance to the nearest Pareto-optimal client (Definition 3) in the plane."""
+        front = ~dominated(Bounds(self.validity, self.validity, self.utility, self.utility))
+        across, along = (np.subtract.outer(one, one[front]) for one in (self.validity, self.utility))
         return np.asarray(np.hypot(across, along).min(axis=1))
 
     def regrets(self, chosen: IntArray) -> FloatArray:
@@ -62,17 +58,17 @@ class Crowd:
 
 
 class Run(NamedTuple):
-    """What a selector does, a row a round, and of FedSUV X with its longest diagonal, and which sides always hold."""
+    """What a selector does, a row a round; of FedSUV X, its longest diagonal, and whether no rectangle fails."""
 
     chosen: IntArray
     delivered: BoolArray
     left: BoolArray
     width: FloatArray
-    holds: BoolArray
+    holds: bool
 
 
 def make_crowd(
-    clients: int, layout: Literal["grid", "random"], features: Literal["means", "mixed", "none"], seed: int
+    clients: int, layout: Literal["grid", "random"], features: Literal["means", "mixed"], seed: int
 ) -> Crowd:
     """Return a crowd whose expectations are uniform on the unit square."""
     rng = Streams(seed).generator("fig6-crowd")
@@ -86,8 +82,6 @@ def make_crowd(
         validity, utility = rng.uniform(1e-6, 1 - 1e-6, (2, clients))
     if features == "means":
         return Crowd(validity, utility, np.stack([validity, utility], axis=1))
-    if features == "none":
-        return Crowd(validity, utility, np.zeros((clients, 0)))
     # A stream of their own: both layouts of a seed have the same attributes.
     attributes = Streams(seed).generator("fig6-attributes")
     share = attributes.random(6)
@@ -97,23 +91,12 @@ def make_crowd(
 
 def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Run:
     """Return what a selector does in so many rounds; another one than FedSUV has all clients in X."""
-    streams, everybody, unknown = Streams(seed), np.arange(crowd.validity.size), np.full(crowd.validity.size, np.nan)
+    streams, everybody = Streams(seed), np.arange(crowd.validity.size)
     suv = selector if isinstance(selector, FedSuv) else None
-    first = RoundView(
-        round=1,
-        time_s=0.0,
-        clients=everybody.size,
-        client=everybody,
-        samples=np.ones_like(everybody),
-        total_samples=everybody.size,
-        participations=np.zeros_like(everybody),
-        last_duration_s=unknown,
-        last_loss=unknown,
-        privacy_spent=np.zeros(everybody.size),
-        privacy_budget=None,
-        features=crowd.declared if suv is None else crowd.features,
-    )
-    selected, holds, rows = np.zeros_like(everybody), np.ones(2, dtype=np.bool_), []
+    parts = {"crowd.clients": everybody.size, "privacy": "none", "selector": "all"}
+    with Testbed(ROUNDS.replace(parts)) as testbed:
+        first = replace(testbed.view(), features=crowd.declared if suv is None else crowd.features)
+    selected, holds, rows = np.zeros_like(everybody), True, []
     for number in range(1, rounds + 1):
         view = replace(first, round=number, time_s=(number - 1) * DEADLINE_S, participations=selected.copy())
         chosen = np.asarray(selector.select(view, streams.generator("fig6-selector", number)).client)
@@ -122,13 +105,14 @@ def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Run:
         if suv is not None:
             left, sides = suv.left, suv.rectangle(suv.left)
             validity, utility = crowd.validity[left], crowd.utility[left]
-            holds[0] &= ((sides.validity_low <= validity) & (validity <= sides.validity_high)).all()
-            holds[1] &= ((sides.utility_low <= utility) & (utility <= sides.utility_high)).all()
+            holds &= bool(((sides.validity_low <= validity) & (validity <= sides.validity_high)).all())
+            holds &= bool(((sides.utility_low <= utility) & (utility <= sides.utility_high)).all())
             width = diagonal(sides, 1.0).max()
         reports = reports_of(crowd, streams, number, chosen)
         rows.append((chosen, reports.delivered, np.isin(everybody, left), width))
         selector.observe(reports)
-    return Run(*map(np.array, zip(*rows, strict=True)), holds)
+    chosen, delivered, candidates, widths = (np.array(column) for column in zip(*rows, strict=True))
+    return Run(chosen, delivered, candidates, widths, holds)
 
 
 def reports_of(crowd: Crowd, streams: Streams, number: int, client: IntArray) -> Reports:

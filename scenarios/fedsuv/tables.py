@@ -9,7 +9,6 @@ All 1,000 rounds of a method with MobileNetV2 take 13 minutes of a processor (--
 
 import csv
 import itertools
-import math
 import sys
 import tomllib
 from functools import partial
@@ -22,15 +21,14 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from paper_runs.command import in_words, of_runs, publish
-from paper_runs.curves import Curve, draw
-from paper_runs.runs import Column, Found, Measured, Row, Table, Values, first_at, made, mean, scaled
-from paper_runs.tables import with_deviation
+from paper_runs.curves import draw
+from paper_runs.runs import Column, Found, Measured, Row, Table, Values, made, mean, scaled
+from study_scripts import number
 
 from fedsim import Scenario
 from fedsim.history import History
 
 HERE: Final = Path(__file__).parent
-COHORT: Final = 20
 _FILE: Final[dict[str, Any]] = tomllib.loads((HERE / "methods.toml").read_text(encoding="utf-8"))
 LABELS: Final[dict[str, str]] = {name: of["label"] for name, of in _FILE["methods"].items()}
 SERVERS: Final[dict[str, Values]] = _FILE["servers"]
@@ -54,45 +52,35 @@ def base_of(task: str, local: str, values: Values | None = None) -> Scenario:
     if local == "steps":
         return base
     steps = base.describe()["learning"]["local"]["steps"]
-    return base.replace({"learning.local.steps": None, "learning.local.epochs": steps})
+    epochs = {"learning.local.steps": None, "learning.local.epochs": steps}
+    return base.replace({**epochs, "selector.samples_per_round": None})
 
 
-def values_of(base: Scenario, method: str, aggregation: str) -> dict[str, Any]:
+def values_of(method: str, aggregation: str) -> Values:
     """Return what a method changes of a task's scenario: its selector, and what becomes of late updates."""
-    work, own = base.describe()["learning"]["local"], _FILE["methods"][method]
-    passed = {"samples_per_round": work["batch_size"] * work["steps"]} if "passed" in own and work.get("steps") else {}
-    late = {"rounds.late": own["late"]} if "late" in own else {}
-    return {**SERVERS[aggregation], "selector": {"cohort": COHORT, **own["selector"], **passed}, **late}
+    return {**SERVERS[aggregation], **_FILE["methods"][method]["set"]}
 
 
 def measure(target: float, history: History) -> Measured:
     """Return the columns of a run, and its curve."""
-    curve, rounds = history.curve("round", "accuracy"), history.rounds.num_rows
+    curve = history.curve("round", "accuracy")
     used = np.isin(history.column("participations", "fate"), ("used", "stale-used"))
     taught, client = (history.column("participations", name)[used] for name in ("round", "client"))
-    reached_s = history.time_to_accuracy(target)
     return {
         "curve": curve,
-        TO_TARGET: rounds_to(curve, target),
-        "s to the target": math.inf if reached_s is None else reached_s,
+        TO_TARGET: number(f"rounds_to_{100 * target:g}%", history),
+        "s to the target": number(f"time_to_{100 * target:g}%", history),
         AT_END: 100.0 * float(curve[1][curve[0] > 0][-LAST:].mean()),
         "delivered": 100.0 * float((history.column("participations", "outcome") == "delivered").mean()),
-        "rounds without a delivery": float(rounds - np.unique(taught).size),
         EFFECTIVE: effective_number(taught, client),
-        OF_LATE: float(np.unique(client[taught > rounds - LATE]).size),
-        "simulated h": float(history.column("rounds", "end_s")[-1]) / 3600.0,
+        OF_LATE: float(np.unique(client[taught > history.rounds.num_rows - LATE]).size),
+        "simulated h": number("simulated_s", history) / 3600.0,
     }
 
 
-def rounds_to(curve: Curve, target: float) -> float:
-    """Return the round after which an evaluation first reaches a target, without that of the first model."""
-    number, accuracy = curve
-    return first_at(number[number > 0], accuracy[number > 0], target)
-
-
-def effective_number(number: np.ndarray, client: np.ndarray) -> float:
+def effective_number(rounds: np.ndarray, client: np.ndarray) -> float:
     """Return ``1 / sum of squared shares`` of the clients of used updates, mean over windows of rounds."""
-    window = (number - 1) // WINDOW
+    window = (rounds - 1) // WINDOW
     times = (np.unique(client[window == one], return_counts=True)[1] for one in np.unique(window))
     return float(np.mean([of.sum() ** 2 / (of**2).sum() for of in times] or [0.0]))
 
@@ -112,10 +100,6 @@ def columns_of(task: str, aggregation: str, rounds: int) -> list[Column]:
         sure = "" if np.isfinite(first).all() else "at least "
         return f"{sure}{np.mean(np.minimum(first, rounds)) / np.mean(own):.2f}"
 
-    def as_fedavg(row: Row) -> str:
-        fedavg = [run[AT_END] / 100.0 for run in row.found.get("fedavg", ())]
-        return with_deviation([rounds_to(run["curve"], float(np.mean(fedavg))) for run in row.runs if fedavg], 0)
-
     return [
         ("method", lambda row: LABELS[row.method]),
         mean(TO_TARGET, 0),
@@ -125,9 +109,9 @@ def columns_of(task: str, aggregation: str, rounds: int) -> list[Column]:
         mean("s to the target", 0),
         mean(AT_END, 2),
         ("paper", lambda row: paper(row.method)[1]),
-        ("rounds to FedAvg's last accuracy", as_fedavg),
         mean("delivered", 0, " %"),
-        *(mean(head, 0) for head in ("rounds without a delivery", EFFECTIVE, OF_LATE)),
+        mean(EFFECTIVE, 0),
+        mean(OF_LATE, 0),
         mean("simulated h", 1),
     ]
 
@@ -147,7 +131,7 @@ def main() -> None:
         base = scaled(base_of(task, local, dict(asked.set)), asked.scale)
         target, name = base.results.target_accuracy, f"{task}-{aggregation}-{local}"
         title = f"{TASKS[task]}, {aggregation}, local work in {local}"
-        methods = {one: values_of(base, one, aggregation) | of_methods for one in LABELS if one in asked.methods}
+        methods = {one: {**values_of(one, aggregation), **of_methods} for one in LABELS if one in asked.methods}
         table = Table(
             name,
             title,

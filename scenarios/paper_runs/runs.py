@@ -71,7 +71,8 @@ def made(table: Table, asked: Namespace, *, once: Collection[str] = (), thin: bo
     fails, as its data are absent, stops no other.
     """
     seeds = range(table.base.seed, table.base.seed + asked.seeds)
-    parts = [(list(once), seeds[:1]), ([method for method in table.methods if method not in once], seeds)]
+    several = [method for method in table.methods if method not in once]
+    parts: list[tuple[Collection[str], Sequence[int]]] = [(once, seeds[:1]), (several, seeds)]
     if thin:
         parts = [(methods, [seed]) for methods, some in parts for seed in some]
     found: dict[str, list[Measured]] = {method: [] for method in table.methods}

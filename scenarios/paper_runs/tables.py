@@ -62,8 +62,8 @@ def repeated(old: Table, new: Table, seeds: int) -> str:
     for now in (row for row in new if "method" in row and names[1].count(row["method"]) == 1):
         for head, cell in now.items():
             before = of_method.get(now["method"], {}).get(head, "")
-            found = _NUMBER.match(before), _NUMBER.match(cell)
-            if head == "method" or not (found[0] and found[1]):
+            found = [match for match in (_NUMBER.match(before), _NUMBER.match(cell)) if match]
+            if head == "method" or len(found) < 2:
                 continue
             (one, first), (other, second) = (
                 [float(part.replace(",", "")) for part in of.groups("nan")] for of in found

@@ -32,8 +32,8 @@ def curve(beta: float) -> tuple[FloatArray, FloatArray]:
 
 def main() -> None:
     asked = options(__doc__, out=Path("runs/pause")).parse_args()
-    heads = {"xlabel": "share of rounds in which the user took part", "ylabel": "generalisation reward g"}
-    figure, (axes,) = panels(**heads)
+    share = "share of rounds in which the user took part"
+    figure, (axes,) = panels(xlabel=share, ylabel="generalisation reward g")
     for beta in (1.0, 1.5, 2.0, 3.0):
         axes.plot(*curve(beta), label=f"beta {beta:g}")
     axes.axvline(COHORT / CLIENTS, color="grey", linestyle=":", linewidth=1.0, label="m / K, reward 0")

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from paper_runs.command import in_words, of_runs, publish
 from paper_runs.curves import draw
 from paper_runs.runs import Column, Found, Measured, Table, Values, first_at, made, mean, scaled
+from study_scripts import number
 
 from fedsim import Scenario
 from fedsim.history import History
@@ -80,18 +81,18 @@ class Experiment:
 
     def measure(self, history: History) -> Measured:
         """Return the columns and curves of a run: without learning no accuracy, without privacy no leakage."""
-        duration_s, end_s = (history.column("rounds", name) for name in ("duration_s", "end_s"))
-        lasted = np.array([at_s for at_s in self.at_s if at_s <= end_s[-1]])
-        found: dict[str, Any] = {"simulated s": float(end_s[-1]), "mean round s": float(duration_s.mean())}
+        found: dict[str, Any] = {"simulated s": number("simulated_s", history)}
+        found["mean round s"] = number("mean_round_s", history)
+        lasted = np.array([at_s for at_s in self.at_s if at_s <= found["simulated s"]])
         if history.evaluations.num_rows:
             curve = found["accuracy"] = history.curve("time", "accuracy", SMOOTHING)
             found |= {"last 10 rounds %": 100.0 * float(curve[1][-1]), self.to_target: first_at(*curve, self.target)}
             found |= dict(zip(self.heads("at {:.0f} s %"), 100.0 * at_steps(curve, lasted), strict=False))
         if history.budget is not None:
             found["leakage"] = history.curve(self.leakage_x, "leakage")
-            curve = history.curve("time", "leakage")
-            found["largest leakage"] = float(curve[1][-1])
-            found |= dict(zip(self.heads("leaked at {:.0f} s"), at_steps(curve, lasted), strict=False))
+            found["largest leakage"] = number("largest_leakage", history)
+            leaked = at_steps(history.curve("time", "leakage"), lasted)
+            found |= dict(zip(self.heads("leaked at {:.0f} s"), leaked, strict=False))
         return found
 
     def heads(self, head: str) -> list[str]:
@@ -118,17 +119,17 @@ class Experiment:
             mean("largest leakage", 1),
         ]
 
-    def figure(self, number: int, found: Found) -> Figure | None:
+    def figure(self, which: int, found: Found) -> Figure | None:
         """Return one of the paper's figures; None without anything to draw."""
-        what, x, y, target = "accuracy", "time", f"test accuracy, mean of {SMOOTHING} rounds", self.target
-        if number == self.leakage:
-            what, x, y, target = "leakage", self.leakage_x, "largest leakage of a user (epsilon)", None
+        what, x, y = "accuracy", "time", f"test accuracy, mean of {SMOOTHING} rounds"
+        if which == self.leakage:
+            what, x, y = "leakage", self.leakage_x, "largest leakage of a user (epsilon)"
         curves = {self.label(one): [run[what] for run in found.get(one, ()) if what in run] for one in self.methods}
         if not any(curves.values()):
             return None
         labels = "global round" if x == "round" else "latency, simulated (s)", y
-        title, dashed = f"PAUSE, Fig. {number}: {self.title}", [self.label(method) for method in self.not_in_paper]
-        return draw(curves, labels, title, target, dashed)
+        title, dashed = f"PAUSE, Fig. {which}: {self.title}", [self.label(method) for method in self.not_in_paper]
+        return draw(curves, labels, title, self.target if what == "accuracy" else None, dashed)
 
 
 EXPERIMENTS: Final = tuple(Experiment(name, **of) for name, of in _FILE["figures"].items())

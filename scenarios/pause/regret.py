@@ -36,6 +36,7 @@ from fedsim.selectors.pause.genie import PauseGenie, least_difference, regret_bo
 from fedsim.selectors.pause.sa_pause import SaPause
 
 CLIENTS, COHORT, BETA = 12, 3, 2.0
+EVERY = np.array(list(combinations(range(CLIENTS), COHORT)))
 MARKS = (10, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 ANNEALED = partial(SaPause, iterations=300, kappa=1.0)
 POLICIES: dict[str, Callable[..., Selector]] = {
@@ -49,7 +50,6 @@ SHAPES: dict[str, Callable[[FloatArray], FloatArray]] = {"log n": np.log, "sqrt 
 REGRET, MEASURE, SHORT, GENIES = SUMS = (
     *("regret (15)", "by the Genie's measure", "reward (9) short of the best set's", "the same of the Genie's set"),
 )
-AGREED = "rounds as the Genie"
 Run = Mapping[str, FloatArray]
 """Sums of one run from the first round on, by name."""
 
@@ -65,17 +65,18 @@ class Setting:
         return self.crowd.expected_reward()
 
     @cached_property
-    def smallest(self) -> dict[tuple[int, ...], float]:
-        """All sets, with the expected smallest reward of each."""
-        return {members: self.crowd.expected_smallest(members) for members in combinations(range(CLIENTS), COHORT)}
+    def smallest(self) -> FloatArray:
+        """The expected smallest reward of each set."""
+        return np.array([self.crowd.expected_smallest(members) for members in EVERY])
 
-    def policy(self, make: Callable[..., Selector]) -> Selector:
-        return make(COHORT, TAU_MIN_S, self.alpha, BETA, self.gamma)
+    @property
+    def terms(self) -> tuple[int, float, float, float, float]:
+        return COHORT, TAU_MIN_S, self.alpha, BETA, self.gamma
 
     @property
     def genie(self) -> PauseGenie:
         """The policy that knows mu_k."""
-        return PauseGenie(COHORT, TAU_MIN_S, self.alpha, BETA, self.gamma, expected_reward=self.mu.tolist())
+        return PauseGenie(*self.terms, expected_reward=self.mu.tolist())
 
     def bounds(self, n: FloatArray) -> dict[str, FloatArray]:
         """Return Theorem 3 with both readings of delta."""
@@ -86,20 +87,18 @@ class Setting:
     def follow(self, policy: Selector, rounds: int, seed: int) -> Run:
         """Play a policy and ask the Genie in every round what it would have done."""
         genie, rng = self.genie, np.random.default_rng(seed)
-        sets = {members: at for at, members in enumerate(self.smallest)}
-        every, smallest = np.array(list(sets)), np.array(list(self.smallest.values()))
         rows: list[tuple[float, ...]] = []
 
         def look(_: Selector, view: RoundView, members: IntArray) -> None:
             terms = genie.terms(view)
             best = np.sort(genie.search(terms, rng))
-            reward = smallest + terms.bonus[every].sum(axis=1)
-            own, could = (float(reward[sets[tuple(one.tolist())]]) for one in (members, best))
+            reward = self.smallest + terms.bonus[EVERY].sum(axis=1)
+            own, could = (reward[(one == EVERY).all(axis=1)].item() for one in (members, best))
             lost, most = terms.energy(best) - terms.energy(members), float(reward.max())
-            rows.append((could - own, lost, most - own, most - could, np.array_equal(best, members)))
+            rows.append((could - own, lost, most - own, most - could))
 
         self.crowd.play(policy, rounds, seed, look)
-        return dict(zip((*SUMS, AGREED), np.cumsum(rows, axis=0).T, strict=True))
+        return dict(zip(SUMS, np.cumsum(rows, axis=0).T, strict=True))
 
 
 MARGIN, PAPER = Crowd(CLIENTS, Margin()), Crowd(CLIENTS)
@@ -113,7 +112,7 @@ SETTINGS = {
 
 def follow(name: str, policy: str, rounds: int, seed: int) -> Run:
     setting = SETTINGS[name]
-    return setting.follow(setting.policy(POLICIES[policy]), rounds, seed)
+    return setting.follow(POLICIES[policy](*setting.terms), rounds, seed)
 
 
 def mean_and_error(runs: Sequence[Run], of: str) -> tuple[FloatArray, FloatArray]:
@@ -138,42 +137,37 @@ def tables_of(name: str, runs: Mapping[str, Sequence[Run]], n: FloatArray) -> st
         mean, error = mean_and_error(own, title)
         sums.append([title, policy, *(f"{mean[mark - 1]:.2f} +- {error[mark - 1]:.2f}" for mark in marks)])
         if title in (REGRET, MEASURE):
-            left = (f"{fit(n, mean, shape)[1]:.2%}" for shape in SHAPES.values())
-            fits.append([title, policy, *left, f"{mean_and_error(own, AGREED)[0][-1] / n.size:.1%}"])
+            fits.append([title, policy, *(f"{fit(n, mean, shape)[1]:.2%}" for shape in SHAPES.values())])
     sums += [["bound", of, *(f"{values[mark - 1]:.3g}" for mark in marks)] for of, values in setting.bounds(n).items()]
     about = f"{name}: alpha {setting.alpha:g}, beta {BETA:g}, gamma {setting.gamma:g}"
-    last = "Share of the variance that a fit to the last nine tenths leaves, and of rounds with the Genie's set"
-    heads = ("", "policy", *(f"n = {mark}" for mark in marks)), ("", "policy", *SHAPES, "as the Genie")
+    last = "Share of the variance that a fit to the last nine tenths leaves"
+    heads = ("", "policy", *(f"n = {mark}" for mark in marks)), ("", "policy", *SHAPES)
     return f"\n{about}\n\n{markdown(heads[0], sums)}\n{last}\n\n{markdown(heads[1], fits)}"
 
 
 def draw(name: str, runs: Mapping[str, Sequence[Run]], n: FloatArray) -> Figure:
     """Return the regret (15) over log n, and the regret by the Genie's measure on two log axes with what bends so.
 
-    Bands are two standard errors.
+    Bands are two standard errors. Where one set stays best the second panel has (15) again, beside its bound.
     """
-    margin, first = name == "margin", "regret (15), mean of the seeds"
+    margin = name == "margin"
     figure, (left, right) = panels(2, (10.5, 4.4), xscale="log", xlabel="rounds n")
-    left.set(title=f"{name}: a policy earns more than the Genie below 0", ylabel=first)
-    right.set(title="dashed: a + b sqrt n", ylabel="regret by $C^G$")
-    shown = (left, REGRET, list(POLICIES)[:2], None), (right, MEASURE, POLICIES, np.sqrt)
-    if margin:
-        left.set(title=f"{name}: dashed: a + b log n")
-        right.set(title="with the bound", ylabel="regret (15)")
-        shown = (left, REGRET, list(POLICIES)[:3], np.log), (right, REGRET, POLICIES, None)
-    for axes, of, policies, shape in shown:
+    left.set(title=f"{name}: {'dashed: a + b log n' if margin else 'a policy earns more than the Genie below 0'}")
+    left.set(ylabel="regret (15), mean of the seeds")
+    right.set(title="with the bound" if margin else "dashed: a + b sqrt n")
+    right.set(ylabel="regret (15)" if margin else "regret by $C^G$", yscale="log")
+    shown = list(POLICIES)[: 2 if margin else 3], list(POLICIES)
+    for axes, of, policies in zip((left, right), (REGRET, REGRET if margin else MEASURE), shown, strict=True):
         for policy in (one for one in runs if one in policies):
             mean, error = mean_and_error(runs[policy], of)
             axes.plot(n, mean, color=COLOURS[policy], label=policy)
             axes.fill_between(n, mean - 2 * error, mean + 2 * error, color=COLOURS[policy], alpha=0.2, linewidth=0)
-            if shape and policy == "PAUSE":
-                late = n >= n[-1] / 10
-                axes.plot(n[late], fit(n, mean, shape)[0][late], "--", color="black", linewidth=0.9)
-    for style, (bound, values) in zip((":", "-."), SETTINGS[name].bounds(n).items(), strict=True):
-        if margin:
-            right.plot(n[9:], values[9:], style, color="grey", label=bound)
+            if policy == "PAUSE" and margin == (axes is left):
+                late, fitted = n >= n[-1] / 10, fit(n, mean, np.log if margin else np.sqrt)[0]
+                axes.plot(n[late], fitted[late], "--", color="black", linewidth=0.9)
+    for style, (bound, values) in zip((":", "-."), SETTINGS[name].bounds(n).items() if margin else (), strict=False):
+        right.plot(n[9:], values[9:], style, color="grey", label=bound)
     left.axhline(0.0, color="grey", linewidth=0.8)
-    right.set_yscale("log")
     for axes in (left, right):
         axes.legend(frameon=False, fontsize=8)
     return figure
@@ -192,11 +186,8 @@ def main() -> None:
     n = np.arange(1.0, asked.rounds + 1)
     with ProcessPoolExecutor(asked.workers) as pool:
         for name in asked.settings:
-            jobs = {
-                policy: [pool.submit(follow, name, policy, asked.rounds, seed) for seed in range(asked.seeds)]
-                for policy in asked.policies
-            }
-            runs = {policy: [job.result() for job in own] for policy, own in jobs.items()}
+            jobs = [pool.map(partial(follow, name, one, asked.rounds), range(asked.seeds)) for one in asked.policies]
+            runs = {policy: list(own) for policy, own in zip(asked.policies, jobs, strict=True)}
             print(tables_of(name, runs, n))
             written({"regret.png" if name == "margin" else f"regret_{name}.png": draw(name, runs, n)}, asked.out)
 

@@ -170,8 +170,8 @@ class Uncopyable(Sound):
     ],
 )
 def test_sound_selectors_pass_as_instance_and_as_factory(sound):
-    check_selector(sound(), clients=12, rounds=9)
-    check_selector(sound, clients=2, rounds=9, seed=4)
+    check_selector(sound(), clients=12, rounds=6)
+    check_selector(sound, clients=2, rounds=6, seed=4)
 
 
 test_broken_selectors_are_refused = refuses(
@@ -298,8 +298,8 @@ def count_on_answers(self, view, rng):
 
 @pytest.mark.parametrize("sound", [Asking, MeasuringAll, stating(Sound, oracle=True, select=foresee)])
 def test_sound_questions_pass(sound):
-    check_selector(sound(), rounds=9)
-    check_selector(sound, clients=2, rounds=9, seed=4)
+    check_selector(sound(), rounds=6)
+    check_selector(sound, clients=2, rounds=6, seed=4)
 
 
 test_selectors_that_ask_badly_or_know_too_much_are_refused = refuses(

@@ -271,6 +271,7 @@ def test_traces_beyond_the_clock_are_refused(fedsim, folder):
     is_refused(told, "start_s, row 1: 1e+17 is not allowed")
 
 
+@pytest.mark.usefixtures("figures")
 def test_markup_is_text(fedsim, folder):
     for name in ("[bold]x", "[/bold]y"):
         code, out, errors = fedsim("run", "tiny.toml", "--out", name)

@@ -119,8 +119,8 @@ def test_losses_of_clients_are_those_of_the_test_set_and_fall(server, algorithm)
     assert ((accuracy >= 0) & (accuracy <= 1)).all()
 
 
-def test_the_run_folder_has_the_table_its_figure_and_the_spread(tmp_path, monkeypatch):
-    monkeypatch.setattr(recording, "draw", lambda *_, **__: None)
+@pytest.mark.usefixtures("figures")
+def test_the_run_folder_has_the_table_its_figure_and_the_spread(tmp_path):
     history = run(SCENARIO.replace({"results.evaluate_clients": "last"}), tmp_path / "run", store=False)
     read = read_run(tmp_path / "run")
     assert read.client_evaluations.equals(history.client_evaluations)
@@ -137,6 +137,7 @@ def test_the_run_folder_has_the_table_its_figure_and_the_spread(tmp_path, monkey
     assert "<svg" in out.read_text()
 
 
+@pytest.mark.usefixtures("figures")
 def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it(tmp_path):
     scenario = SCENARIO.replace({"learning": REGRESSION, "results.evaluate_clients": "last"})
     history = run(scenario, tmp_path / "run", store=False)

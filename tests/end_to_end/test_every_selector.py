@@ -1,5 +1,7 @@
 """Every selector of the catalogue selects in a run with learning, absences, deadlines and questions on the air."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -31,11 +33,12 @@ COMES_AND_GOES = Scenario(
 )
 
 
-def run(kind, **changes):
+@functools.cache
+def run(kind):
     options = {"kind": kind, **SELECTOR_RUN_OPTIONS.get(kind, {})}
     if "cohort" in SELECTORS.option_names(kind):
         options["cohort"] = 5
-    return simulate(COMES_AND_GOES.replace({"selector": options, **changes}))
+    return simulate(COMES_AND_GOES.replace({"selector": options}))
 
 
 @pytest.mark.parametrize("kind", by_family(SELECTORS))

@@ -1,6 +1,4 @@
 import functools
-import gc
-import weakref
 from typing import Annotated
 
 import numpy as np
@@ -63,20 +61,6 @@ def test_evaluation_settles_a_long_chain_in_order(make_learner):
         step_by_step.vector(other)
     np.testing.assert_array_equal(learner.vector(model), step_by_step.vector(other))
     assert model.digest == other.digest
-
-
-def test_settled_models_let_go_of_their_ancestors(make_learner):
-    learner = make_learner(local=ADAM)
-    model = learner.initial()
-    old = []
-    for k in range(5):
-        update = one_update(learner, model, k)
-        model = learner.aggregate(model, [update], np.ones(1))
-        old += [weakref.ref(model), weakref.ref(update)]
-        del update
-    learner.evaluate(model)
-    gc.collect()
-    assert [reference() is None for reference in old] == [True] * 8 + [False, True]
 
 
 def test_optimiser_state_follows_delivered_updates_only(make_learner):

@@ -2,14 +2,7 @@
 
 import pytest
 
-from fedsim.results import recording, saver
-
-
-@pytest.fixture
-def no_figures(monkeypatch):
-    """Draw nothing at the end of a run, where the test is about something else."""
-    for name in ("draw", "draw_durations"):
-        monkeypatch.setattr(recording, name, lambda *_, **__: None)
+from fedsim.results import saver
 
 
 @pytest.fixture

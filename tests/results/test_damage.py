@@ -13,8 +13,6 @@ from fedsim.results.tables import read_parquet
 from tests.support.run_folders import stopped
 from tests.support.short_runs import TIMING
 
-pytestmark = pytest.mark.usefixtures("no_figures")
-
 SCENARIO = TIMING.replace({"learning": {"model": {"kind": "mlp", "hidden": [4]}}, "rounds.count": 6})
 
 
@@ -22,10 +20,8 @@ SCENARIO = TIMING.replace({"learning": {"model": {"kind": "mlp", "hidden": [4]}}
 def folders(tmp_path_factory):
     """Return a finished and an interrupted run."""
     base = tmp_path_factory.mktemp("damage")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fedsim.results.recording.draw", lambda *_, **__: None)
-        run(SCENARIO, base / "finished", store=False)
-        stopped(SCENARIO, base / "interrupted", 4, store=False)
+    run(SCENARIO, base / "finished", store=False)
+    stopped(SCENARIO, base / "interrupted", 4, store=False)
     return base
 
 

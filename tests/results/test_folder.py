@@ -11,7 +11,6 @@ from fedsim import Scenario, read_run, run
 from fedsim.errors import RunError
 from fedsim.history.schema import FORMAT_VERSION
 from fedsim.history.schema import TABLES as SCHEMAS
-from fedsim.results import recording
 from fedsim.results.folder import RunFolder
 from tests.support.run_folders import LEARNING, rewrite
 from tests.support.short_runs import TIMING
@@ -32,19 +31,17 @@ SCENARIO = TIMING.replace(
 def made(tmp_path_factory):
     """Return the folder of a finished run without figures, which no test changes."""
     folder = tmp_path_factory.mktemp("made") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("draw", "draw_durations"):
-            patch.setattr(recording, name, lambda *_, **__: None)
-        run(SCENARIO, folder)
+    run(SCENARIO, folder)
     return folder
 
 
 @pytest.fixture
-def folder(made, tmp_path, no_figures):
+def folder(made, tmp_path):
     """Return a copy of it."""
     return shutil.copytree(made, tmp_path / "run")
 
 
+@pytest.mark.usefixtures("figures")
 def test_a_finished_run_holds_everything(tmp_path):
     history = run(SCENARIO, tmp_path / "run")
     names = {path.name for path in (tmp_path / "run").iterdir()}
@@ -101,7 +98,6 @@ class Secretive:
         pass
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_runs_of_objects_that_cannot_be_told_apart_do_not_replace_each_other(tmp_path):
     run(TIMING.replace({"selector": Secretive(2), "rounds.count": 4}), tmp_path / "run")
     with pytest.raises(RunError, match="replace that run with --force"):

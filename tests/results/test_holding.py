@@ -9,12 +9,10 @@ import pytest
 from fedsim import read_run, run
 from fedsim.errors import RunError
 from fedsim.history.schema import FORMAT_VERSION
-from fedsim.results import places, recording, status_of
+from fedsim.results import places, status_of
 from fedsim.results.manifest import ALWAYS
 from tests.support.run_folders import files_of, rewrite, state_of, stopped
 from tests.support.short_runs import TIMING
-
-pytestmark = pytest.mark.usefixtures("no_figures")
 
 OLD = TIMING.replace({"rounds.count": 5})
 NEW = OLD.replace({"rounds.count": 4, "selector.cohort": 2})
@@ -114,7 +112,6 @@ def test_an_exchange_is_completed_wherever_it_was_cut_off(tmp_path, monkeypatch)
     with pytest.raises(SystemExit):
         run(NEW, tmp_path / "before", replace=True)
     monkeypatch.undo()
-    monkeypatch.setattr(recording, "draw", lambda *_, **__: None)
     assert state_of(tmp_path / "before" / places.NEXT)["status"] == "finished"
     rounds, last = [], 0
     while not rounds or last:

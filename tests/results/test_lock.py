@@ -11,8 +11,6 @@ from fedsim.results import status_of
 from fedsim.results.lock import OWNER, FolderLock
 from tests.support.short_runs import TIMING
 
-pytestmark = pytest.mark.usefixtures("no_figures")
-
 HOLD = """
 import sys, time
 from pathlib import Path

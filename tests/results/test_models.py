@@ -15,8 +15,6 @@ from fedsim.results import models
 from tests.support.run_folders import LEARNING, stopped
 from tests.support.short_runs import TIMING
 
-pytestmark = pytest.mark.usefixtures("no_figures")
-
 SCENARIO = TIMING.replace({"learning": LEARNING, "rounds.count": 4})
 
 

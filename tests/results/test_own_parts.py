@@ -51,9 +51,13 @@ def put(seed):
     np.savetxt("d.csv", np.c_[rng.normal(size=(60, 5)), rng.integers(0, 3, 60)], delimiter=",")
 
 
-def scenario(data="rows", **tables):
+def scenario(kind="rows", csv=None, **tables):
     local = {"learning_rate": 0.1, "epochs": 1, "batch_size": 8}
-    learning = {"data": {"kind": f"parts_of_a_run:{data}"}, "model": "logistic-regression", "local": local}
+    learning = {
+        "data": {"kind": f"parts_of_a_run:{kind}", **({"csv": csv} if csv else {})},
+        "model": "logistic-regression",
+        "local": local,
+    }
     plain = {"name": "t", "crowd": {"clients": 4}, "network": "pause-two-speed", "rounds": {"count": 1}}
     return Scenario(**plain, **{"selector": "all", **tables}, learning=learning)
 
@@ -62,15 +66,15 @@ def losses(history):
     return history.evaluations.column("loss").to_pylist()
 
 
-@pytest.mark.parametrize("data", ["rows", "whole"])
+@pytest.mark.parametrize("data", [{"kind": "rows"}, {"kind": "rows", "csv": "d.csv"}, {"kind": "whole"}])
 def test_a_file_that_an_own_function_reads_has_changed(data):
-    first = losses(run(scenario(data), out="out", store=False))
-    assert losses(run(scenario(data), out="out", store=False)) == first
+    first = losses(run(scenario(**data), out="out", store=False))
+    assert losses(run(scenario(**data), out="out", store=False)) == first
     put(1)
-    with pytest.raises(RunError, match=r"run of another scenario .*d\.csv has changed"):
-        run(scenario(data), out="out", store=False)
-    right = losses(simulate(scenario(data), store=False))
-    assert losses(run(scenario(data), out="out", store=False, replace=True)) == right != first
+    with pytest.raises(RunError, match=r"run of another scenario .*\.csv.* has changed"):
+        run(scenario(**data), out="out", store=False)
+    right = losses(simulate(scenario(**data), store=False))
+    assert losses(run(scenario(**data), out="out", store=False, replace=True)) == right != first
 
 
 def test_an_environment_variable_has_changed(monkeypatch):
@@ -98,3 +102,11 @@ def test_a_file_of_a_selector_has_changed():
     Path("c.csv").write_text("2\n3\n")
     with pytest.raises(RunError, match=r"c\.csv has changed"):
         run(scenario(selector={"kind": "parts_of_a_run:Listed"}), out="out", store=False)
+
+
+def test_a_finished_run_names_own_parts_that_are_known_by_their_code_alone():
+    Path("c.csv").write_text("1\n2\n")
+    said = []
+    for _ in range(2):
+        run(scenario(selector="parts_of_a_run:Listed"), out="out", store=False, tell=said.append)
+    assert "selector: known by code and files, not by variables" in said[-1]

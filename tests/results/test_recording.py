@@ -12,8 +12,6 @@ from fedsim.results import state, status_of
 from tests.support.run_folders import full
 from tests.support.short_runs import TIMING
 
-pytestmark = pytest.mark.usefixtures("no_figures")
-
 
 @pytest.mark.usefixtures("every_round")
 @pytest.mark.parametrize("state_too", [False, True])

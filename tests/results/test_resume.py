@@ -11,17 +11,14 @@ import zlib
 
 import pytest
 
-from fedsim import Scenario, draw, read_run, run
+from fedsim import Scenario, read_run, run
 from fedsim.errors import RunError
-from fedsim.history import draw_durations
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
 from tests.support.interrupts import heard
 from tests.support.kills import die
 from tests.support.run_folders import LEARNING as SGD
 from tests.support.run_folders import BrokenError, files_of, rewrite, state_of, stopped
-
-pytestmark = pytest.mark.usefixtures("no_figures")
 
 needs_kill = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
 
@@ -57,7 +54,8 @@ def scenario(kind, **tables):
 
 
 @needs_kill
-def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("figures")
+def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path):
     """Early kills after late ones: a replay that is killed has thrown nothing away."""
     points = [1, 24, 8, 44, 100]
     of = scenario("deadline")
@@ -66,8 +64,6 @@ def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatc
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds), "finished rounds are never replaced with fewer"
     assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
-    monkeypatch.setattr(recording, "draw", draw)
-    monkeypatch.setattr(recording, "draw_durations", draw_durations)
     run(of, tmp_path / "whole")
     assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
     assert {path.name for path in (tmp_path / "killed").iterdir()} == {
@@ -77,11 +73,10 @@ def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatc
 
 @needs_kill
 @pytest.mark.slow
-def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_them(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("figures")
+def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_them(tmp_path):
     """Each process begins with the finished run and replaces it; the next one goes on without --force."""
     before, of = scenario("synchronous"), scenario("deadline")
-    monkeypatch.setattr(recording, "draw", draw)
-    monkeypatch.setattr(recording, "draw_durations", draw_durations)
     run(before, tmp_path / "before")
     (tmp_path / "before" / "mine.parquet").write_text("mine")
     run(of, tmp_path / "whole")

@@ -11,7 +11,7 @@ from fedsim.results import saver, status_of
 from tests.support.run_folders import full
 from tests.support.short_runs import TIMING
 
-pytestmark = pytest.mark.usefixtures("no_figures", "every_round")
+pytestmark = pytest.mark.usefixtures("every_round")
 
 
 @pytest.mark.parametrize(("where", "name"), [(spool.Spool, "_write"), (Path, "write_text"), (Path, "write_bytes")])

@@ -10,8 +10,6 @@ from fedsim.results.state import shortfall
 from tests.support.run_folders import BrokenError, stopped
 from tests.support.short_runs import TIMING
 
-pytestmark = pytest.mark.usefixtures("no_figures")
-
 
 @pytest.mark.parametrize(
     ("error", "words"),

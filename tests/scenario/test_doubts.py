@@ -58,6 +58,13 @@ def test_the_second_table_of_sionna_is_refused_with_the_reason(monkeypatch):
         BITS.replace({"network": cell})
 
 
+def test_deadlines_that_lost_clients_make_longer_are_named():
+    growing = BITS.replace({"rounds.policy": {"kind": "adaptive-deadline", "initial_s": 1.0}})
+    losing = growing.replace({"devices.dropout": {"kind": "hazard", "rate_per_s": 0.1}})
+    assert doubts_of(growing) == doubts_of(losing.replace({"rounds.policy.longest_s": 9.0})) == ()
+    assert ["up to reach = 2 times the slowest delivery" in one for one in doubts_of(losing)] == [True]
+
+
 def test_a_cohort_that_is_the_crowd_is_named():
     whole = BITS.replace({"selector.cohort": 6})
     assert doubts_of(whole) == ("selector.cohort = 6 is the whole crowd: every client takes part in every round",)

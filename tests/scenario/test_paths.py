@@ -1,12 +1,10 @@
 """Paths of a scenario: from the file's folder, or from the working folder in Python; no folder is in a digest."""
 
-import numpy as np
 import pytest
 
 from fedsim import Scenario, read_run, run, simulate
 from fedsim.cli import main
-from fedsim.errors import RunError, ScenarioError
-from tests.support.short_runs import of_learning
+from fedsim.errors import ScenarioError
 
 TEXT = """
 name = "s"
@@ -92,38 +90,3 @@ def test_backslashes_and_files_that_are_not_there_are_refused(beside, monkeypatc
     (beside / "exp" / "no.csv").mkdir()
     with pytest.raises(ScenarioError, match=r"crowd\.placement\.path: .*no\.csv: cannot be read: it is a folder"):
         Scenario.load("exp/t.toml").check_files()
-
-
-FUNCTION = """import numpy as np
-
-
-def rows(csv: str = "d.csv"):
-    table = np.loadtxt(csv, delimiter=",")
-    return table[:, :5], table[:, 5].astype(int)
-"""
-
-
-@pytest.mark.parametrize("options", [{"csv": "d.csv"}, {}], ids=["named", "by default"])
-def test_a_changed_file_of_an_own_data_function_is_another_scenario(beside, monkeypatch, options):
-    (beside / "rows_of_a_file.py").write_text(FUNCTION)
-    monkeypatch.syspath_prepend(str(beside))
-    numbers = np.random.default_rng(0).normal(size=(60, 5))
-
-    def scenario():
-        learning = {
-            "data": {"kind": "rows_of_a_file:rows", **options},
-            "model": "logistic-regression",
-            "local": {"learning_rate": 0.1, "epochs": 1, "batch_size": 8},
-        }
-        return of_learning(learning, rounds=2, cohort=None)
-
-    def write(labels):
-        np.savetxt("d.csv", np.c_[numbers, labels], delimiter=",")
-
-    write(np.arange(60) % 3)
-    run(scenario(), out="run", store=False)
-    write((numbers[:, 0] > 0).astype(int) + (numbers[:, 1] > 0))
-    with pytest.raises(
-        RunError, match=r"another scenario \(digest .*; the content of learning\.data\.csv.* has changed"
-    ):
-        run(scenario(), out="run", store=False)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedsim.studies.comparing.lines import Line
+from fedsim.studies.comparing.lines import Line, sentence
 from fedsim.studies.comparing.pairs import Sample, holm, paired
-from fedsim.studies.comparing.sentences import sentence
 
 
 def sample(one, other, watched=100.0):

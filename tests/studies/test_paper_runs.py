@@ -46,7 +46,7 @@ def test_runs_that_have_ended_are_found_again(tmp_path):
 
 
 def test_thin_runs_leave_their_numbers_alone(tmp_path):
-    """The table is the same one, also where no tables of runs are left to be read."""
+    """The table is that of all seeds together, also where no tables of runs are left to be read."""
     one = table({"uniform": {}, "fastest": {"selector.kind": "fastest"}})
     whole = runs.made(one, asked(tmp_path / "whole"))
     for _ in range(2):

@@ -109,15 +109,15 @@ def test_a_search_finds_the_best_value(library, monkeypatch, tmp_path):
         pytest.skip("the extra 'optuna' is not installed")
     base = Scenario(**by_hand(results={}))
     rate = Over.of(base, "devices.compute.samples_per_s", "5..20")
-    one = best(base, [rate], ["simulated_s"], tmp_path / "one", ONE, trials=12, seeds=1)
-    assert len(one.front) == 1
-    assert one.front[0].means[0] == min(trial.means[0] for trial in one.trials)
-    assert one.front[0].values["devices.compute.samples_per_s"] > 15
+    tried, front = best(base, [rate], ["simulated_s"], tmp_path / "one", ONE, trials=12, seeds=1)
+    assert len(front) == 1
+    assert front[0].means[0] == min(trial.means[0] for trial in tried)
+    assert front[0].values["devices.compute.samples_per_s"] > 15
     cohort = Over.of(base, "selector.cohort", "1..3")
     assert cohort.whole
-    both = best(base, [rate, cohort], ["simulated_s", "bits"], tmp_path / "both", ONE, trials=8, seeds=1)
-    for trial in both.front:
-        assert not [t for t in both.trials if all(a < b for a, b in zip(t.means, trial.means, strict=True))]
+    tried, front = best(base, [rate, cohort], ["simulated_s", "bits"], tmp_path / "both", ONE, trials=8, seeds=1)
+    for trial in front:
+        assert not [t for t in tried if all(a < b for a, b in zip(t.means, trial.means, strict=True))]
 
 
 @pytest.mark.usefixtures("here")
@@ -208,6 +208,7 @@ def test_the_long_run_from_the_command_line(tmp_path, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "rounds of warm-up, found by MSER-5, are left out" in said
     assert "90 % below" in said
+    assert "s (an interval takes 800 rounds)" in said, "two rounds of each batch are beyond it"
     assert "400 rounds took" in said
     with pytest.raises(FedsimError, match="between 0 and 1"):
         app(["steady", str(file), "--quantile", "95"], standalone_mode=False)

@@ -8,8 +8,7 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
-from fedsim.studies.comparing.comparison import compare
-from fedsim.studies.folders import GroupedRuns
+from fedsim.studies.comparing.comparison import Family, compare
 from fedsim.studies.metrics import Value, metric, spent
 from tests.support.hand_made import by_hand
 from tests.support.short_runs import LEARNING
@@ -109,8 +108,8 @@ def test_runs_whose_models_were_evaluated_at_other_intervals_are_not_compared(le
     rare = simulate(
         Scenario.from_toml(LEARNING).replace({"results.evaluate_every": 2, "seed": learning.seed}), store=False
     )
-    runs = GroupedRuns({"each": {0: learning}, "second": {0: rare}}, metrics=("accuracy@1s", "final_accuracy"))
-    named = replace(runs, baseline="each")
-    at, final = compare(named, named.values).lines
+    family = Family(("each", "second"), (0,), ("accuracy@1s", "final_accuracy"), "each", {}, 0.95)
+    runs = {"each": learning, "second": rare}
+    at, final = compare(family, lambda name: {(arm, 0): metric(name).of(run) for arm, run in runs.items()}).lines
     assert at.paired.refused == "models were evaluated every 1 rounds and every 2: set one results.evaluate_every"
     assert "evaluated" not in final.paired.refused

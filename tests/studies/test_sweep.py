@@ -15,7 +15,7 @@ import pytest
 from fedsim import Scenario, Study, StudyResult, run, simulate, sweep
 from fedsim.errors import FedsimError
 from fedsim.studies.comparing.comparison import doubts
-from fedsim.studies.folders import GroupedRuns, arms_of
+from fedsim.studies.folders import arms_of, compared
 from fedsim.studies.running.engine import packs_of
 from fedsim.studies.running.records import Records, Task
 from tests.support.hand_made import by_hand
@@ -155,9 +155,9 @@ def test_runs_of_other_versions_and_data_are_named(study, tmp_path):
     assert "Not all runs of 'cohort=1' had the same data." not in said.notes, "of two runs each may have its own"
     assert str(said).endswith(said.notes[-1])
     assert json.loads(said.to_json())["notes"] == list(said.notes)
-    assert doubts([("a", {}, "x"), ("a", {}, "x"), ("a", {}, "y"), ("b", {}, "1"), ("b", {}, "2")]) == [
-        "Not all runs of 'a' had the same data."
-    ]
+    assert doubts([("a", {}, "x"), ("a", {}, "x"), ("a", {}, "y"), ("b", {}, "1"), ("b", {}, "2")]) == (
+        "Not all runs of 'a' had the same data.",
+    )
 
 
 def test_runs_that_do_not_count_are_told(study, tmp_path, capsys):
@@ -200,7 +200,7 @@ def test_an_unfinished_run_is_not_compared(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(BASE.replace({"selector.cohort": 1}), tmp_path / "cut", on_round=stop)
     with pytest.raises(FedsimError, match="cut: this run is not whole"):
-        GroupedRuns.of([tmp_path / "whole", tmp_path / "cut"], (), "", {}, 0.95)
+        compared([tmp_path / "whole", tmp_path / "cut"], (), "", {}, 0.95)
 
 
 def test_pairs_without_a_common_second_have_no_band(tmp_path):
@@ -291,8 +291,6 @@ def test_the_command_line_sweeps_compares_and_plots(tmp_path, monkeypatch, capsy
     from fedsim.cli import app
 
     monkeypatch.chdir(tmp_path)
-    for name in ("draw", "draw_durations"):
-        monkeypatch.setattr(f"fedsim.results.recording.{name}", lambda *_, **__: None)
     (tmp_path / "base.toml").write_text(BASE.to_toml())
 
     def typed(*arguments):

@@ -22,7 +22,7 @@ from fedsim.devices.availability import on_off
 from fedsim.errors import FedsimError
 from fedsim.history.schema import TABLES
 from fedsim.network.medium import failures
-from fedsim.results import recording, status_of
+from fedsim.results import status_of
 from fedsim.rounds.server import asynchronous, server
 
 LIMIT_S: Final = 20.0
@@ -32,8 +32,6 @@ _FAULTS: Final = ("AuditError", "ContractError", "PartError", "SelectorError")
 
 
 CHEAPER: Final = (
-    (recording, "draw", lambda *_, **__: None),
-    (recording, "draw_durations", lambda *_, **__: None),
     (asynchronous, "PATIENCE", 50),
     (server, "MOST_RESTARTS", 200),
     (on_off, "MOST_SOJOURNS", 16_000),
@@ -43,7 +41,7 @@ CHEAPER: Final = (
 )
 """Module, name and value of what makes a case short.
 
-No figures, little patience, no wait for the disk, and the command line described once.
+Little patience, no wait for the disk, and the command line described once.
 """
 
 

@@ -1,4 +1,4 @@
-"""Chooses the frozen scenarios of the default tier: four for each way through five rooms, where there are so many.
+"""Chooses the frozen scenarios of the default tier: two for each way through five rooms, where there are so many.
 
     pip install coverage
     python tests/tools/golden_sample.py --write        # minutes
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("rounds", "network/medium", "devices", "privacy", "selectors")
-TIMES = 4
+TIMES = 2
 START_S = 0.02
 """What a test costs beside its scenario."""
 Jump = tuple[str, int, int]
@@ -64,7 +64,7 @@ def measured(every: int) -> tuple[dict[str, set[Jump]], dict[str, float]]:
 
 
 def choose(jumps: dict[str, set[Jump]], took_s: dict[str, float]) -> list[str]:
-    """Return scenarios that together take each jump four times, or as often as all do."""
+    """Return scenarios that together take each jump twice, or as often as all do."""
     times = Counter(jump for taken in jumps.values() for jump in taken)
     left, chosen = Counter({jump: min(TIMES, count) for jump, count in times.items()}), []
     while left:

@@ -21,6 +21,7 @@ from fedsim.identity import identity, user_code
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.algorithms.contracts import ALGORITHM, Gathered, LocalTask
 from fedsim.learning.compression.compressors import Compressor
+from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingSetup
 from fedsim.learning.generators import own_generators
 from fedsim.learning.lineage.asked import digest_of
@@ -133,11 +134,11 @@ class TriedRules:
         return f"{identity(part)} {self.behaviour(part).text}" if is_own(part) else identity(part)
 
     def _behaviour(self, part: object) -> Behaviour:
-        found = []
+        found, tried = [], _copied(unchecked(part))
         for _ in range(2):
             with own_generators(0):
                 try:
-                    probes = [list(_probe(_copied(unchecked(part)), size)) for size in self._sizes]
+                    probes = [list(_probe(tried, size)) for size in self._sizes]
                 except Exception as failure:  # the run says what fails, with the client and the round
                     return _untold(f"learning: {name_of(part)} fails on a probe ({type(failure).__name__})")
                 found.append(digest_of("rule", *_bytes(probes)))
@@ -160,14 +161,14 @@ def _untold(why: str) -> Behaviour:
 
 
 def _standard_job(setup: TrainingSetup, layout: ModelLayout) -> Iterator[bytes]:
-    """Yield the bits of the standard trainings and evaluation."""
-    from fedsim.learning.executors.sequential import SequentialExecutor
+    """Yield the bits of the standard trainings and evaluation, of a model that is built for them."""
+    from fedsim.learning.executors.trainer import Trainer
 
     algorithm = ALGORITHM.checked(setup.algorithm, corrects=setup.algorithm.corrects)
-    yield layout.initial.tobytes()
     with own_generators(0):
-        executor, part = SequentialExecutor(setup), algorithm.part(layout)
+        trainer, part = Trainer(setup), algorithm.part(layout)
         model, memory, shared = _beside(layout), dict[str, Any](), dict[str, Any]()
+        yield trainer.flat.layout.initial.tobytes()
         yield from _bytes([part, algorithm.pull, algorithm.numbers_more(layout)])
         for number in range(2):
             steps = int(setup.local.batches(_rows(setup).size, 1.0, layout.smallest_batch))
@@ -178,7 +179,8 @@ def _standard_job(setup: TrainingSetup, layout: ModelLayout) -> Iterator[bytes]:
                 rates = setup.local.learning_rate * setup.local.schedule.factors(number, steps)
             rng = np.random.default_rng(number)
             job = TrainingJob(start.model, _rows(setup), 1.0, rng, {}, start.offset, dict(start.anchors), rates)
-            (result,) = executor.train([job])
+            with trainer.turn():
+                result = trainer.train(job)
             memory = dict(algorithm.end(task, result.difference))
             yield from _bytes([result.difference, result.loss, result.loss_rms, start, memory])
             yield from _bytes([algorithm.own_model(layout, model, memory)])
@@ -188,8 +190,8 @@ def _standard_job(setup: TrainingSetup, layout: ModelLayout) -> Iterator[bytes]:
                 stepped = algorithm.step(Gathered(update, drift, 1, shared, layout, 3))
                 shared = dict(stepped.shared)
                 yield from _bytes([stepped.update, shared])
-        (found,) = executor.evaluate([EvaluationJob(model, _rows(setup))])
-        yield from _bytes([found.loss])
+        with trainer.turn():
+            yield trainer.score(Chunk(model, _rows(setup), 0, _rows(setup).size)).tobytes()
 
 
 def _beside(layout: ModelLayout) -> Any:

@@ -8,14 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from fedsim.studies.comparing.lines import COLUMNS, Line
+from fedsim.studies.comparing.lines import COLUMNS, Line, sentence
 from fedsim.studies.comparing.pairs import Paired, Sample, holm, paired
-from fedsim.studies.comparing.sentences import sentence
 from fedsim.studies.metrics import Metric, Value, metric
 from fedsim.studies.study import StudyError
 from fedsim.whole_files import replace_file
@@ -71,43 +70,33 @@ class Comparison:
 
     def write(self, path: str | Path) -> None:
         """Write the comparison to a file, whose ending is its form: csv, json, tex or txt."""
-        forms: dict[str, Callable[[], str]] = {
-            ".csv": self.to_csv,
-            ".json": self.to_json,
-            ".tex": self.to_latex,
-            ".txt": lambda: f"{self}\n",
-        }
+        forms: dict[str, Callable[[], str]] = {".csv": self.to_csv, ".json": self.to_json, ".tex": self.to_latex}
+        forms[".txt"] = self.__str__
         file = Path(path)
         if file.suffix not in forms:
             raise StudyError(f"{file}: is not allowed; a comparison is written as {', '.join(forms)}")
-        text = forms[file.suffix]()
+        text = f"{forms[file.suffix]().rstrip()}\n"
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, lambda part: part.write_text(text, encoding="utf-8"))
 
 
-class Family(Protocol):
+@dataclass(frozen=True)
+class Family:
     """Variants with their seeds, and what of them is compared."""
 
-    @property
-    def arms(self) -> tuple[str, ...]: ...
-    @property
-    def seeds(self) -> tuple[int, ...]: ...
-    @property
-    def metrics(self) -> tuple[str, ...]: ...
-    @property
-    def baseline(self) -> str: ...
-    @property
-    def horizon(self) -> Mapping[str, float]: ...
-    @property
-    def level(self) -> float: ...
+    arms: tuple[str, ...]
+    seeds: tuple[int, ...]
+    metrics: tuple[str, ...]
+    baseline: str
+    horizon: Mapping[str, float]
+    level: float
+    notes: tuple[str, ...] = ()
 
 
 Values = Mapping[tuple[str, int], Value]
 
 
-def compare(
-    family: Family, values_of: Callable[[str], Values], names: Sequence[str] = (), notes: Sequence[str] = ()
-) -> Comparison:
+def compare(family: Family, values_of: Callable[[str], Values], names: Sequence[str] = ()) -> Comparison:
     """Compare all arms with the baseline; the family's metrics and those named here are corrected together."""
     metrics = tuple(dict.fromkeys([*family.metrics, *names]))
     others = [name for name in family.arms if name != family.baseline]
@@ -117,10 +106,10 @@ def compare(
     corrected = holm([line.paired.p for line in lines])
     lines = [replace(line, holm=p) for line, p in zip(lines, corrected, strict=True)]
     shown = tuple(line for line in lines if not names or line.metric in names)
-    return Comparison(shown, family.level, len(lines), tuple(notes))
+    return Comparison(shown, family.level, len(lines), family.notes)
 
 
-def doubts(runs: Iterable[tuple[str, Mapping[str, str], str | None]]) -> list[str]:
+def doubts(runs: Iterable[tuple[str, Mapping[str, str], str | None]]) -> tuple[str, ...]:
     """Return what else than values and seeds differs between runs of variants: versions, and data of one variant."""
     made, data = defaultdict[str, set[str]](set), defaultdict[str, list[str]](list)
     for variant, versions, content in runs:
@@ -132,7 +121,7 @@ def doubts(runs: Iterable[tuple[str, Mapping[str, str], str | None]]) -> list[st
     said = [f"Not all runs were made with one version: {package} {found}." for package, found in several.items()]
     # Data that are drawn have another content for each seed.
     other = [variant for variant, found in data.items() if 1 < len(set(found)) < len(found)]
-    return said + [f"Not all runs of {variant!r} had the same data." for variant in other]
+    return (*said, *(f"Not all runs of {variant!r} had the same data." for variant in other))
 
 
 def _line(family: Family, one: Metric, variant: str, values: Values) -> Line:

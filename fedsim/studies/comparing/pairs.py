@@ -39,17 +39,12 @@ class Interval(NamedTuple):
 UNKNOWN: Final = Interval()
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """The values of one metric for the pairs of two variants: the baseline's first, shape (2, n) each."""
 
     value: FloatArray
     reached: BoolArray
     watched: FloatArray
-
-    @property
-    def pairs(self) -> int:
-        return int(self.value.shape[1])
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ def t_interval(values: FloatArray, level: float) -> Interval:
 
 def paired(sample: Sample, level: float = 0.95, horizon: float | None = None, unit: str = "") -> Paired:
     """Compare the values of pairs; a horizon is one that was named before the runs."""
-    n = sample.pairs
+    n = sample.value.shape[1]
     in_time = sample.reached if horizon is None else sample.reached & (sample.value <= horizon)
     unreached = (n - int(in_time[0].sum()), n - int(in_time[1].sum()))
     known = Paired(n, unreached, _exact(in_time))
@@ -147,7 +142,7 @@ def _exact(reached: BoolArray) -> float:
 def _would_do(sample: Sample, unit: str) -> str:
     """Return in words which horizon would give an interval, for runs with other seeds."""
     first = np.where(sample.reached, sample.value, math.inf).min(axis=0)
-    needed = max(FEWEST_APART, math.ceil(SHARE_APART * sample.pairs))
+    needed = max(FEWEST_APART, math.ceil(SHARE_APART * first.size))
     at = float(np.sort(first)[needed - 1]) if needed <= first.size else math.inf
     if math.isinf(at):
         far = float(sample.watched.max())

@@ -64,27 +64,22 @@ def draw_bands(
     }
     paired = any(len(pairs) > 1 for pairs in differences.values())
     figure = new_figure(height=5.6 if paired else 4.0)
-    grid = figure.add_gridspec(5, 1) if paired else figure.add_gridspec(1, 1)
-    upper = figure.add_subplot(grid[:3] if paired else grid[0])
+    panels = figure.subplots(1 + paired, 1, sharex=True, squeeze=False, height_ratios=[3, 2][: 1 + paired])[:, 0]
+    upper = panels[0]
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(curves)}
     for name, of in curves.items():
         _step(upper, band(list(of.values()), level), colours[name], f"{name} ({len(of)} seeds)")
     as_it_is(upper.yaxis.label, f"{Y_LABELS.get(y, f'test {y}')}, mean")
-    upper.set_xlabel(_X[x][1])
-    axes = [upper]
-    if paired:
-        lower = figure.add_subplot(grid[3:], sharex=upper)
+    for lower in panels[1:]:
         lower.axhline(0.0, color="grey", linewidth=0.8)
         for name, pairs in differences.items():
             if len(pairs) > 1:
                 _step(lower, band(pairs, level), colours[name], f"{len(pairs)} pairs")
         as_it_is(lower.yaxis.label, f"less {baseline}")
-        lower.set_xlabel(_X[x][1])
-        upper.set_xlabel("")
-        axes.append(lower)
-    for one in axes:
-        one.grid(visible=True, alpha=0.3)
-        one.set_xlim(left=0)
+    panels[-1].set_xlabel(_X[x][1])
+    for panel in panels:
+        panel.grid(visible=True, alpha=0.3)
+        panel.set_xlim(left=0)
     handles, labels = upper.get_legend_handles_labels()
     legend = upper.legend(handles, labels, frameon=False, fontsize=8, title=f"bands: {level:.0%}")
     for text, label in zip(legend.get_texts(), labels, strict=True):

@@ -72,8 +72,7 @@ def run_until(
 
 
 def _seeds(study: Study, count: int) -> Sequence[int]:
-    seeds = list(study.seeds)
-    return seeds + [max(seeds) + 1 + i for i in range(count - len(seeds))]
+    return [*study.seeds, *(max(study.seeds) + 1 + i for i in range(count - len(study.seeds)))]
 
 
 def _blocks(result: StudyResult, name: str) -> list[tuple[FloatArray, float]]:
@@ -82,10 +81,8 @@ def _blocks(result: StudyResult, name: str) -> list[tuple[FloatArray, float]]:
     waits = metric(name).waits and metric(name).unit in study.horizon
     for key in itertools.product(study.arms, study.seeds):
         if key not in values or math.isnan(values[key].value) or not (values[key].reached or waits):
-            raise StudyError(
-                f"until: {key[0]}, seed {key[1]}: not all runs reach {name}, and the study names no horizon of it; "
-                f"allowed: a horizon, or a metric that all runs have{result.failures.get(key, '')}"
-            )
+            why = result.failures.get(key, f"not all runs reach {name}, and the study names no horizon of it")
+            raise StudyError(f"until: {key[0]}, seed {key[1]}: {why}; allowed: a horizon, or another metric")
     by = {arm: np.array([values[arm, seed].value for seed in study.seeds]) for arm in study.arms}
     base = by[study.baseline]
     others = [of - base for arm, of in by.items() if arm != study.baseline]

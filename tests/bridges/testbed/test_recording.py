@@ -18,6 +18,7 @@ def play(folder, rounds=3, **options):
     return testbed.finish()
 
 
+@pytest.mark.usefixtures("figures")
 def test_the_folder_is_that_of_a_run(tmp_path):
     history = play(tmp_path / "run")
     kept = read_run(tmp_path / "run").tables()

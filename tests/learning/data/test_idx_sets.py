@@ -187,8 +187,7 @@ def test_a_name_is_that_of_a_folder(name):
         Scenario(name="page", learning={"data": {"kind": "idx-files", "name": name}}, selector="all")
 
 
-def test_the_digest_of_the_data_is_recorded_and_other_data_do_not_go_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("fedsim.results.recording.draw", lambda *_, **__: None)
+def test_the_digest_of_the_data_is_recorded_and_other_data_do_not_go_on(tmp_path):
     write_set(tmp_path / "mine" / "raw")
     own = {"kind": "idx-files", "name": "mine", "classes": 3}
     learning = {"data": own, "model": {"kind": "mlp", "hidden": [4]}, "split": "equal"}

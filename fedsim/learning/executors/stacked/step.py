@@ -110,7 +110,7 @@ def refused_unless_mapped() -> Iterator[None]:
 @contextmanager
 def _attention_in_parts() -> Iterator[None]:
     """Let attention be products and a softmax: torch's mapping has no rule for the one kernel of a CPU."""
-    before = torch.backends.cuda.flash_sdp_enabled()
+    before = torch.backends.cuda.flash_sdp_enabled()  # type: ignore[no-untyped-call]
     torch.backends.cuda.enable_flash_sdp(False)
     try:
         yield
