@@ -17,7 +17,7 @@ import numpy as np
 from selector_tables.figures import accuracy_figure, difference_figure
 from selector_tables.methods import TABLES, crowd, methods, runs_of
 from selector_tables.outcomes import POINTS, held, outcome_of
-from selector_tables.tables import HEADS, Row, cells, markdown, put_into, rows_of, unexplained, write_csv
+from selector_tables.tables import HEADS, Row, cells, page_of, put_into, rows_of, unexplained, write_csv
 from study_scripts import command, table, written
 from typer import Option
 
@@ -42,7 +42,7 @@ def main(
         curves[name] = {"time_s": np.linspace(0.0, until_s, POINTS), **means}
         rows += (own := rows_of(name, found))
         table([name, *HEADS], [[row["method"], *cells(row)] for row in own])
-    text = markdown(rows)
+    text = page_of(rows)
     (out / "tables.md").write_text(text, encoding="utf-8")
     write_csv(rows, out / "tables.csv")
     written({"accuracy.png": accuracy_figure(curves, rows), "differences.png": difference_figure(rows)}, out)

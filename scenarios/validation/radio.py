@@ -57,8 +57,7 @@ def links(effort: float) -> Iterator[Row]:
         law, distance_m = PATH_LOSSES.make(one["law"]), float(one["los"][0])
         drawn = law.draw(np.full(round(200_000 * effort), distance_m), 0, Streams(100 + number))
         yield share_of(f"{one['name']} LOS share at {distance_m:g} m", drawn.los, by_hand(one["los"][1]))
-        place = np.zeros((round(100_000 * effort), 2))
-        place[:, 0] = distance_m
+        place = np.tile([distance_m, 0.0], (round(100_000 * effort), 1))
         _, loss = Cell(path_loss=law).losses(place, np.zeros((1, 2)), Streams(200 + number))
         los = law.draw(place[:, 0], 0, Streams(200 + number)).los
         for state, there, sigma_db in zip(("LOS", "NLOS"), (los, ~los), one["sigma_db"], strict=True):
