@@ -123,7 +123,7 @@ def test_study_runs_and_draws(name, tmp_path):
     written = {path.suffix for path in (tmp_path / "out").iterdir() if path.is_file()}
     assert (".png" in written) == (name in WITH_PICTURES)
     of_study = {".toml", ".jsonl", ".arrows", ""}  # its folder, beside its figures
-    assert written <= {".png", ".csv", ".md"} | (of_study if ".jsonl" in written else set())
+    assert written <= {".png", ".csv"} | (of_study if ".jsonl" in written else set())
 
 
 @pytest.mark.slow
