@@ -9,48 +9,54 @@ is compared with uniform selection under these.
 """
 
 import math
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
-import click
 import numpy as np
 from selector_tables.figures import accuracy_figure, difference_figure
 from selector_tables.methods import TABLES, crowd, methods, runs_of
 from selector_tables.outcomes import POINTS, held, outcome_of
-from selector_tables.tables import HEADS, Row, cells, markdown, put_into, rows_of, unexplained, write_csv
+from selector_tables.tables import HEADS, Row, cells, page_of, put_into, rows_of, unexplained, write_csv
 from study_scripts import command, table, written
 from typer import Option
+
+from fedsim.errors import FedsimError
 
 
 def main(
     seeds: int = 20,
-    tables: Annotated[list[str] | None, Option("--table", click_type=click.Choice(TABLES))] = None,
-    names: Annotated[list[str] | None, Option("--method", click_type=click.Choice(list(methods())))] = None,
+    tables: Annotated[list[str] | None, Option("--table")] = None,
+    names: Annotated[list[str] | None, Option("--method")] = None,
     seconds: Annotated[float | None, Option(help="Simulated, in place of each crowd's own.")] = None,
-    jobs: int | None = None,
     page: Annotated[Path | None, Option(help="Gets the tables between its marks.")] = None,
     out: Path = Path("runs/compare_selectors"),
 ) -> None:
     rows: list[Row] = []
-    curves = {}
-    for name in [one for one in TABLES if one in (tables or TABLES)]:
+    curves, asked = {}, chosen("--method", names, methods())
+    for name in chosen("--table", tables, TABLES):
         base = crowd(name)
         until_s = seconds or base.rounds.until_s or math.inf
         base = base.replace({"rounds.until_s": until_s})
-        runs = runs_of(name, names or list(methods()), base, range(seeds), out / name, jobs)
+        runs = runs_of(name, asked, base, range(seeds), out / name)
         found = {method: [outcome_of(one, base.crowd.clients, until_s) for one in of] for method, of in runs.items()}
         means = {method: np.mean([held(one, until_s) for one in of], axis=0) for method, of in runs.items()}
         curves[name] = {"time_s": np.linspace(0.0, until_s, POINTS), **means}
         rows += (own := rows_of(name, found))
         table([name, *HEADS], [[row["method"], *cells(row)] for row in own])
-    text = markdown(rows)
-    (out / "tables.md").write_text(text, encoding="utf-8")
     write_csv(rows, out / "tables.csv")
     written({"accuracy.png": accuracy_figure(curves, rows), "differences.png": difference_figure(rows)}, out)
     if page is not None:
-        put_into(page, text)
+        put_into(page, page_of(rows))
     if missing := unexplained(rows):
         print(f"loses without a sentence: {', '.join(missing)}")
+
+
+def chosen(option: str, asked: list[str] | None, known: Collection[str]) -> list[str]:
+    """Return the names that are asked for, or all."""
+    if unknown := set(asked or ()) - set(known):
+        raise FedsimError(f"{option} {unknown.pop()!r} is not allowed; allowed: {'; '.join(known)}")
+    return [name for name in known if not asked or name in asked]
 
 
 if __name__ == "__main__":

@@ -39,9 +39,8 @@ def main(
     clients: int = 150, cohort: int = 10, rounds: int = 60, seeds: int = 5, out: Path = Path("runs/half_deliver")
 ) -> None:
     study = study_of(__file__, seeds, crowd__clients=clients, rounds__count=rounds, selector__cohort=cohort)
-    summary(
-        run_by_seed(study.seeds, lambda seed: replace(study, base=with_deadline(study.base, 0.5, seed)), out), COLUMNS
-    )
+    runs = run_by_seed(study.seeds, lambda seed: replace(study, base=with_deadline(study.base, 0.5, seed)), out)
+    summary(runs, COLUMNS)
 
 
 if __name__ == "__main__":

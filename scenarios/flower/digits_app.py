@@ -50,13 +50,11 @@ def train(message: Message, context: Context) -> Message:
 
 
 def evaluate(_: int, arrays: ArrayRecord) -> MetricRecord:
-    """Return loss and accuracy of a model on the test digits."""
+    """Return the accuracy of a model on the test digits."""
     features, labels = (part[:TEST] for part in digits())
     weights, bias = arrays.to_numpy_ndarrays()
-    shares = softmax(features @ weights + bias, axis=1)
-    right = shares.argmax(axis=1) == labels.argmax(axis=1)
-    loss = -np.log(np.maximum((shares * labels).sum(axis=1), 1e-12)).mean()
-    return MetricRecord({"accuracy": float(right.mean()), "loss": float(loss)})
+    right = (features @ weights + bias).argmax(axis=1) == labels.argmax(axis=1)
+    return MetricRecord({"accuracy": float(right.mean())})
 
 
 def server_app(strategy: Strategy, rounds: int, timeout_s: float) -> ServerApp:

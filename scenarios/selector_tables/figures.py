@@ -15,12 +15,10 @@ from selector_tables.tables import Row
 NAMED: Final = 6
 """Curves with a colour and a name, at each end of the order."""
 _COLOURS: Final = {"wins": "tab:blue", "loses": "tab:red", "level": "0.45"}
-Curves = Mapping[str, np.ndarray]
-"""Mean accuracy by method, and the instants in seconds as ``time_s``."""
 
 
-def accuracy_figure(curves: Mapping[str, Curves], rows: Sequence[Row]) -> Figure:
-    """Return mean accuracy over seconds, a panel for each table; the first, the last and uniform have names."""
+def accuracy_figure(curves: Mapping[str, Mapping[str, np.ndarray]], rows: Sequence[Row]) -> Figure:
+    """Return mean accuracy over ``time_s``, a panel for each table; the first, the last and uniform have names."""
     figure, axes_of = panels(len(curves), (6.0 * len(curves), 5.5), ylim=(0.0, 1.0))
     for axes, (table, of) in zip(axes_of, curves.items(), strict=True):
         others = [row["method"] for row in rows if row["table"] == table and not row["method"].startswith("uniform")]

@@ -69,12 +69,10 @@ def study_of_table(table: str, names: Iterable[str], base: Scenario, seeds: Sequ
     return Study(table, base, tuple(arms), tuple(seeds), ("final_accuracy",))
 
 
-def runs_of(
-    table: str, names: Iterable[str], base: Scenario, seeds: Sequence[int], out: Path, jobs: int | None = None
-) -> Runs:
+def runs_of(table: str, names: Iterable[str], base: Scenario, seeds: Sequence[int], out: Path) -> Runs:
     """Return the runs of a table in a crowd; with a deadline that a share of it meets, each seed has its own."""
     study, share = partial(study_of_table, table, names), FACTS["tables"][table].get("met_by")
-    how = {"executor": shared_executor, "store": False, "jobs": jobs}
+    how = {"executor": shared_executor, "store": False}
     if share is None:
         return run(study(base, seeds), out, **how)
     return run_by_seed(seeds, lambda seed: study(with_deadline(base, share, seed), [seed]), out, **how)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
+from paper_runs.tables import markdown
 
 from fedsim.studies.comparing.pairs import t_interval
 from selector_tables.methods import EVIDENCE, FACTS, HERE, TABLES, crowd, methods
@@ -93,15 +94,15 @@ def unexplained(rows: Sequence[Row]) -> list[str]:
     return [": ".join(key) for key in lost if not key[1].endswith(EVIDENCE) and key not in reasons()]
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def page_of(rows: Sequence[Row]) -> str:
     """Return one table for a page, a line for each method, without the rows that sentences name as evidence."""
     found, sentences = {(row["table"], row["method"]): row for row in rows}, said(rows)
     tables = list(dict.fromkeys(row["table"] for row in rows))
     exact = ["privacy, exact numbers: later s"] if "privacy" in tables else []
     heads = [head for table in tables for head in (f"{table}: {HEADS[0]}", *HEADS[1:])]
     heads = ["selector", *heads, *exact, "why it loses, or what to know"]
-    lines = [f"- *{t}*: {FACTS['tables'][t]['about']}; {crowd(t).rounds.until_s:.0f} s." for t in tables]
-    lines += ["", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    about = [f"- *{t}*: {FACTS['tables'][t]['about']}; {crowd(t).rounds.until_s:.0f} s.\n" for t in tables]
+    lines = []
     for name in dict.fromkeys(row["method"] for row in rows if not row["method"].endswith(EVIDENCE)):
         line = [f"`{name}`"]
         for table in tables:
@@ -110,8 +111,8 @@ def markdown(rows: Sequence[Row]) -> str:
             row = found.get(("privacy", f"{name}, exact numbers"))
             line.append("-" if row is None else later(row))
         why = " ".join(f"*{table}:* {sentences[table, name]}" for table in tables if (table, name) in sentences)
-        lines.append(f"| {' | '.join([*line, why])} |")
-    return "\n".join(lines) + "\n"
+        lines.append([*line, why])
+    return "".join([*about, "\n", markdown(heads, lines)])
 
 
 def put_into(page: Path, text: str) -> None:

@@ -2,13 +2,12 @@
 
 import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 FloatArray = NDArray[np.float64]
 PUBLISHED: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))
@@ -46,8 +45,3 @@ def spread_of(law: str, sample: FloatArray, theory: float) -> Row:
 def share_of(law: str, hits: NDArray[np.bool_], theory: float) -> Row:
     """Return the row of a share of independent draws, its error that of a binomial with the share in theory."""
     return Row(law, hits.mean(), theory, math.sqrt(theory * (1 - theory) / hits.size))
-
-
-def fit_of(law: str, sample: FloatArray, cdf: Callable[[FloatArray], FloatArray]) -> Row:
-    """Return the row of a Kolmogorov-Smirnov test: the p-value as a standard normal number beside 0."""
-    return Row(law, float(stats.norm.isf(stats.kstest(cdf(sample), "uniform").pvalue)), 0.0, 1.0)

@@ -17,12 +17,8 @@ from validation import PUBLISHED, FloatArray, Row, share_of
 HOUR_S, DAY_S = 3600.0, 86400.0
 BETWEEN_SESSIONS: Final = 5
 _FLASH: Final = PUBLISHED["flash"]
-_LISTED: Final = {name: dict(of) for name, of in _FLASH["facts"].items() if isinstance(of, list)}
-FACTS: Final[dict[str, float]] = {
-    name.format(key): value
-    for name, of in _FLASH["facts"].items()
-    for key, value in (of if isinstance(of, list) else [(None, of)])
-}
+_LISTED: Final = {name: dict(of) for name, of in _FLASH["facts"].items()}
+FACTS: Final = {name.format(key): value for name, of in _LISTED.items() for key, value in of.items()}
 """Published statistics of the sample, by name."""
 CORRELATIONS: Final = tuple(name for name in FACTS if name.startswith("log "))
 SESSION_S: Final = _LISTED["session in s, {:.0%} quantile"]
